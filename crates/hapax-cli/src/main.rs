@@ -1,0 +1,3 @@
+//! The `hapax` program.
+
+fn main() {}

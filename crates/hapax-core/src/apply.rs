@@ -1,0 +1,135 @@
+//! What each write of the contract does to a record, as pure functions.
+//!
+//! The memory store, the simulator and the model run these; SQL stores say the same in their
+//! statements, and the conformance suite compares the two.
+
+use crate::{
+    outcome::Outcome,
+    record::{Record, State, StateTag},
+    store::{By, Claim, Entry, Over, Renew, Settle, Settlement, Summary},
+    time::Timestamp,
+};
+
+/// The status of an operation that was accepted and never picked up.
+pub const TIMED_OUT_STATUS: u16 = 504;
+
+/// The record after a claim, or `None` if the claim does not find what it expects.
+pub fn claim(now: Timestamp, found: Option<&Record>, claim: &Claim) -> Option<Record> {
+    let previous = match (claim.over, found) {
+        (Over::Nothing, None) => None,
+        (Over::Spent(stamp), Some(record)) if record.stamp() == stamp => None,
+        (Over::Abandoned(stamp), Some(record)) if record.stamp() == stamp => Some(record),
+        (Over::Nothing | Over::Spent(_) | Over::Abandoned(_), _) => return None,
+    };
+    let state = match &claim.entry {
+        Entry::Run { lease, request } => State::Running {
+            lease_until: now.plus(*lease),
+            request: request.clone().or_else(|| previous.and_then(Record::request).cloned()),
+        },
+        Entry::Queue { pick_up, request } => {
+            State::Pending { pick_up_by: now.plus(*pick_up), request: request.clone() }
+        }
+    };
+    let (fence, owner) = (claim.fence, claim.owner);
+    Some(match previous {
+        Some(record) => Record { fence, owner, changed_at: now, state, ..record.clone() },
+        None => Record {
+            operation: claim.operation.clone(),
+            fingerprint: claim.fingerprint,
+            fence,
+            owner,
+            recovery: claim.recovery,
+            created_at: now,
+            changed_at: now,
+            expires_at: now.plus(claim.retention),
+            tombstone: claim.tombstone,
+            state,
+        },
+    })
+}
+
+/// The record after a settle, or `None` if the settler has no say over it.
+pub fn settle(now: Timestamp, found: Option<&Record>, settle: &Settle) -> Option<Record> {
+    let record = found.filter(|record| !record.tag().is_terminal())?;
+    let has_say = match settle.by {
+        By::Owner { fence, owner } => record.fence == fence && record.owner == owner,
+        By::Onlooker(stamp) => record.stamp() == stamp,
+    };
+    let state = match &settle.to {
+        Settlement::Completed(outcome) => State::Completed { outcome: outcome.clone() },
+        Settlement::Failed(outcome) => State::Failed { outcome: outcome.clone() },
+        Settlement::Released => State::Released,
+        Settlement::InDoubt(doubt) => {
+            State::InDoubt { doubt: *doubt, request: record.request().cloned() }
+        }
+    };
+    let expires_at = record.expires_at.max(now.plus(settle.keep));
+    has_say.then(|| Record { changed_at: now, expires_at, state, ..record.clone() })
+}
+
+/// The record after a renewal, or `None` if the attempt no longer owns it.
+pub fn renew(now: Timestamp, found: Option<&Record>, renew: &Renew) -> Option<Record> {
+    let record =
+        found.filter(|record| record.fence == renew.fence && record.owner == renew.owner)?;
+    let State::Running { request, .. } = &record.state else { return None };
+    let state = State::Running { lease_until: now.plus(renew.lease), request: request.clone() };
+    Some(Record { state, ..record.clone() })
+}
+
+/// Whether a sweeper should look at the record.
+pub fn is_overdue(now: Timestamp, record: &Record) -> bool {
+    match record.tag() {
+        StateTag::Pending | StateTag::Running => record.until() <= now,
+        StateTag::Completed
+        | StateTag::Failed
+        | StateTag::InDoubt
+        | StateTag::Released
+        | StateTag::Buried => false,
+    }
+}
+
+/// What a purge does with a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purge {
+    /// It is still needed.
+    Keep,
+    /// Nothing of it is needed any more.
+    Delete,
+    /// Only the fact that it existed is needed: this.
+    Bury(Record),
+    /// Nobody came for it in time: it failed, and that is kept for another window.
+    TimeOut(Record),
+}
+
+/// Decides what a purge does with a record.
+pub fn purge(now: Timestamp, record: &Record) -> Purge {
+    if now < record.expires_at {
+        return Purge::Keep;
+    }
+    match record.tag() {
+        StateTag::Running | StateTag::InDoubt => Purge::Keep,
+        StateTag::Pending => {
+            let window = record.expires_at.after(record.created_at);
+            let state = State::Failed { outcome: Outcome::bare(TIMED_OUT_STATUS) };
+            let expires_at = now.plus(window);
+            Purge::TimeOut(Record { changed_at: now, expires_at, state, ..record.clone() })
+        }
+        _ if record.forget_at() <= now => Purge::Delete,
+        StateTag::Buried => Purge::Keep,
+        StateTag::Completed | StateTag::Failed | StateTag::Released => {
+            Purge::Bury(Record { changed_at: now, state: State::Buried, ..record.clone() })
+        }
+    }
+}
+
+/// The record without its outcome.
+pub fn summary(record: &Record) -> Summary {
+    Summary {
+        operation: record.operation.clone(),
+        stamp: record.stamp(),
+        recovery: record.recovery,
+        created_at: record.created_at,
+        changed_at: record.changed_at,
+        expires_at: record.expires_at,
+    }
+}

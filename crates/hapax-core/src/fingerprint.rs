@@ -1,0 +1,203 @@
+//! What makes two requests the same, as a keyed hash that tells which part differed.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::operation::Tenant;
+
+/// Thirty-two random bytes a store was created with, shared by every process on it.
+///
+/// They key all fingerprints, so that nobody outside can compute or probe one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Salt([u8; 32]);
+
+impl Salt {
+    /// The salt a store kept, or has just drawn.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes a store keeps.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The fingerprint key of one tenant.
+    pub fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
+        let derived = tag(&mac(&self.0), &[tenant.as_str().as_bytes()]);
+        TenantKey { mac: mac(&derived) }
+    }
+}
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(..)")
+    }
+}
+
+/// Makes the fingerprints of one tenant's requests. Worth keeping: deriving it costs as much as
+/// using it.
+#[derive(Clone)]
+pub struct TenantKey {
+    mac: Hmac<Sha256>,
+}
+
+impl TenantKey {
+    /// The fingerprint of a request.
+    pub fn fingerprint(&self, request: &RequestParts<'_>) -> Fingerprint {
+        let mut headers = Vec::new();
+        for (name, value) in request.headers {
+            headers.extend_from_slice(&length(name.len()));
+            headers.extend_from_slice(name.as_bytes());
+            headers.extend_from_slice(&length(value.len()));
+            headers.extend_from_slice(value);
+        }
+        let tags = [
+            tag(&self.mac, &[b"method", request.method]),
+            tag(&self.mac, &[b"path", request.path]),
+            tag(&self.mac, &[b"query", request.query]),
+            tag(&self.mac, &[b"headers", &headers]),
+            tag(&self.mac, &[b"body", request.body]),
+        ];
+        let whole = tag(&self.mac, &[b"whole", tags.as_flattened()]);
+        let mut bytes = [0; Fingerprint::BYTES];
+        bytes[..WHOLE_BYTES].copy_from_slice(&whole[..WHOLE_BYTES]);
+        for (at, tag) in tags.iter().enumerate() {
+            let start = WHOLE_BYTES + at * HINT_BYTES;
+            bytes[start..start + HINT_BYTES].copy_from_slice(&tag[..HINT_BYTES]);
+        }
+        Fingerprint(bytes)
+    }
+}
+
+impl fmt::Debug for TenantKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TenantKey(..)")
+    }
+}
+
+/// What a front end considers the request. Parts it leaves empty do not tell requests apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RequestParts<'a> {
+    /// The method, or the kind of a message.
+    pub method: &'a [u8],
+    /// The path without the query.
+    pub path: &'a [u8],
+    /// The query.
+    pub query: &'a [u8],
+    /// The headers the front end chose, in an order it keeps.
+    pub headers: &'a [(&'a str, &'a [u8])],
+    /// The body, canonical if the front end made it so.
+    pub body: &'a [u8],
+}
+
+/// A part of a request that can differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part {
+    /// The method.
+    Method,
+    /// The path.
+    Path,
+    /// The query.
+    Query,
+    /// One of the chosen headers.
+    Headers,
+    /// The body.
+    Body,
+}
+
+impl Part {
+    /// All parts, in the order a fingerprint keeps them.
+    pub const ALL: [Self; 5] = [Self::Method, Self::Path, Self::Query, Self::Headers, Self::Body];
+
+    /// The word used in problem documents and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Headers => "headers",
+            Self::Body => "body",
+        }
+    }
+}
+
+/// A keyed hash of a request: equal fingerprints mean the same request.
+///
+/// Sixteen bytes decide equality; four more per part only name what differed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint([u8; Self::BYTES]);
+
+const WHOLE_BYTES: usize = 16;
+const HINT_BYTES: usize = 4;
+
+impl Fingerprint {
+    /// Its size as stored.
+    pub const BYTES: usize = WHOLE_BYTES + Part::ALL.len() * HINT_BYTES;
+
+    /// The fingerprint with these bytes, as a store kept them.
+    pub const fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes a store keeps.
+    pub const fn as_bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+
+    /// What differs from `other`; `None` when both are the same request.
+    pub fn difference(&self, other: &Self) -> Option<Difference> {
+        if self.0[..WHOLE_BYTES] == other.0[..WHOLE_BYTES] {
+            return None;
+        }
+        Some(Difference(Part::ALL.map(|part| self.hint(part) != other.hint(part))))
+    }
+
+    fn hint(&self, part: Part) -> &[u8] {
+        let start = WHOLE_BYTES + part as usize * HINT_BYTES;
+        &self.0[start..start + HINT_BYTES]
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint(")?;
+        self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+        f.write_str("..)")
+    }
+}
+
+/// Which parts of two requests differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference([bool; Part::ALL.len()]);
+
+impl Difference {
+    /// The parts that differ, in a fixed order.
+    pub fn parts(self) -> impl Iterator<Item = Part> {
+        Part::ALL.into_iter().zip(self.0).filter_map(|(part, differs)| differs.then_some(part))
+    }
+}
+
+fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
+    // HMAC pads a short key with zeros to the block size; doing it here needs no fallible call.
+    let mut block = [0; 64];
+    block[..32].copy_from_slice(key);
+    Hmac::new(&block.into())
+}
+
+/// HMAC-SHA-256 over length-prefixed chunks.
+fn tag(mac: &Hmac<Sha256>, chunks: &[&[u8]]) -> [u8; 32] {
+    let mut mac = mac.clone();
+    for chunk in chunks {
+        mac.update(&length(chunk.len()));
+        mac.update(chunk);
+    }
+    mac.finalize().into_bytes().into()
+}
+
+fn length(len: usize) -> [u8; 8] {
+    u64::try_from(len).unwrap_or(u64::MAX).to_be_bytes()
+}

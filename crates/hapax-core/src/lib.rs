@@ -1,0 +1,65 @@
+//! The Hapax machine: one effect per key, decided here and nowhere else.
+//!
+//! This crate has no clock, no IO and no async runtime. Time is an argument, a store is a trait,
+//! and every decision is a value:
+//!
+//! - [`operation`]: which operation is meant (tenant, scope, key), parsed once;
+//! - [`fingerprint`]: what makes two requests the same;
+//! - [`record`]: what is stored, and the states it can be in;
+//! - [`policy`]: leases, retention, what a result means, what recovery may do;
+//! - [`mod@decide`]: an arrival meets a record, and is told what to do;
+//! - [`mod@settle`]: an attempt ends, and what that means is written down;
+//! - [`apply`]: what each write does to a record;
+//! - [`store`]: the contract a store keeps, and [`memory`], the reference;
+//! - [`codec`]: how records are stored, versioned and checked;
+//! - [`limits`], [`time`], and [`fault`], where tests make things fail.
+//!
+//! ```
+//! use hapax_core::{
+//!     Arrival, Decision, Key, Operation, Owner, Policy, RequestParts, Salt, Scope, Tenant,
+//!     Timestamp, Wish, decide,
+//! };
+//!
+//! let operation = Operation::new(
+//!     Tenant::parse("acme")?,
+//!     Scope::parse("POST /payments")?,
+//!     Key::parse("9f1c2d")?,
+//! );
+//! let salt = Salt::from_bytes([7; 32]);
+//! let request = RequestParts { body: b"{\"amount\":100}", ..RequestParts::default() };
+//! let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request);
+//! let arrival =
+//!     Arrival { operation, fingerprint, owner: Owner(1), wish: Wish::Run { request: None } };
+//!
+//! let decision = decide(Timestamp::ZERO, &arrival, None, &Policy::default());
+//! assert!(matches!(decision, Decision::Execute(_)));
+//! # Ok::<(), hapax_core::InvalidName>(())
+//! ```
+
+pub mod apply;
+pub mod codec;
+pub mod decide;
+pub mod fault;
+pub mod fingerprint;
+pub mod limits;
+pub mod memory;
+pub mod operation;
+pub mod outcome;
+pub mod policy;
+pub mod record;
+pub mod settle;
+pub mod store;
+pub mod time;
+
+pub use self::{
+    decide::{Arrival, Decision, Wish, decide},
+    fault::{Faults, Injected},
+    fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
+    operation::{InvalidName, Key, Operation, OperationId, Scope, Tenant},
+    outcome::{Body, Header, InvalidOutcome, Outcome},
+    policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
+    record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
+    settle::{Attempt, Ended, Sweep, settle, sweep},
+    store::{Store, StoreError},
+    time::Timestamp,
+};

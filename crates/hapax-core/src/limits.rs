@@ -1,0 +1,46 @@
+//! Every bound of the machine, with its unit and its reason.
+//!
+//! A value outside these bounds is refused where it enters, so the rest of the code never checks
+//! again.
+
+use std::time::Duration;
+
+/// Longest idempotency key, in bytes: what the field's large APIs accept.
+pub const KEY_BYTES_MAX: usize = 255;
+/// Longest tenant name, in bytes: a hashed credential or an account id fits many times over.
+pub const TENANT_BYTES_MAX: usize = 255;
+/// Longest scope, in bytes: a method and a concrete path.
+pub const SCOPE_BYTES_MAX: usize = 1024;
+
+/// Most headers kept with an outcome.
+pub const OUTCOME_HEADERS_MAX: usize = 128;
+/// Most bytes of header names and values kept with an outcome.
+pub const OUTCOME_HEADER_BYTES_MAX: usize = 32 << 10;
+/// Largest body kept with an outcome, in bytes; front ends may set a lower cap.
+pub const OUTCOME_BODY_BYTES_MAX: usize = 16 << 20;
+/// Largest request kept so that somebody else can finish the operation, in bytes.
+pub const REQUEST_BYTES_MAX: usize = 16 << 20;
+
+/// Shortest lease: below this, ordinary scheduling delay looks like death.
+pub const LEASE_MIN: Duration = Duration::from_millis(100);
+/// Longest lease: an abandoned key must not wait longer than this to be noticed.
+pub const LEASE_MAX: Duration = Duration::from_secs(60 * 60);
+/// Shortest retention.
+pub const RETENTION_MIN: Duration = Duration::from_secs(1);
+/// Longest retention, and longest tombstone.
+pub const RETENTION_MAX: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
+/// Most writes of one kind handed to a store in one batch.
+pub const BATCH_WRITES_MAX: usize = 1024;
+/// Most bytes of bodies and requests handed to a store in one batch.
+pub const BATCH_BYTES_MAX: usize = 32 << 20;
+/// Most records one call of sweep, purge or list may touch.
+pub const PAGE_RECORDS_MAX: usize = 1000;
+/// Times a claim is decided anew because another writer was faster, before giving up.
+pub const CLAIM_ROUNDS_MAX: u32 = 16;
+
+const _: () = assert!(LEASE_MIN.as_millis() < LEASE_MAX.as_millis());
+const _: () = assert!(RETENTION_MIN.as_millis() > LEASE_MIN.as_millis());
+const _: () = assert!(RETENTION_MAX.as_millis() > LEASE_MAX.as_millis());
+const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_BODY_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_MAX >= REQUEST_BYTES_MAX);

@@ -1,0 +1,192 @@
+//! The store in memory: the reference for all others, and the one tests use.
+//!
+//! It keeps nothing across a restart, so it protects nothing across one.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{
+    apply,
+    codec::Row,
+    fingerprint::Salt,
+    limits::PAGE_RECORDS_MAX,
+    operation::OperationId,
+    record::Record,
+    store::{
+        self, Batch, Claimed, Committed, Filter, Loaded, Page, Purged, Renewed, Settled,
+        StoreError, Summary,
+    },
+    time::Timestamp,
+};
+
+/// Records in memory. Clones share them.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    salt: Salt,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    rows: Mutex<BTreeMap<OperationId, Row>>,
+}
+
+impl Store {
+    /// An empty store that reads its time from `clock`.
+    pub fn new(salt: Salt, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        let clock = Box::new(clock);
+        Self { shared: Arc::new(Shared { salt, clock, rows: Mutex::default() }) }
+    }
+
+    /// Changes a stored row behind the machine's back, as a failing disk would. For tests.
+    pub fn tamper(&self, id: OperationId, change: impl FnOnce(&mut Row)) {
+        if let Some(row) = self.rows().get_mut(&id) {
+            change(row);
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, BTreeMap<OperationId, Row>> {
+        self.shared.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.shared.clock)()
+    }
+}
+
+impl store::Store for Store {
+    fn salt(&self) -> Salt {
+        self.shared.salt
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        let (now, mut rows) = (self.now(), self.rows());
+        let mut committed = Committed::default();
+        for settle in &batch.settles {
+            let written =
+                write(&mut rows, now, settle.id, |found| apply::settle(now, found, settle));
+            committed.settles.push(written.map(|written| match written {
+                Written::Yes => Settled::Done { now },
+                Written::No(_) => Settled::Lost,
+            }));
+        }
+        for renew in &batch.renews {
+            let written = write(&mut rows, now, renew.id, |found| apply::renew(now, found, renew));
+            committed.renews.push(written.map(|written| match written {
+                Written::Yes => Renewed::Done { now },
+                Written::No(_) => Renewed::Lost,
+            }));
+        }
+        for claim in &batch.claims {
+            let id = claim.operation.id();
+            let written = write(&mut rows, now, id, |found| apply::claim(now, found, claim));
+            committed.claims.push(written.map(|written| match written {
+                Written::Yes => Claimed::Won { now },
+                Written::No(record) => Claimed::Found { now, record },
+            }));
+        }
+        committed
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        let (now, rows) = (self.now(), self.rows());
+        let loaded = ids.into_iter().map(|id| {
+            let record = read(&rows, now, id)?.map(Box::new);
+            Ok(Loaded { now, record })
+        });
+        loaded.collect()
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let (now, rows) = (self.now(), self.rows());
+        let records = rows.values().filter_map(|row| row.clone().open(now).ok());
+        let overdue = records.filter(|record| apply::is_overdue(now, record));
+        Ok(overdue.take(limit.min(PAGE_RECORDS_MAX)).collect())
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        let (now, mut rows) = (self.now(), self.rows());
+        let mut purged = Purged::default();
+        let ids: Vec<_> = rows.keys().copied().collect();
+        for id in ids {
+            if purged.total() >= limit.min(PAGE_RECORDS_MAX) {
+                break;
+            }
+            let Ok(Some(record)) = read(&rows, now, id) else { continue };
+            match apply::purge(now, &record) {
+                apply::Purge::Keep => {}
+                apply::Purge::Delete => {
+                    rows.remove(&id);
+                    purged.deleted += 1;
+                }
+                apply::Purge::Bury(record) => {
+                    rows.insert(id, Row::seal(&record));
+                    purged.buried += 1;
+                }
+                apply::Purge::TimeOut(record) => {
+                    rows.insert(id, Row::seal(&record));
+                    purged.timed_out += 1;
+                }
+            }
+        }
+        Ok(purged)
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        let rows = self.rows();
+        let after = rows.iter().filter(|(id, _)| page.after.is_none_or(|after| after < **id));
+        let wanted = |row: &Row| {
+            filter.tenant.as_ref().is_none_or(|tenant| tenant.as_str() == row.tenant)
+                && filter.scope.as_ref().is_none_or(|scope| scope.as_str() == row.scope)
+                && filter.state.is_none_or(|state| state as i16 == row.state)
+        };
+        let matching = after.filter(|(_, row)| wanted(row)).take(page.limit.min(PAGE_RECORDS_MAX));
+        matching.map(|(_, row)| row.summary().map_err(StoreError::from)).collect()
+    }
+
+    async fn watch(&self, _: OperationId) {
+        std::future::pending().await
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("records", &self.rows().len()).finish_non_exhaustive()
+    }
+}
+
+enum Written {
+    Yes,
+    No(Option<Box<Record>>),
+}
+
+fn write(
+    rows: &mut BTreeMap<OperationId, Row>,
+    now: Timestamp,
+    id: OperationId,
+    change: impl FnOnce(Option<&Record>) -> Option<Record>,
+) -> Result<Written, StoreError> {
+    let found = read(rows, now, id)?;
+    Ok(match change(found.as_ref()) {
+        Some(record) => {
+            rows.insert(id, Row::seal(&record));
+            Written::Yes
+        }
+        None => Written::No(found.map(Box::new)),
+    })
+}
+
+fn read(
+    rows: &BTreeMap<OperationId, Row>,
+    now: Timestamp,
+    id: OperationId,
+) -> Result<Option<Record>, StoreError> {
+    Ok(rows.get(&id).cloned().map(|row| row.open(now)).transpose()?)
+}

@@ -1,0 +1,259 @@
+//! Which operation is meant: tenant, scope and key, parsed once at the border.
+
+use std::{fmt, sync::Arc};
+
+use sha2::{Digest, Sha256};
+
+use crate::limits::{KEY_BYTES_MAX, SCOPE_BYTES_MAX, TENANT_BYTES_MAX};
+
+/// What should happen once: a key, in a scope, of a tenant.
+///
+/// The same key in another scope or of another tenant is another operation. Cloning is cheap.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Operation {
+    id: OperationId,
+    tenant: Tenant,
+    scope: Scope,
+    key: Key,
+}
+
+impl Operation {
+    /// The operation named by these three.
+    pub fn new(tenant: Tenant, scope: Scope, key: Key) -> Self {
+        let id = OperationId::of(&tenant, &scope, &key);
+        Self { id, tenant, scope, key }
+    }
+
+    /// The digest under which stores keep it.
+    pub fn id(&self) -> OperationId {
+        self.id
+    }
+
+    /// Who asks.
+    pub fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Which kind of work is asked for.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The client's key.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}/{:?}/{:?}", self.tenant.as_str(), self.scope.as_str(), self.key.as_str())
+    }
+}
+
+/// The digest of an operation's identity: sixteen bytes, equal exactly when the operation is.
+///
+/// SHA-256 over the length-prefixed tenant, scope and key, cut to 128 bits, so that SQL can
+/// compute it too.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId([u8; 16]);
+
+impl OperationId {
+    fn of(tenant: &Tenant, scope: &Scope, key: &Key) -> Self {
+        let mut hash = Sha256::new();
+        for part in [tenant.as_str(), scope.as_str(), key.as_str()] {
+            let len = u32::try_from(part.len()).unwrap_or(u32::MAX);
+            hash.update(len.to_be_bytes());
+            hash.update(part.as_bytes());
+        }
+        let digest = hash.finalize();
+        let mut id = [0; 16];
+        id.copy_from_slice(&digest[..16]);
+        Self(id)
+    }
+
+    /// The id with these bytes, as a store kept them.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes a store keeps.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a tenant, scope or key was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidName {
+    /// There is nothing in it, or only spaces.
+    #[error("it is empty; send 1 to {max} visible ASCII characters")]
+    Empty {
+        /// The limit, in bytes.
+        max: usize,
+    },
+    /// It is longer than the limit; it is refused, never cut.
+    #[error("it is {len} bytes long; the limit is {max}")]
+    TooLong {
+        /// Its length, in bytes.
+        len: usize,
+        /// The limit, in bytes.
+        max: usize,
+    },
+    /// It holds a byte that is not visible ASCII.
+    #[error("the byte at position {at} is not visible ASCII")]
+    NotVisible {
+        /// Where the first such byte is, counted from zero.
+        at: usize,
+    },
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Accepts visible ASCII (inner spaces included) within the limit, as it is: nothing
+            /// is trimmed, folded or cut.
+            pub fn parse(raw: impl AsRef<[u8]>) -> Result<Self, InvalidName> {
+                visible_ascii(raw.as_ref(), $max).map(|text| Self(text.into()))
+            }
+
+            /// The text as it came.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+    };
+}
+
+name!(
+    /// Who asks. Never taken from the client's word alone.
+    Tenant,
+    TENANT_BYTES_MAX
+);
+name!(
+    /// Which operation: method and concrete path, a consumer's name, a job's name.
+    Scope,
+    SCOPE_BYTES_MAX
+);
+name!(
+    /// The client's opaque key, made once per logical operation.
+    Key,
+    KEY_BYTES_MAX
+);
+
+fn visible_ascii(raw: &[u8], max: usize) -> Result<&str, InvalidName> {
+    if raw.len() > max {
+        return Err(InvalidName::TooLong { len: raw.len(), max });
+    }
+    if let Some(at) = raw.iter().position(|byte| !matches!(byte, b' '..=b'~')) {
+        return Err(InvalidName::NotVisible { at });
+    }
+    if raw.iter().all(|byte| *byte == b' ') {
+        return Err(InvalidName::Empty { max });
+    }
+    str::from_utf8(raw).map_err(|error| InvalidName::NotVisible { at: error.valid_up_to() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &[u8], expected: Result<&str, InvalidName>) {
+        let parsed = Key::parse(raw);
+        assert_eq!(parsed.as_ref().map(Key::as_str).map_err(|refusal| *refusal), expected);
+    }
+
+    #[test]
+    fn keys_of_one_and_of_255_bytes_are_accepted_as_they_are() {
+        check(b"a", Ok("a"));
+        check(b"  A b~ ", Ok("  A b~ "));
+        let longest = "k".repeat(KEY_BYTES_MAX);
+        check(longest.as_bytes(), Ok(&longest));
+    }
+
+    #[test]
+    fn a_key_that_is_too_long_is_refused_and_never_cut() {
+        let too_long = vec![b'k'; KEY_BYTES_MAX + 1];
+        check(&too_long, Err(InvalidName::TooLong { len: 256, max: 255 }));
+    }
+
+    #[test]
+    fn empty_and_blank_keys_are_refused() {
+        check(b"", Err(InvalidName::Empty { max: 255 }));
+        check(b"   ", Err(InvalidName::Empty { max: 255 }));
+    }
+
+    #[test]
+    fn control_bytes_and_anything_beyond_ascii_are_refused_with_their_position() {
+        for (raw, at) in [
+            (&b"a\0b"[..], 1),
+            (b"\ta", 0),
+            (b"ab\x7f", 2),
+            (b"a\r\nb", 1),
+            ("schl\u{fc}ssel".as_bytes(), 4),
+            (b"\xc0\xaf", 0),
+        ] {
+            check(raw, Err(InvalidName::NotVisible { at }));
+        }
+    }
+
+    #[test]
+    fn tenants_and_scopes_have_their_own_limits() {
+        assert!(Tenant::parse("t".repeat(TENANT_BYTES_MAX)).is_ok());
+        assert!(Tenant::parse("t".repeat(TENANT_BYTES_MAX + 1)).is_err());
+        assert!(Scope::parse("s".repeat(SCOPE_BYTES_MAX)).is_ok());
+        assert!(Scope::parse("s".repeat(SCOPE_BYTES_MAX + 1)).is_err());
+    }
+
+    fn operation(tenant: &str, scope: &str, key: &str) -> Operation {
+        Operation::new(
+            Tenant::parse(tenant).unwrap(),
+            Scope::parse(scope).unwrap(),
+            Key::parse(key).unwrap(),
+        )
+    }
+
+    #[test]
+    fn moving_a_character_between_the_parts_makes_another_operation() {
+        let ids = [
+            operation("ab", "c", "d").id(),
+            operation("a", "bc", "d").id(),
+            operation("a", "b", "cd").id(),
+            operation("a", "b", "CD").id(),
+        ];
+        for (at, id) in ids.iter().enumerate() {
+            assert!(!ids[at + 1..].contains(id));
+        }
+        assert_eq!(ids[0], operation("ab", "c", "d").id());
+    }
+
+    #[test]
+    fn the_digest_is_fixed_because_sql_computes_it_too() {
+        let id = operation("acme", "POST /payments", "k-1").id();
+        assert_eq!(id.to_string(), "128ec75c9297cba8de8adad59f109962");
+        assert_eq!(OperationId::from_bytes(*id.as_bytes()), id);
+    }
+}

@@ -1,0 +1,183 @@
+//! What a result means, how long things last, and what may be done when an owner vanishes.
+
+use std::time::Duration;
+
+use crate::limits::{LEASE_MAX, LEASE_MIN, RETENTION_MAX, RETENTION_MIN};
+
+/// How one kind of operation is treated. Valid by construction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    lease: Duration,
+    retention: Retention,
+    results: ResultPolicy,
+    recovery: Recovery,
+}
+
+impl Policy {
+    /// A policy whose parts do not contradict each other.
+    pub fn new(
+        lease: Duration,
+        retention: Retention,
+        results: ResultPolicy,
+        recovery: Recovery,
+    ) -> Result<Self, InvalidPolicy> {
+        if !(LEASE_MIN..=LEASE_MAX).contains(&lease) {
+            return Err(InvalidPolicy::Lease { lease });
+        }
+        if !(RETENTION_MIN..=RETENTION_MAX).contains(&retention.window) {
+            return Err(InvalidPolicy::Retention { window: retention.window });
+        }
+        if retention.tombstone > RETENTION_MAX {
+            return Err(InvalidPolicy::Tombstone { tombstone: retention.tombstone });
+        }
+        if retention.window < lease {
+            return Err(InvalidPolicy::ForgetsTooSoon { window: retention.window, lease });
+        }
+        Ok(Self { lease, retention, results, recovery })
+    }
+
+    /// How long an owner is trusted to be alive between two signs of life.
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// How long the outcome is kept.
+    pub fn retention(&self) -> Retention {
+        self.retention
+    }
+
+    /// What a result means.
+    pub fn results(&self) -> ResultPolicy {
+        self.results
+    }
+
+    /// What may be done when an owner vanishes.
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
+    }
+
+    /// The least time an outcome is kept after it was stored.
+    pub(crate) fn kept_after_settling(&self) -> Duration {
+        match self.retention.from {
+            RetainFrom::Creation => self.lease,
+            RetainFrom::Completion => self.retention.window,
+        }
+    }
+}
+
+impl Default for Policy {
+    /// A lease of 30 s, 24 h of retention from creation, `terminal` results, doubt on a lost owner.
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(30),
+            retention: Retention {
+                window: Duration::from_secs(24 * 60 * 60),
+                from: RetainFrom::Creation,
+                tombstone: Duration::ZERO,
+            },
+            results: ResultPolicy::Terminal,
+            recovery: Recovery::Hold,
+        }
+    }
+}
+
+/// How long an outcome is kept: the deduplication window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// The window.
+    pub window: Duration,
+    /// Where the window starts.
+    pub from: RetainFrom,
+    /// How long after the window a late retry is told that the key is gone; zero for not at all.
+    pub tombstone: Duration,
+}
+
+/// Where the retention window starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetainFrom {
+    /// At the first claim; but an outcome is always kept for one lease after it was stored.
+    Creation,
+    /// When the outcome was stored.
+    Completion,
+}
+
+/// What a result means. See the table in `docs/states.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultPolicy {
+    /// Final answers and deterministic client errors are stored; server errors free the key.
+    Terminal,
+    /// Everything is stored once execution began, server errors included.
+    Stripe,
+    /// Only success is stored; every other answer frees the key.
+    SuccessOnly,
+    /// Whatever happened is stored, unknown results included: never a second attempt.
+    AtMostOnce,
+}
+
+impl ResultPolicy {
+    /// The name used in configuration and in the published policy.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Stripe => "stripe",
+            Self::SuccessOnly => "success-only",
+            Self::AtMostOnce => "at-most-once",
+        }
+    }
+}
+
+/// What may be done with an operation whose owner vanished or whose outcome is unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// Run it again under the same key: whatever has the effect deduplicates by it.
+    Resend = 1,
+    /// Ask whether it happened, then finish it or run it.
+    Probe = 2,
+    /// Never run it again by itself: it stays in doubt until somebody resolves it.
+    Hold = 3,
+}
+
+impl Recovery {
+    /// The name used in configuration and in the published policy.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resend => "resend",
+            Self::Probe => "probe",
+            Self::Hold => "hold",
+        }
+    }
+}
+
+/// Why a policy was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPolicy {
+    /// The lease is out of bounds.
+    #[error("a lease of {lease:?} is outside {LEASE_MIN:?} to {LEASE_MAX:?}")]
+    Lease {
+        /// The lease asked for.
+        lease: Duration,
+    },
+    /// The retention window is out of bounds.
+    #[error("a retention of {window:?} is outside {RETENTION_MIN:?} to {RETENTION_MAX:?}")]
+    Retention {
+        /// The window asked for.
+        window: Duration,
+    },
+    /// The tombstone lasts too long.
+    #[error("a tombstone of {tombstone:?} is longer than {RETENTION_MAX:?}")]
+    Tombstone {
+        /// The tombstone asked for.
+        tombstone: Duration,
+    },
+    /// The outcome would be forgotten while its owner may still be at work.
+    #[error(
+        "a retention of {window:?} is shorter than the lease of {lease:?}; raise the retention"
+    )]
+    ForgetsTooSoon {
+        /// The window asked for.
+        window: Duration,
+        /// The lease asked for.
+        lease: Duration,
+    },
+}

@@ -1,0 +1,1 @@
+//! Drives a Hapax store: group commit, lease renewal, waiters, cache, sweeper, purger.

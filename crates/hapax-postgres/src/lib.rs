@@ -1,0 +1,1 @@
+//! The PostgreSQL store of Hapax: coalesced multi-row writes on few connections.

@@ -1,0 +1,1 @@
+//! The embedded Hapax store: one SQLite file, one writer thread, group commit.

@@ -1,0 +1,3 @@
+//! What judges Hapax: the store conformance suite, the simulator and the history checker.
+
+pub mod conformance;
