@@ -1,1 +1,28 @@
 //! Finds, installs and starts real servers in temporary directories, for tests and benchmarks.
+//!
+//! A server is one file here and a shared way to run a process:
+//!
+//! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
+//! - [`roster`]: servers that outlive the command that started them;
+//! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
+//!
+//! Everything here blocks and keeps no global state: two servers in one program do not know of each
+//! other.
+//!
+//! ```no_run
+//! use hapax_services::postgres::{Mode, Server, Settings};
+//!
+//! let mut server = Server::start(Settings::default())?;
+//! println!("psql {}", server.url());
+//! server.restart(Mode::Immediate)?;
+//! # Ok::<(), hapax_services::ServiceError>(())
+//! ```
+
+pub mod postgres;
+pub mod process;
+pub mod roster;
+
+mod debian;
+mod error;
+
+pub use self::error::ServiceError;

@@ -1,0 +1,31 @@
+//! Installs a Debian package, where that is possible.
+
+use std::{path::Path, process::Command, time::Duration};
+
+use crate::{error::ServiceError, process};
+
+const UPDATE_LIMIT: Duration = Duration::from_secs(120);
+const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+
+/// Installs `package`; `remedy` is what a user who may not is told.
+pub(crate) fn install(
+    server: &'static str,
+    package: &str,
+    remedy: &'static str,
+) -> Result<(), ServiceError> {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root || !Path::new("/usr/bin/apt-get").exists() {
+        return Err(ServiceError::Missing { server, remedy });
+    }
+    process::run(apt_get().arg("update"), UPDATE_LIMIT)?;
+    process::run(apt_get().args(["install", "-y", package]), INSTALL_LIMIT)?;
+    Ok(())
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    // Test programs that start side by side may all find it missing: each waits for the first.
+    command.args(["-q", "-o", "DPkg::Lock::Timeout=240"]);
+    command
+}

@@ -1,0 +1,293 @@
+//! PostgreSQL: a cluster of its own in a temporary directory, on a free loopback port.
+
+use std::{
+    env, fs,
+    net::TcpListener,
+    os::unix::{fs::chown, process::CommandExt},
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::{
+    debian,
+    error::ServiceError,
+    process::{self, Left, Process, Step},
+};
+
+const SERVER: &str = "PostgreSQL";
+const ACCOUNT: &str = "postgres";
+const REMEDY: &str = "install it (Debian: `apt-get install -y postgresql`) \
+                      or put `initdb` and `postgres` on the PATH";
+
+const TOOL_LIMIT: Duration = Duration::from_secs(60);
+const READY_LIMIT: Duration = Duration::from_secs(60);
+const PORT_TRIES: u32 = 5;
+
+/// A running PostgreSQL server. Dropping it stops it and removes its files.
+///
+/// It listens on 127.0.0.1 and on a Unix socket in its directory, trusts everybody who reaches
+/// either, and writes durably (`fsync` is on). When root starts it, it runs as user `postgres`.
+#[derive(Debug)]
+pub struct Server {
+    process: Option<Process>,
+    dir: TempDir,
+    port: u16,
+    tools: Tools,
+    settings: Settings,
+}
+
+/// What differs from a plain server.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Server settings as `key=value`, such as `synchronous_commit=off`; they win over ours.
+    pub config: Vec<String>,
+}
+
+/// How a server is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Sessions are ended and everything is written out.
+    Fast,
+    /// All processes quit at once, as in a crash; the next start recovers from the log.
+    Immediate,
+}
+
+impl Server {
+    /// Creates a cluster and starts a server on it, installing PostgreSQL first if need be.
+    ///
+    /// When it returns, the server accepts connections.
+    pub fn start(settings: Settings) -> Result<Self, ServiceError> {
+        let tools = Tools::find_or_install()?;
+        let dir = tempfile::Builder::new().prefix("hapax-postgres-").tempdir();
+        let dir = dir.map_err(ServiceError::io("make a temporary directory"))?;
+        if let Some((user, group)) = tools.run_as {
+            let owned = chown(dir.path(), Some(user), Some(group));
+            owned.map_err(ServiceError::io(format!("hand {} over", dir.path().display())))?;
+        }
+        let mut initdb = tools.command("initdb");
+        initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"]);
+        initdb.args(["--no-sync", "--pgdata"]).arg(data_dir(dir.path()));
+        process::run(&mut initdb, TOOL_LIMIT)?;
+        let mut server = Self { process: None, dir, port: 0, tools, settings };
+        server.start_on_a_free_port()?;
+        Ok(server)
+    }
+
+    /// Where clients connect: `postgres://postgres@127.0.0.1:PORT/postgres`.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The id of its first process; `None` while it is stopped.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::pid)
+    }
+
+    /// Where it keeps its data.
+    pub fn data_dir(&self) -> PathBuf {
+        data_dir(self.dir.path())
+    }
+
+    /// Stops it and keeps its files; does nothing if it is stopped already.
+    pub fn stop(&mut self, mode: Mode) -> Result<(), ServiceError> {
+        if let Some(process) = &mut self.process {
+            process.stop(mode.steps())?;
+            self.process = None;
+        }
+        Ok(())
+    }
+
+    /// Starts it again on the same port and files; does nothing if it is running.
+    pub fn resume(&mut self) -> Result<(), ServiceError> {
+        if self.process.is_none() {
+            self.process = Some(self.launch()?);
+        }
+        Ok(())
+    }
+
+    /// Stops it as told, then starts it again on the same port and files.
+    pub fn restart(&mut self, mode: Mode) -> Result<(), ServiceError> {
+        self.stop(mode)?;
+        self.resume()
+    }
+
+    /// Leaves the server running after this program has ended.
+    pub(crate) fn detach(mut self) -> Detached {
+        self.dir.disable_cleanup(true);
+        let pid = self.process.take().map_or(0, |process| process.pid());
+        Detached { url: self.url(), pid, dir: self.dir.path().to_owned() }
+    }
+
+    fn start_on_a_free_port(&mut self) -> Result<(), ServiceError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            self.port = free_port()?;
+            match self.launch() {
+                // Somebody else took the port between our look and the server's.
+                Err(ServiceError::Died { log, .. })
+                    if log.contains("Address already in use") && tries < PORT_TRIES => {}
+                Err(error) => return Err(error),
+                Ok(process) => {
+                    self.process = Some(process);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn launch(&self) -> Result<Process, ServiceError> {
+        let (dir, data) = (self.dir.path(), self.data_dir());
+        let ours = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            format!("unix_socket_directories={}", dir.display()),
+            "fsync=on".to_owned(),
+            "max_connections=200".to_owned(),
+        ];
+        let mut command = self.tools.command("postgres");
+        command.arg("-D").arg(&data);
+        for setting in ours.iter().chain(&self.settings.config) {
+            command.arg("-c").arg(setting);
+        }
+        let mut process = Process::spawn(SERVER, &mut command, &dir.join("server.log"))?;
+        let pid = process.pid();
+        let ready = process.wait_until_ready(READY_LIMIT, || is_ready(&data, pid));
+        if ready.is_err() {
+            // The error of the start is the one to tell; a failing stop would only hide it.
+            let _ = process.stop(Mode::Immediate.steps());
+        }
+        ready.map(|()| process)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nobody is left to be told, and its files are removed in any case.
+        let _ = self.stop(Mode::Immediate);
+    }
+}
+
+/// A server that outlives the program that started it.
+#[derive(Debug, Clone)]
+pub(crate) struct Detached {
+    pub(crate) url: String,
+    pub(crate) pid: u32,
+    pub(crate) dir: PathBuf,
+}
+
+impl Detached {
+    pub(crate) fn is_running(&self) -> bool {
+        self.left().is_running()
+    }
+
+    /// Stops it if it runs, and removes its files.
+    pub(crate) fn remove(&self) -> Result<(), ServiceError> {
+        self.left().stop(Mode::Fast.steps())?;
+        if self.dir.exists() {
+            let removed = fs::remove_dir_all(&self.dir);
+            removed.map_err(ServiceError::io(format!("remove {}", self.dir.display())))?;
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> Left {
+        Left { server: SERVER, pid: self.pid, mark: data_dir(&self.dir) }
+    }
+}
+
+impl Mode {
+    fn steps(self) -> &'static [Step] {
+        const FAST: Step = Step { signal: Signal::INT, patience: Duration::from_secs(20) };
+        const IMMEDIATE: Step = Step { signal: Signal::QUIT, patience: Duration::from_secs(10) };
+        const KILL: Step = Step { signal: Signal::KILL, patience: Duration::from_secs(5) };
+        match self {
+            Self::Fast => &[FAST, IMMEDIATE, KILL],
+            Self::Immediate => &[IMMEDIATE, KILL],
+        }
+    }
+}
+
+/// Where the programs are, and as whom they run.
+#[derive(Debug)]
+struct Tools {
+    bin: PathBuf,
+    run_as: Option<(u32, u32)>,
+}
+
+impl Tools {
+    fn find_or_install() -> Result<Self, ServiceError> {
+        let bin = match find_bin() {
+            Some(bin) => bin,
+            None => {
+                debian::install(SERVER, "postgresql", REMEDY)?;
+                find_bin().ok_or(ServiceError::Missing { server: SERVER, remedy: REMEDY })?
+            }
+        };
+        // PostgreSQL refuses to run as root.
+        let is_root = rustix::process::geteuid().is_root();
+        let run_as = is_root.then(|| Ok((id_of("-u")?, id_of("-g")?))).transpose()?;
+        Ok(Self { bin, run_as })
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.bin.join(program));
+        // The directory we are called in may be closed to the other user.
+        command.current_dir("/").env("LC_ALL", "C");
+        if let Some((user, group)) = self.run_as {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}
+
+fn find_bin() -> Option<PathBuf> {
+    let pg_config = || Command::new("pg_config").arg("--bindir").output().ok();
+    newest_debian_bin(Path::new("/usr/lib/postgresql"))
+        .or_else(|| {
+            let output = pg_config()?;
+            has_tools(Path::new(String::from_utf8_lossy(&output.stdout).trim()))
+        })
+        .or_else(|| env::split_paths(&env::var_os("PATH")?).find_map(|dir| has_tools(&dir)))
+}
+
+fn newest_debian_bin(root: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(root).ok()?.filter_map(|entry| {
+        let version: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        Some((version, has_tools(&root.join(version.to_string()).join("bin"))?))
+    });
+    versions.max_by_key(|(version, _)| *version).map(|(_, bin)| bin)
+}
+
+fn has_tools(dir: &Path) -> Option<PathBuf> {
+    let complete = ["initdb", "postgres"].iter().all(|tool| dir.join(tool).is_file());
+    complete.then(|| dir.to_owned())
+}
+
+fn id_of(which: &str) -> Result<u32, ServiceError> {
+    let printed = process::run(Command::new("id").args([which, ACCOUNT]), TOOL_LIMIT)?;
+    printed.trim().parse().map_err(|_| ServiceError::Missing {
+        server: "the user `postgres`",
+        remedy: "root cannot run PostgreSQL itself: create the user, or run as another one",
+    })
+}
+
+fn free_port() -> Result<u16, ServiceError> {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    port.map(|address| address.port()).map_err(ServiceError::io("find a free port"))
+}
+
+fn data_dir(dir: &Path) -> PathBuf {
+    dir.join("data")
+}
+
+/// The server writes its id on the first line of this file and its status on the eighth.
+fn is_ready(data: &Path, pid: u32) -> bool {
+    let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else { return false };
+    let mut lines = text.lines().map(str::trim);
+    lines.next() == Some(&pid.to_string()) && lines.nth(6) == Some("ready")
+}

@@ -1,0 +1,5 @@
+//! Real servers, started and stopped.
+
+mod postgres;
+mod process;
+mod roster;
