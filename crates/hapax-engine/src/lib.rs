@@ -1,1 +1,36 @@
-//! Drives a Hapax store: group commit, lease renewal, waiters, cache, sweeper, purger.
+//! Drives a Hapax store for everyone who has operations to protect.
+//!
+//! The machine of `hapax-core` decides; this crate does. It gathers concurrent writes into group
+//! commits, renews leases, lets duplicates in one process wait for each other instead of the
+//! store, answers finished operations from memory, and cleans up after owners that vanished. It
+//! knows neither HTTP nor SQL.
+//!
+//! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
+//! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
+//! - [`Options`] are the bounds, [`Stats`] the counts.
+
+mod batcher;
+mod begin;
+mod cache;
+mod clock;
+mod detached;
+mod digest;
+mod engine;
+mod error;
+mod flights;
+mod options;
+mod permit;
+mod purger;
+mod renewer;
+mod stats;
+mod sweeper;
+mod watcher;
+
+pub use self::{
+    begin::{Ask, Begun},
+    engine::Engine,
+    error::{BeginError, SettleError},
+    options::{Finisher, Options},
+    permit::{Permit, Settled},
+    stats::Stats,
+};

@@ -1,0 +1,311 @@
+//! An operation arrives: ask the cache, then those already busy with it, then the store.
+
+use std::{sync::Arc, time::Duration};
+
+use hapax_core::{
+    Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
+    StoreError, Timestamp, Wish, apply, decide,
+    limits::CLAIM_ROUNDS_MAX,
+    store::{By, Claim, Claimed, Settle, Settlement},
+};
+use tokio::time::sleep;
+
+use crate::{
+    detached::Detached,
+    engine::{Inner, Shared},
+    error::{BeginError, SettleError},
+    flights::{Boarding, Flight, Phase, Seat},
+    permit::{Ending, Permit, stopped, write_end},
+};
+
+/// Somebody asks for an operation.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// Which operation.
+    pub operation: Operation,
+    /// With which request.
+    pub fingerprint: Fingerprint,
+    /// Whether to run now or to queue, and what to keep so that somebody else can finish it.
+    pub wish: Wish,
+    /// How it is treated.
+    pub policy: Policy,
+}
+
+/// What becomes of an operation that was asked for.
+#[derive(Debug)]
+pub enum Begun<S: Store> {
+    /// Run it.
+    Execute(Permit<S>),
+    /// Its owner is gone: recover it as told.
+    TakenOver {
+        /// The right to do so.
+        permit: Permit<S>,
+        /// [`Recovery::Resend`] or [`Recovery::Probe`].
+        recovery: Recovery,
+    },
+    /// It is accepted, and will be run.
+    Queued(Arc<Record>),
+    /// It is finished: answer with the stored outcome.
+    Replay(Arc<Record>),
+    /// Somebody is at work, or it waits for a worker.
+    Busy {
+        /// How long the present lease lasts.
+        lease_left: Duration,
+    },
+    /// Nobody knows whether it happened, and nobody may try.
+    InDoubt {
+        /// Why that is unknown.
+        doubt: Doubt,
+    },
+    /// The key was used for another request.
+    Mismatch(Difference),
+    /// The key was used, and its outcome is past retention.
+    Gone {
+        /// When the outcome expired.
+        since: Timestamp,
+    },
+}
+
+/// Answers without the store, or asks it detached from the caller.
+pub(crate) async fn begin<S: Store>(
+    shared: &Arc<Shared<S>>,
+    ask: &Ask,
+) -> Result<Begun<S>, BeginError> {
+    let inner = &shared.inner;
+    if inner.is_stopping() {
+        return Err(BeginError::Stopped);
+    }
+    let arrival = Arrival {
+        operation: ask.operation.clone(),
+        fingerprint: ask.fingerprint,
+        owner: inner.new_owner(),
+        wish: ask.wish.clone(),
+    };
+    let begun = match from_cache(inner, &arrival, &ask.policy) {
+        Some(begun) => Ok(begun),
+        None => {
+            let work = ask_around(Arc::clone(shared), arrival, ask.policy);
+            Detached::new(work, give_back_unused).await
+        }
+    };
+    inner.count(&begun);
+    begun
+}
+
+/// The caller left before it heard that it may run: whoever asks next may.
+fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
+    if let Ok(Begun::Execute(permit) | Begun::TakenOver { permit, .. }) = begun {
+        tokio::spawn(permit.give_back());
+    }
+}
+
+fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
+    let now = inner.clock.now()?;
+    let record = inner.cache.get(arrival.operation.id(), now)?;
+    inner.counters.replays_from_cache.one();
+    without_store(now, arrival, &record, policy)
+}
+
+/// What can be answered from a record alone; `None` if the store must be asked.
+fn without_store<S: Store>(
+    now: Timestamp,
+    arrival: &Arrival,
+    record: &Arc<Record>,
+    policy: &Policy,
+) -> Option<Begun<S>> {
+    match decide(now, arrival, Some(record), policy) {
+        Decision::Replay(_) => Some(Begun::Replay(Arc::clone(record))),
+        Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
+        Decision::Busy { until } => Some(Begun::Busy { lease_left: until.after(now) }),
+        Decision::Execute(_)
+        | Decision::TakeOver { .. }
+        | Decision::GiveUp
+        | Decision::InDoubt { .. }
+        | Decision::Gone { .. } => None,
+    }
+}
+
+async fn ask_around<S: Store>(
+    shared: Arc<Shared<S>>,
+    arrival: Arrival,
+    policy: Policy,
+) -> Result<Begun<S>, BeginError> {
+    let flights = &shared.inner.flights;
+    loop {
+        let flight = match flights.board(arrival.operation.id()) {
+            Boarding::First(seat) => return claim(&shared, &arrival, policy, seat).await,
+            Boarding::Beside(flight) => flight,
+        };
+        flight.claimed().await;
+        if let Some(begun) = beside(&shared.inner, &arrival, &policy, &flight) {
+            return Ok(begun);
+        }
+        if let Some(seat) = flights.board_over(arrival.operation.id(), &flight) {
+            return claim(&shared, &arrival, policy, seat).await;
+        }
+    }
+}
+
+/// What those busy with the operation here can answer for it.
+fn beside<S: Store>(
+    inner: &Inner<S>,
+    arrival: &Arrival,
+    policy: &Policy,
+    flight: &Flight,
+) -> Option<Begun<S>> {
+    let record = match flight.phase() {
+        Phase::Running { record, .. } | Phase::Landed { record: Some(record) } => record,
+        Phase::Claiming | Phase::Landed { record: None } => return None,
+    };
+    without_store(inner.clock.now()?, arrival, &record, policy)
+}
+
+/// Decides with the store, again whenever another writer was faster.
+async fn claim<S: Store>(
+    shared: &Arc<Shared<S>>,
+    arrival: &Arrival,
+    policy: Policy,
+    seat: Seat,
+) -> Result<Begun<S>, BeginError> {
+    let inner = &shared.inner;
+    let (mut now, mut found) = (Timestamp::ZERO, None::<Box<Record>>);
+    for _ in 0..CLAIM_ROUNDS_MAX {
+        let (claim, recovery) = match decide(now, arrival, found.as_deref(), &policy) {
+            Decision::Execute(claim) => (claim, None),
+            Decision::TakeOver { claim, recovery } => (claim, Some(recovery)),
+            Decision::GiveUp => {
+                (now, found) = give_up(inner, found).await?;
+                continue;
+            }
+            Decision::Replay(_) => return Ok(Begun::Replay(land(inner, seat, found))),
+            Decision::Busy { until } => {
+                return Ok(Begun::Busy { lease_left: until.after(now) });
+            }
+            Decision::InDoubt { doubt } => return Ok(Begun::InDoubt { doubt }),
+            Decision::Mismatch(difference) => {
+                land(inner, seat, found);
+                return Ok(Begun::Mismatch(difference));
+            }
+            Decision::Gone { since } => return Ok(Begun::Gone { since }),
+        };
+        match write(inner, &claim).await? {
+            Claimed::Won { now } => {
+                let record = Arc::new(won(now, found.as_deref(), &claim));
+                return Ok(match (&arrival.wish, recovery) {
+                    (Wish::Queue { .. }, _) => {
+                        drop(seat);
+                        shared.pick_up(Arc::clone(&record));
+                        Begun::Queued(record)
+                    }
+                    (Wish::Run { .. }, None) => {
+                        Begun::Execute(Permit::new(Arc::clone(shared), seat, record, policy))
+                    }
+                    (Wish::Run { .. }, Some(recovery)) => {
+                        let permit = Permit::new(Arc::clone(shared), seat, record, policy);
+                        Begun::TakenOver { permit, recovery }
+                    }
+                });
+            }
+            Claimed::Found { now: heard, record } => (now, found) = (heard, record),
+        }
+    }
+    Err(BeginError::Contended)
+}
+
+/// Leaves the seat with what was found, for the cache and for those who wait beside it.
+fn land<S: Store>(inner: &Inner<S>, seat: Seat, found: Option<Box<Record>>) -> Arc<Record> {
+    #[expect(clippy::expect_used, reason = "the machine answers from a record only if given one")]
+    let record = Arc::new(*found.expect("an answer from a record has that record"));
+    inner.cache.offer(&record);
+    seat.land(Some(Arc::clone(&record)));
+    record
+}
+
+/// Marks an abandoned record in doubt, and reads what is there then.
+async fn give_up<S: Store>(
+    inner: &Inner<S>,
+    found: Option<Box<Record>>,
+) -> Result<(Timestamp, Option<Box<Record>>), BeginError> {
+    let Some(record) = found else { return Ok((Timestamp::ZERO, None)) };
+    mark_in_doubt(inner, &record).await?;
+    let loaded = inner.load(record.operation.id()).await?;
+    Ok((loaded.now, loaded.record))
+}
+
+/// Says, as an onlooker, that nobody knows what became of the record's owner; `false` if the
+/// record had changed meanwhile.
+pub(crate) async fn mark_in_doubt<S: Store>(
+    inner: &Inner<S>,
+    record: &Record,
+) -> Result<bool, StoreError> {
+    let end = Settle {
+        id: record.operation.id(),
+        by: By::Onlooker(record.stamp()),
+        to: Settlement::InDoubt(Doubt::OwnerVanished),
+        keep: Duration::ZERO,
+    };
+    match write_end(inner, &end).await {
+        Ok(Ending::Written { .. } | Ending::Found(_)) => {
+            tracing::warn!(id = %end.id, fence = record.fence.get(), "an owner vanished: in doubt");
+            Ok(true)
+        }
+        Ok(Ending::Superseded(_)) => Ok(false),
+        Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
+    }
+}
+
+/// Writes a claim, reading again if it is not clear whether it was written.
+pub(crate) async fn write<S: Store>(
+    inner: &Arc<Inner<S>>,
+    claim: &Claim,
+) -> Result<Claimed, BeginError> {
+    let answer = inner.batcher.claim(claim.clone()).ok_or(BeginError::Overloaded)?;
+    match answer.await.unwrap_or_else(|_| Err(stopped())) {
+        Err(StoreError::Unconfirmed(cause)) => {
+            inner.counters.unconfirmed.one();
+            match confirm(inner, claim).await {
+                Some(claimed) => Ok(claimed),
+                None => {
+                    inner.release_later(claim);
+                    Err(BeginError::Store(StoreError::Unconfirmed(cause)))
+                }
+            }
+        }
+        // A write thought lost can arrive late: what is found may be our own claim.
+        Ok(Claimed::Found { record: Some(record), .. }) if is_claimed_by(&record, claim) => {
+            Ok(Claimed::Won { now: record.changed_at })
+        }
+        answer => Ok(answer?),
+    }
+}
+
+/// Reads whether a claim was written; `None` if the store does not say in time.
+async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
+    for pause in CONFIRM_PAUSES {
+        sleep(pause).await;
+        let Ok(loaded) = inner.load(claim.operation.id()).await else { continue };
+        let ours = loaded.record.as_ref().is_some_and(|record| is_claimed_by(record, claim));
+        return Some(match loaded.record {
+            Some(record) if ours => Claimed::Won { now: record.changed_at },
+            record => Claimed::Found { now: loaded.now, record },
+        });
+    }
+    None
+}
+
+const CONFIRM_PAUSES: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+];
+
+fn is_claimed_by(record: &Record, claim: &Claim) -> bool {
+    record.owner == claim.owner && record.fence == claim.fence && !record.tag().is_terminal()
+}
+
+/// The record as the store has just written it.
+pub(crate) fn won(now: Timestamp, found: Option<&Record>, claim: &Claim) -> Record {
+    #[expect(clippy::expect_used, reason = "a store that grants more breaks the contract")]
+    apply::claim(now, found, claim).expect("a store grants only what the machine would")
+}

@@ -1,0 +1,65 @@
+//! Finished records in memory. They are immutable, so a hit is right until the record expires.
+
+use std::sync::Arc;
+
+use hapax_core::{OperationId, Record, StateTag, Timestamp};
+use quick_cache::{Weighter, sync};
+
+use crate::digest::DigestHasher;
+
+#[derive(Debug)]
+pub(crate) struct Cache(Option<sync::Cache<OperationId, Arc<Record>, Weight, DigestHasher>>);
+
+/// Roughly what one entry needs beside its bytes: the record, its names, the map's slots.
+const ENTRY_BYTES: u64 = 640;
+
+impl Cache {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        let entries = usize::try_from(bytes_max / ENTRY_BYTES).unwrap_or(usize::MAX);
+        Self((bytes_max > 0).then(|| {
+            sync::Cache::with(
+                entries.min(1 << 16),
+                bytes_max,
+                Weight,
+                DigestHasher::default(),
+                sync::DefaultLifecycle::default(),
+            )
+        }))
+    }
+
+    /// The finished record, if it is here and not expired.
+    pub(crate) fn get(&self, id: OperationId, now: Timestamp) -> Option<Arc<Record>> {
+        let cache = self.0.as_ref()?;
+        let record = cache.get(&id)?;
+        if record.is_expired(now) {
+            cache.remove(&id);
+            return None;
+        }
+        Some(record)
+    }
+
+    /// Keeps the record if it is one that never changes again.
+    pub(crate) fn offer(&self, record: &Arc<Record>) {
+        let Some(cache) = &self.0 else { return };
+        match record.tag() {
+            StateTag::Completed | StateTag::Failed => {
+                cache.insert(record.operation.id(), Arc::clone(record));
+            }
+            StateTag::Pending
+            | StateTag::Running
+            | StateTag::InDoubt
+            | StateTag::Released
+            | StateTag::Buried => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl Weighter<OperationId, Arc<Record>> for Weight {
+    fn weight(&self, _: &OperationId, record: &Arc<Record>) -> u64 {
+        let outcome = record.outcome().map_or(0, hapax_core::Outcome::weight);
+        ENTRY_BYTES + u64::try_from(outcome).unwrap_or(u64::MAX / 2)
+    }
+}

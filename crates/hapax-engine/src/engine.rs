@@ -1,0 +1,237 @@
+//! The engine: a store, what it is asked, and the tasks that look after it.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use hapax_core::{
+    OperationId, Owner, Policy, Record, Recovery, Salt, Store, StoreError, Timestamp,
+    store::{By, Claim, Loaded, Settle, Settlement},
+};
+use tokio::{sync::watch, time::timeout};
+
+use crate::{
+    batcher::Batcher,
+    begin::{self, Ask, Begun},
+    cache::Cache,
+    clock::StoreClock,
+    error::BeginError,
+    flights::Flights,
+    options::Options,
+    permit::write_end,
+    purger,
+    renewer::Renewer,
+    stats::{Counters, Stats},
+    sweeper,
+    watcher::Watchers,
+};
+
+/// Makes operations happen once, on top of a store. Clones share everything.
+///
+/// Its tasks live on the tokio runtime it was started on, and end when the last clone and the last
+/// [`Permit`](crate::Permit) are gone.
+#[derive(Debug)]
+pub struct Engine<S: Store> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: Store> Engine<S> {
+    /// Starts the engine's tasks. Must be called on a tokio runtime.
+    pub fn start(store: S, options: Options<S>) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let inner = Arc::new(Inner {
+            batcher: Batcher::new(options.queued_claims_max),
+            flights: Arc::default(),
+            watchers: Watchers::new(options.waiters_max),
+            cache: Cache::new(options.cache_bytes_max),
+            clock: StoreClock::new(),
+            renewer: Renewer::new(),
+            counters: Counters::default(),
+            owners: Mutex::new(
+                options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            ),
+            stopping: AtomicBool::new(false),
+            store: Arc::new(store),
+            options,
+        });
+        for _ in 0..inner.store.lanes().max(1) {
+            let (inner, stop) = (Arc::clone(&inner), stopped.clone());
+            tokio::spawn(async move {
+                inner.batcher.run_lane(&inner.store, &inner.clock, &inner.counters, stop).await;
+            });
+        }
+        let shared = Arc::new(Shared { inner: Arc::clone(&inner), stop });
+        tokio::spawn(Renewer::run(Arc::clone(&inner), stopped.clone()));
+        tokio::spawn(sweeper::run(Arc::downgrade(&shared), stopped.clone()));
+        tokio::spawn(purger::run(inner, stopped));
+        Self { shared }
+    }
+
+    /// Brings an operation, and learns what to do with it.
+    ///
+    /// Dropping the returned future is safe: a right won meanwhile is given back.
+    pub async fn begin(&self, ask: &Ask) -> Result<Begun<S>, BeginError> {
+        begin::begin(&self.shared, ask).await
+    }
+
+    /// Like [`Engine::begin`], but waits up to `patience` while somebody else is at work.
+    pub async fn begin_waiting(
+        &self,
+        ask: &Ask,
+        patience: Duration,
+    ) -> Result<Begun<S>, BeginError> {
+        let give_up_at = tokio::time::Instant::now() + patience;
+        loop {
+            let begun = self.begin(ask).await?;
+            let Begun::Busy { .. } = begun else { return Ok(begun) };
+            let inner = &self.shared.inner;
+            let Some(change) = inner.watchers.change(inner, ask.operation.id()) else {
+                return Ok(begun);
+            };
+            tokio::select! {
+                biased;
+                () = change => {}
+                () = tokio::time::sleep_until(give_up_at) => return Ok(begun),
+            }
+        }
+    }
+
+    /// What is stored about an operation, and the store's clock.
+    pub async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
+        self.shared.inner.load(id).await
+    }
+
+    /// The salt of the store, which keys all fingerprints.
+    pub fn salt(&self) -> Salt {
+        self.shared.inner.store.salt()
+    }
+
+    /// The store itself, for listing and for tools.
+    pub fn store(&self) -> &S {
+        &self.shared.inner.store
+    }
+
+    /// The store's clock, as far as it is known here.
+    pub fn store_now(&self) -> Option<Timestamp> {
+        self.shared.inner.clock.now()
+    }
+
+    /// What the engine has done so far.
+    pub fn stats(&self) -> Stats {
+        self.shared.inner.counters.snapshot()
+    }
+
+    /// Begins nothing new, and waits up to `patience` for what runs here to settle. Says whether
+    /// everything did; what did not is left to its lease.
+    pub async fn shut_down(&self, patience: Duration) -> bool {
+        let inner = &self.shared.inner;
+        inner.stopping.store(true, Relaxed);
+        timeout(patience, inner.flights.all_landed()).await.is_ok()
+    }
+}
+
+impl<S: Store> Clone for Engine<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What handles and permits hold; the tasks stop when the last of them goes.
+#[derive(Debug)]
+pub(crate) struct Shared<S: Store> {
+    pub(crate) inner: Arc<Inner<S>>,
+    stop: watch::Sender<bool>,
+}
+
+impl<S: Store> Drop for Shared<S> {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl<S: Store> Shared<S> {
+    /// Finishes a queued operation here and now, if there is somebody who can.
+    pub(crate) fn pick_up(self: &Arc<Self>, record: Arc<Record>) {
+        if self.inner.options.finisher.is_some() {
+            let shared = Arc::clone(self);
+            tokio::spawn(async move {
+                sweeper::take_over(&shared, &record, Recovery::Resend).await;
+            });
+        }
+    }
+}
+
+/// What the tasks hold.
+#[derive(Debug)]
+pub(crate) struct Inner<S: Store> {
+    pub(crate) store: Arc<S>,
+    pub(crate) options: Options<S>,
+    pub(crate) batcher: Batcher,
+    pub(crate) flights: Arc<Flights>,
+    pub(crate) watchers: Watchers,
+    pub(crate) cache: Cache,
+    pub(crate) clock: StoreClock,
+    pub(crate) renewer: Renewer,
+    pub(crate) counters: Counters,
+    owners: Mutex<fastrand::Rng>,
+    stopping: AtomicBool,
+}
+
+impl<S: Store> Inner<S> {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    pub(crate) fn new_owner(&self) -> Owner {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        Owner(owners.i64(..))
+    }
+
+    pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
+        let missing = || Err(StoreError::unavailable("the store gave no answer"));
+        let loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
+        self.clock.heard(loaded.now);
+        Ok(loaded)
+    }
+
+    /// Gives back a claim that may have been written after all and that nobody will run.
+    pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim) {
+        let end = Settle {
+            id: claim.operation.id(),
+            by: By::Owner { fence: claim.fence, owner: claim.owner },
+            to: Settlement::Released,
+            keep: Duration::ZERO,
+        };
+        let inner = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = write_end(&inner, &end).await {
+                tracing::warn!(id = %end.id, %error, "an unused claim is left to its lease");
+            }
+        });
+    }
+
+    pub(crate) fn count(&self, begun: &Result<Begun<S>, BeginError>) {
+        let counters = &self.counters;
+        match begun {
+            Ok(Begun::Execute(_) | Begun::Queued(_)) => counters.executions.one(),
+            Ok(Begun::TakenOver { .. }) => counters.takeovers.one(),
+            Ok(Begun::Replay(_)) => counters.replays.one(),
+            Ok(Begun::Busy { .. }) => counters.busy.one(),
+            Ok(Begun::InDoubt { .. }) => counters.in_doubt.one(),
+            Ok(Begun::Mismatch(_)) => counters.mismatches.one(),
+            Ok(Begun::Gone { .. }) => counters.gone.one(),
+            Err(_) => counters.undecided.one(),
+        }
+    }
+}
+
+/// The policy an operation is recovered under before its finisher names the right one.
+pub(crate) fn recovery_policy(record: &Record) -> Policy {
+    let default = Policy::default();
+    Policy::new(default.lease(), default.retention(), default.results(), record.recovery)
+        .unwrap_or(default)
+}

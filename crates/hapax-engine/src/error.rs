@@ -1,0 +1,34 @@
+//! What can go wrong, as decisions for the caller.
+
+use hapax_core::StoreError;
+
+/// Why an operation could not begin. Nothing was run.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum BeginError {
+    /// The store cannot say who may run it: refuse, and let the client retry.
+    #[error("the store cannot decide")]
+    Store(#[from] StoreError),
+    /// Too many claims are waiting already: refuse, and let the client retry.
+    #[error("too many operations are waiting for the store")]
+    Overloaded,
+    /// Others were faster again and again: refuse, and let the client retry.
+    #[error("other writers kept changing the record")]
+    Contended,
+    /// The engine is shutting down: refuse, and let the client retry elsewhere.
+    #[error("the engine is shutting down")]
+    Stopped,
+}
+
+/// Why the end of an attempt could not be written down.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettleError {
+    /// The store stayed away longer than the engine's patience. The lease will run out, and the
+    /// operation's recovery decides.
+    #[error("the end of the attempt could not be recorded")]
+    NotRecorded(#[source] StoreError),
+    /// What is stored cannot be read, so nothing was written over it.
+    #[error("the stored record cannot be read")]
+    Unreadable(#[source] StoreError),
+}

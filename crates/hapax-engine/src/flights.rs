@@ -1,0 +1,185 @@
+//! Which operations this process is busy with, so that their duplicates ask here first.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use hapax_core::{OperationId, Record};
+use tokio::sync::Notify;
+
+use crate::digest::DigestHasher;
+
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    map: Mutex<HashMap<OperationId, Arc<Flight>, DigestHasher>>,
+    landed: Notify,
+}
+
+/// One operation this process is busy with.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    phase: Mutex<Phase>,
+    changed: Notify,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Phase {
+    /// The store is being asked.
+    Claiming,
+    /// It runs here.
+    Running {
+        /// What is stored, as last heard.
+        record: Arc<Record>,
+        /// How long each lease lasts.
+        lease: Duration,
+    },
+    /// It is over here.
+    Landed {
+        /// What was stored in the end, if known.
+        record: Option<Arc<Record>>,
+    },
+}
+
+/// A place in the register. Leaving it, even by a panic, wakes those who wait beside it.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    flights: Arc<Flights>,
+    id: OperationId,
+    flight: Arc<Flight>,
+}
+
+pub(crate) enum Boarding {
+    /// Nobody here is busy with it.
+    First(Seat),
+    /// Somebody is.
+    Beside(Arc<Flight>),
+}
+
+impl Flights {
+    pub(crate) fn board(self: &Arc<Self>, id: OperationId) -> Boarding {
+        let mut map = self.lock();
+        if let Some(flight) = map.get(&id) {
+            return Boarding::Beside(Arc::clone(flight));
+        }
+        Boarding::First(self.seat(&mut map, id))
+    }
+
+    /// Takes the place of a flight whose lease is over.
+    pub(crate) fn board_over(
+        self: &Arc<Self>,
+        id: OperationId,
+        over: &Arc<Flight>,
+    ) -> Option<Seat> {
+        let mut map = self.lock();
+        let unchanged = map.get(&id).is_some_and(|flight| Arc::ptr_eq(flight, over));
+        unchanged.then(|| self.seat(&mut map, id))
+    }
+
+    pub(crate) fn get(&self, id: OperationId) -> Option<Arc<Flight>> {
+        self.lock().get(&id).map(Arc::clone)
+    }
+
+    /// Everything that runs here.
+    pub(crate) fn all(&self) -> Vec<Arc<Flight>> {
+        self.lock().values().map(Arc::clone).collect()
+    }
+
+    /// Ends when nothing runs here any more.
+    pub(crate) async fn all_landed(&self) {
+        loop {
+            let landed = self.landed.notified();
+            if self.lock().is_empty() {
+                return;
+            }
+            landed.await;
+        }
+    }
+
+    fn seat(
+        self: &Arc<Self>,
+        map: &mut HashMap<OperationId, Arc<Flight>, DigestHasher>,
+        id: OperationId,
+    ) -> Seat {
+        let flight =
+            Arc::new(Flight { phase: Mutex::new(Phase::Claiming), changed: Notify::new() });
+        map.insert(id, Arc::clone(&flight));
+        Seat { flights: Arc::clone(self), id, flight }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<OperationId, Arc<Flight>, DigestHasher>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flight {
+    pub(crate) fn phase(&self) -> Phase {
+        self.lock().clone()
+    }
+
+    /// Ends when the phase is not the present one of claiming or running any more.
+    pub(crate) async fn next_phase(&self) {
+        let changed = self.changed.notified();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        if !matches!(self.phase(), Phase::Landed { .. }) {
+            changed.await;
+        }
+    }
+
+    /// Ends when the claim under way is decided.
+    pub(crate) async fn claimed(&self) {
+        let changed = self.changed.notified();
+        tokio::pin!(changed);
+        changed.as_mut().enable();
+        if matches!(self.phase(), Phase::Claiming) {
+            changed.await;
+        }
+    }
+
+    /// Notes a renewed lease, unless it is over here meanwhile.
+    pub(crate) fn renewed(&self, renewed: Arc<Record>) {
+        if let Phase::Running { record, .. } = &mut *self.lock() {
+            *record = renewed;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self, phase: Phase) {
+        *self.lock() = phase;
+        self.changed.notify_waiters();
+    }
+}
+
+impl Seat {
+    pub(crate) fn run(&self, record: Arc<Record>, lease: Duration) {
+        self.flight.enter(Phase::Running { record, lease });
+    }
+
+    pub(crate) fn flight(&self) -> &Arc<Flight> {
+        &self.flight
+    }
+
+    /// Leaves, telling those who wait what was stored in the end.
+    pub(crate) fn land(self, record: Option<Arc<Record>>) {
+        self.flight.enter(Phase::Landed { record });
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut map = self.flights.lock();
+        if map.get(&self.id).is_some_and(|flight| Arc::ptr_eq(flight, &self.flight)) {
+            map.remove(&self.id);
+        }
+        drop(map);
+        if !matches!(self.flight.phase(), Phase::Landed { .. }) {
+            self.flight.enter(Phase::Landed { record: None });
+        }
+        self.flights.landed.notify_waiters();
+    }
+}

@@ -1,0 +1,236 @@
+//! The right to run an operation, and the duty to say how that ended.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use hapax_core::{
+    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, settle,
+    store::{self, By, Settle, Settlement},
+};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    detached::Detached,
+    engine::{Inner, Shared},
+    error::SettleError,
+    flights::{Phase, Seat},
+};
+
+/// The right to run an operation once, now. Its lease is renewed while it lives.
+///
+/// Dropped without [`Permit::settle`], as by a panic, it is settled as interrupted.
+pub struct Permit<S: Store> {
+    held: Option<Held<S>>,
+    record: Arc<Record>,
+    policy: Policy,
+}
+
+struct Held<S: Store> {
+    shared: Arc<Shared<S>>,
+    seat: Seat,
+}
+
+/// How the end of an attempt was taken.
+#[derive(Debug, Clone)]
+pub enum Settled {
+    /// As told: this is what is stored now.
+    Done(Arc<Record>),
+    /// Not at all: somebody else had taken over. This is what is stored, and what the client
+    /// should hear about.
+    Superseded(Option<Arc<Record>>),
+}
+
+impl<S: Store> Permit<S> {
+    pub(crate) fn new(
+        shared: Arc<Shared<S>>,
+        seat: Seat,
+        record: Arc<Record>,
+        policy: Policy,
+    ) -> Self {
+        seat.run(Arc::clone(&record), policy.lease());
+        shared.inner.renewer.expect(policy.lease());
+        Self { held: Some(Held { shared, seat }), record, policy }
+    }
+
+    /// What was stored when the right was given.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// What the owner shows with every write; the fence goes downstream with the key.
+    pub fn attempt(&self) -> Attempt {
+        Attempt {
+            id: self.record.operation.id(),
+            fence: self.record.fence,
+            owner: self.record.owner,
+        }
+    }
+
+    /// Settles under another policy than the one it was given with.
+    #[must_use]
+    pub fn under(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How long the lease lasts, as far as is known here; zero if it may be over.
+    ///
+    /// To be asked right before an effect that cannot be taken back.
+    pub fn lease_left(&self) -> Duration {
+        let Some(held) = &self.held else { return Duration::ZERO };
+        let now = held.shared.inner.clock.now();
+        match (held.seat.flight().phase(), now) {
+            (Phase::Running { record, .. }, Some(now)) => record.until().after(now),
+            (Phase::Running { .. } | Phase::Claiming | Phase::Landed { .. }, _) => Duration::ZERO,
+        }
+    }
+
+    /// Says how the attempt ended. When this returns, it is stored.
+    ///
+    /// Dropping the returned future does not stop it: what happened is recorded all the same.
+    pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
+        let end = settle(&self.attempt(), ended, &self.policy);
+        self.conclude(end).await
+    }
+
+    /// Gives the right back: nothing was begun, and the next arrival may run it.
+    pub async fn give_back(mut self) -> Result<Settled, SettleError> {
+        let attempt = self.attempt();
+        let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
+        let keep = self.policy.lease();
+        self.conclude(Settle { id: attempt.id, by, to: Settlement::Released, keep }).await
+    }
+
+    async fn conclude(&mut self, end: Settle) -> Result<Settled, SettleError> {
+        #[expect(clippy::expect_used, reason = "settling consumes the permit")]
+        let held = self.held.take().expect("a permit is settled once");
+        Detached::new(conclude(held, Arc::clone(&self.record), end), drop).await
+    }
+}
+
+impl<S: Store> Drop for Permit<S> {
+    fn drop(&mut self) {
+        let (Some(held), Ok(runtime)) = (self.held.take(), Handle::try_current()) else { return };
+        let ended = Ended::Interrupted { told: Outcome::bare(500) };
+        let end = settle(&self.attempt(), ended, &self.policy);
+        drop(runtime.spawn(conclude(held, Arc::clone(&self.record), end)));
+    }
+}
+
+impl<S: Store> fmt::Debug for Permit<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("attempt", &self.attempt()).finish_non_exhaustive()
+    }
+}
+
+async fn conclude<S: Store>(
+    held: Held<S>,
+    begun: Arc<Record>,
+    end: Settle,
+) -> Result<Settled, SettleError> {
+    let inner = &held.shared.inner;
+    let settled = write_end(inner, &end).await.map(|ending| match ending {
+        Ending::Written { now } => Settled::Done(ended(now, &begun, &end)),
+        Ending::Found(record) => Settled::Done(record),
+        Ending::Superseded(record) => Settled::Superseded(record),
+    });
+    let stored = match &settled {
+        Ok(Settled::Done(record)) => {
+            inner.counters.settles.one();
+            Some(Arc::clone(record))
+        }
+        Ok(Settled::Superseded(record)) => {
+            inner.counters.settles_lost.one();
+            tracing::warn!(id = %end.id, fence = begun.fence.get(), "a stale owner settled too late");
+            record.clone()
+        }
+        Err(error) => {
+            inner.counters.settles_not_recorded.one();
+            tracing::error!(id = %end.id, fence = begun.fence.get(), %error, "an end was not recorded");
+            None
+        }
+    };
+    if let Some(record) = &stored {
+        inner.cache.offer(record);
+    }
+    held.seat.land(stored);
+    settled
+}
+
+/// How the writing of an end came out.
+pub(crate) enum Ending {
+    /// The store wrote it at this instant.
+    Written { now: Timestamp },
+    /// Reading again showed it written.
+    Found(Arc<Record>),
+    /// The record is somebody else's, finished otherwise, or gone.
+    Superseded(Option<Arc<Record>>),
+}
+
+/// Writes the end of an attempt, reading again whenever it is not clear what was written.
+pub(crate) async fn write_end<S: Store>(
+    inner: &Inner<S>,
+    end: &Settle,
+) -> Result<Ending, SettleError> {
+    let give_up_at = Instant::now() + inner.options.settle_patience;
+    let mut pause = PAUSE_MIN;
+    loop {
+        let answer = inner.batcher.settle(end.clone()).await;
+        let failed = match answer.unwrap_or_else(|_| Err(stopped())) {
+            Ok(store::Settled::Done { now }) => return Ok(Ending::Written { now }),
+            Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
+                return Err(SettleError::Unreadable(error));
+            }
+            Err(error @ StoreError::Unavailable(_)) => error,
+            lost_or_unconfirmed => {
+                if lost_or_unconfirmed.is_err() {
+                    inner.counters.unconfirmed.one();
+                }
+                match read_end(inner, end).await {
+                    Ok(Some(ending)) => return Ok(ending),
+                    Ok(None) => StoreError::unconfirmed("the record is still as it was"),
+                    Err(error) => error,
+                }
+            }
+        };
+        if Instant::now() >= give_up_at {
+            return Err(SettleError::NotRecorded(failed));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(5);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Reads what became of an end that was not confirmed; `None` if it can still be written.
+async fn read_end<S: Store>(inner: &Inner<S>, end: &Settle) -> Result<Option<Ending>, StoreError> {
+    let (fence, owner) = match end.by {
+        By::Owner { fence, owner } => (fence, owner),
+        By::Onlooker(stamp) => (stamp.fence, stamp.owner),
+    };
+    let found = inner.load(end.id).await?.record.map(|record| Arc::new(*record));
+    let Some(record) = found else { return Ok(Some(Ending::Superseded(None))) };
+    let same_attempt = record.fence == fence && record.owner == owner;
+    Ok(if same_attempt && record.tag() == end.to.tag() {
+        Some(Ending::Found(record))
+    } else if same_attempt && matches!(end.by, By::Owner { .. }) && !record.tag().is_terminal() {
+        None
+    } else {
+        Some(Ending::Superseded(Some(record)))
+    })
+}
+
+/// The record as the store has just written it.
+fn ended(now: Timestamp, begun: &Record, end: &Settle) -> Arc<Record> {
+    #[expect(clippy::expect_used, reason = "a store that settles more breaks the contract")]
+    let written = apply::settle(now, Some(begun), end).expect("a store settles only what it may");
+    Arc::new(written)
+}
+
+pub(crate) fn stopped() -> StoreError {
+    StoreError::unconfirmed("the engine stopped before the store answered")
+}

@@ -1,0 +1,104 @@
+//! Signs of life for everything that runs here.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use hapax_core::{
+    Record, Store, Timestamp, apply,
+    store::{Renew, Renewed},
+};
+use tokio::{
+    sync::{Notify, watch},
+    time::sleep,
+};
+
+use crate::{
+    engine::Inner,
+    flights::{Flight, Phase},
+};
+
+/// Looks at what runs here six times per shortest lease, and renews what has used up a third.
+#[derive(Debug)]
+pub(crate) struct Renewer {
+    tick_micros: AtomicU64,
+    sooner: Notify,
+}
+
+const TICK_MAX: Duration = Duration::from_secs(1);
+
+impl Renewer {
+    pub(crate) fn new() -> Self {
+        Self { tick_micros: AtomicU64::new(micros(TICK_MAX)), sooner: Notify::new() }
+    }
+
+    /// An operation with this lease has begun.
+    pub(crate) fn expect(&self, lease: Duration) {
+        let tick = micros(lease / 6);
+        if tick < self.tick_micros.fetch_min(tick, Relaxed) {
+            self.sooner.notify_one();
+        }
+    }
+
+    pub(crate) async fn run<S: Store>(inner: Arc<Inner<S>>, mut stop: watch::Receiver<bool>) {
+        loop {
+            let tick = Duration::from_micros(inner.renewer.tick_micros.load(Relaxed));
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return,
+                () = inner.renewer.sooner.notified() => continue,
+                () = sleep(tick) => {}
+            }
+            inner.renewer.tick_micros.store(micros(TICK_MAX), Relaxed);
+            let Some(now) = inner.clock.now() else { continue };
+            for flight in inner.flights.all() {
+                if let Phase::Running { record, lease } = flight.phase() {
+                    inner.renewer.expect(lease);
+                    if now >= record.until().minus(lease * 2 / 3) {
+                        tokio::spawn(renew(Arc::clone(&inner), flight, record, lease));
+                    }
+                }
+            }
+        }
+    }
+}
+
+async fn renew<S: Store>(
+    inner: Arc<Inner<S>>,
+    flight: Arc<Flight>,
+    record: Arc<Record>,
+    lease: Duration,
+) {
+    let (id, fence, owner) = (record.operation.id(), record.fence, record.owner);
+    let renew = Renew { id, fence, owner, lease };
+    match inner.batcher.renew(renew).await {
+        Ok(Ok(Renewed::Done { now })) => {
+            inner.counters.renewals.one();
+            inner.clock.heard(now);
+            if let Some(renewed) = apply::renew(now, Some(&record), &renew) {
+                flight.renewed(Arc::new(renewed));
+            }
+        }
+        Ok(Ok(Renewed::Lost)) => {
+            inner.counters.leases_lost.one();
+            tracing::warn!(%id, fence = fence.get(), "a lease was lost");
+            let over = Renew { lease: Duration::ZERO, ..renew };
+            if let Some(lost) = apply::renew(Timestamp::ZERO, Some(&record), &over) {
+                flight.renewed(Arc::new(lost));
+            }
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(%id, fence = fence.get(), %error, "a lease could not be renewed");
+        }
+        // The engine stopped: the lease runs out by itself.
+        Err(_) => {}
+    }
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX).max(1000)
+}

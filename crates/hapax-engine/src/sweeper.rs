@@ -1,0 +1,167 @@
+//! Looks after operations whose owner is overdue.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use hapax_core::{
+    Record, Recovery, Store, StoreError, Sweep, Timestamp,
+    limits::PAGE_RECORDS_MAX,
+    settle::sweep,
+    store::{By, Claim, Claimed, Entry, Over, Settle, Settlement},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    begin::{self, won},
+    engine::{Inner, Shared, recovery_policy},
+    error::SettleError,
+    flights::Boarding,
+    permit::{Ending, Permit, write_end},
+};
+
+/// Sweeps at every interval until told to stop.
+pub(crate) async fn run<S: Store>(shared: Weak<Shared<S>>, mut stop: watch::Receiver<bool>) {
+    let mut last = None;
+    loop {
+        let Some(interval) = shared.upgrade().map(|shared| shared.inner.options.sweep_every) else {
+            return;
+        };
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = sleep(interval) => {}
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        if let Err(error) = sweep_once(&shared, &mut last).await {
+            tracing::warn!(%error, "a sweep failed and will be tried again");
+        }
+    }
+}
+
+/// The store's clock and the local one, when the last sweep looked.
+type Looked = Option<(Timestamp, Instant)>;
+
+/// A store's clock that runs ahead or back by more than this is not believed until it stays put.
+const CLOCK_JUMP: Duration = Duration::from_secs(5);
+
+async fn sweep_once<S: Store>(
+    shared: &Arc<Shared<S>>,
+    last: &mut Looked,
+) -> Result<(), StoreError> {
+    let inner = &shared.inner;
+    loop {
+        let overdue = inner.store.overdue(PAGE_RECORDS_MAX).await?;
+        let Some(first) = overdue.first() else { return Ok(()) };
+        let now = inner.load(first.operation.id()).await?.now;
+        if clock_jumped(last, now) {
+            inner.counters.sweeps_skipped.one();
+            tracing::warn!("the store's clock jumped; overdue operations wait one more sweep");
+            return Ok(());
+        }
+        let full = overdue.len() >= PAGE_RECORDS_MAX;
+        let mut acted = false;
+        for record in overdue {
+            acted |= look_after(shared, record).await?;
+        }
+        if !full || !acted {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether the store's clock moved differently from ours since the last look.
+fn clock_jumped(last: &mut Looked, now: Timestamp) -> bool {
+    let here = Instant::now();
+    let jumped = last.is_some_and(|(then, at)| {
+        let expected = then.plus(here.duration_since(at));
+        now > expected.plus(CLOCK_JUMP) || now < expected.minus(CLOCK_JUMP)
+    });
+    *last = Some((now, here));
+    jumped
+}
+
+async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result<bool, StoreError> {
+    let inner = &shared.inner;
+    let id = record.operation.id();
+    if inner.flights.get(id).is_some() {
+        // Our own, late with its sign of life: its renewal or its end is on the way.
+        return Ok(false);
+    }
+    match sweep(&record, inner.options.finisher.is_some()) {
+        Sweep::Leave => Ok(false),
+        Sweep::Release => {
+            if release(inner, &record).await? {
+                inner.counters.swept_released.one();
+                tracing::info!(%id, fence = record.fence.get(), "released an abandoned operation");
+            }
+            Ok(true)
+        }
+        Sweep::GiveUp => {
+            if begin::mark_in_doubt(inner, &record).await? {
+                inner.counters.swept_in_doubt.one();
+            }
+            Ok(true)
+        }
+        Sweep::TakeOver(recovery) => {
+            take_over(shared, &record, recovery).await;
+            Ok(true)
+        }
+    }
+}
+
+async fn release<S: Store>(inner: &Inner<S>, record: &Record) -> Result<bool, StoreError> {
+    let end = Settle {
+        id: record.operation.id(),
+        by: By::Onlooker(record.stamp()),
+        to: Settlement::Released,
+        keep: Duration::ZERO,
+    };
+    match write_end(inner, &end).await {
+        Ok(Ending::Written { .. } | Ending::Found(_)) => Ok(true),
+        Ok(Ending::Superseded(_)) => Ok(false),
+        Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
+    }
+}
+
+/// Claims an abandoned or queued operation and hands it to the finisher, unless somebody else is
+/// faster.
+pub(crate) async fn take_over<S: Store>(
+    shared: &Arc<Shared<S>>,
+    record: &Record,
+    recovery: Recovery,
+) {
+    let inner = &shared.inner;
+    let id = record.operation.id();
+    let Boarding::First(seat) = inner.flights.board(id) else { return };
+    let Some(finisher) = inner.options.finisher.clone() else { return };
+    let policy = recovery_policy(record);
+    let claim = Claim {
+        operation: record.operation.clone(),
+        fingerprint: record.fingerprint,
+        over: Over::Abandoned(record.stamp()),
+        fence: record.fence.next(),
+        owner: inner.new_owner(),
+        recovery: record.recovery,
+        retention: policy.retention().window,
+        tombstone: record.tombstone,
+        entry: Entry::Run { lease: policy.lease(), request: None },
+    };
+    match begin::write(inner, &claim).await {
+        Ok(Claimed::Won { now }) => {
+            inner.counters.swept_taken_over.one();
+            tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
+            let taken = Arc::new(won(now, Some(record), &claim));
+            let permit = Permit::new(Arc::clone(shared), seat, taken, policy);
+            tokio::spawn(finisher.run(permit, recovery));
+        }
+        Ok(Claimed::Found { .. }) => {}
+        Err(error) => {
+            tracing::warn!(%id, %error, "an abandoned operation waits for the next sweep")
+        }
+    }
+}
