@@ -1,7 +1,7 @@
 //! Servers that outlive the command that started them, remembered in a directory.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
 };
 
@@ -29,6 +29,15 @@ pub enum Up {
         /// Where clients connect.
         url: String,
     },
+}
+
+impl fmt::Display for Up {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started { url } => write!(f, "postgres started: {url}"),
+            Self::WasRunning { url } => write!(f, "postgres was running: {url}"),
+        }
+    }
 }
 
 impl Roster {

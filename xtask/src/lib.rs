@@ -1,0 +1,47 @@
+//! The project's own automation, as a library so that its checks can be tested.
+
+#![expect(clippy::print_stdout, reason = "telling what was done is what this program is for")]
+
+use std::path::Path;
+
+use clap::{Parser, Subcommand};
+
+pub mod ci;
+pub mod services;
+pub mod tidy;
+
+mod failure;
+
+pub use self::failure::Failure;
+
+/// What the project's automation can be asked to do.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "The project's own automation.")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Everything that must hold before a change is done, in order, up to the first failure.
+    Ci,
+    /// The rules of the repository that no compiler checks.
+    Tidy,
+    /// Real servers for tests, left running between commands.
+    Services {
+        #[command(subcommand)]
+        action: services::Action,
+    },
+}
+
+impl Args {
+    /// Does what was asked, in the workspace at `root`.
+    pub fn run(self, root: &Path) -> Result<(), Failure> {
+        match self.command {
+            Command::Ci => ci::run(root),
+            Command::Tidy => tidy::run(root),
+            Command::Services { action } => services::run(root, action),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+use xtask::tidy::arrows;
+
+use crate::compare;
+
+#[test]
+fn the_core_may_not_reach_a_runtime_http_or_a_driver() {
+    compare(&arrows::judge("hapax-core", ["hapax-core", "bytes", "sha2"]), &[]);
+    compare(
+        &arrows::judge("hapax-core", ["bytes", "tokio", "hyper", "rusqlite"]),
+        &[
+            "crates/hapax-core/Cargo.toml:1: reaches `tokio`",
+            "reaches `hyper`",
+            "reaches `rusqlite`",
+        ],
+    );
+}
+
+#[test]
+fn a_backend_may_not_reach_the_engine_http_or_another_backend() {
+    compare(&arrows::judge("hapax-sqlite", ["hapax-core", "rusqlite", "tokio"]), &[]);
+    compare(
+        &arrows::judge("hapax-sqlite", ["hapax-engine", "hapax-postgres", "http"]),
+        &["reaches `hapax-engine`", "reaches `hapax-postgres`", "reaches `http`"],
+    );
+    compare(
+        &arrows::judge("hapax-postgres", ["hapax-sqlite", "tokio-postgres"]),
+        &["`hapax-sqlite`"],
+    );
+}
+
+#[test]
+fn the_engine_and_the_judge_name_no_backend() {
+    compare(&arrows::judge("hapax-engine", ["hapax-sqlite"]), &["reaches `hapax-sqlite`"]);
+    compare(&arrows::judge("hapax-verify", ["hapax-postgres"]), &["reaches `hapax-postgres`"]);
+}
+
+#[test]
+fn only_the_facade_and_the_program_pick_a_backend() {
+    compare(&arrows::judge("hapax", ["hapax-sqlite", "hapax-postgres"]), &[]);
+    compare(&arrows::judge("hapax-cli", ["hapax-sqlite", "hapax-postgres"]), &[]);
+    compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["only hapax and hapax-cli pick"]);
+}

@@ -1,0 +1,24 @@
+use xtask::tidy::files;
+
+use crate::check;
+
+#[test]
+fn leftovers_of_tools_and_files_over_a_mebibyte_are_found() {
+    let large = "a".repeat((1 << 20) + 1);
+    let expected = ["a.rs.orig:1: a tool left", "large.txt:1: 1048577 bytes"];
+    check(files::check, &[("a.rs.orig", ""), ("large.txt", &large)], &expected);
+    check(files::check, &[("exact.txt", &large[1..])], &[]);
+}
+
+#[test]
+fn a_backend_without_one_of_the_common_files_is_found() {
+    let names = ["commit", "error", "migrate", "retire", "row", "store"];
+    let paths: Vec<_> = ["postgres", "sqlite"]
+        .iter()
+        .flat_map(|backend| names.map(|name| format!("crates/hapax-{backend}/src/{name}.rs")))
+        .collect();
+    let all: Vec<_> = paths.iter().map(|path| (path.as_str(), "")).collect();
+    check(files::check_backends, &all, &[]);
+    let expected = ["crates/hapax-postgres/src/lib.rs:1: there is no src/commit.rs"];
+    check(files::check_backends, &all[1..], &expected);
+}

@@ -1,0 +1,27 @@
+//! The project's own checks, each shown to pass and to fail.
+
+mod arrows;
+mod documents;
+mod files;
+mod links;
+mod repository;
+mod sizes;
+mod tally;
+mod words;
+
+use xtask::tidy::{Finding, Tree};
+
+/// Runs a check over files and compares what it finds, as `path:line: part of what it says`.
+#[track_caller]
+fn check(check: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[&str]) {
+    compare(&check(&Tree::of(files)), expected);
+}
+
+#[track_caller]
+fn compare(findings: &[Finding], expected: &[&str]) {
+    let found: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{found:?} does not say {expected:?}");
+    }
+}
