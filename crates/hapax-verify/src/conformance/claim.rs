@@ -1,0 +1,350 @@
+//! Claims and takeovers: written if what is stored is what the claimant expects.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_core::{
+    Fence, Owner, Record, Recovery, Stamp, State, StateTag, Store, Timestamp,
+    limits::{BATCH_WRITES_MAX, KEY_BYTES_MAX, SCOPE_BYTES_MAX, TENANT_BYTES_MAX},
+    store::{Batch, Claim, Claimed, Entry, Over, Renewed, Settled},
+};
+
+use super::{
+    Backend,
+    scene::{
+        Caller, LEASE, Scene, WINDOW, complete, done, enter, now, one, operation, outcome, record,
+        stored, win, write_claim,
+    },
+};
+
+/// A first claim is stored with the instant of its write.
+pub async fn a_first_claim_is_stored_with_the_instant_of_its_write<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let caller = Caller::new("run").recovering(Recovery::Probe).keeping(b"POST /payments");
+    let before = now(&scene.store).await;
+    let claim = caller.first_claim(scene.store.salt());
+    let Claimed::Won { now: written } = write_claim(&scene.store, claim.clone()).await else {
+        panic!("an absent key must be won");
+    };
+    assert!(before <= written && written <= now(&scene.store).await);
+    let expected = Record {
+        operation: caller.operation.clone(),
+        fingerprint: claim.fingerprint,
+        fence: Fence::FIRST,
+        owner: caller.owner,
+        recovery: Recovery::Probe,
+        created_at: written,
+        changed_at: written,
+        expires_at: written.plus(WINDOW),
+        tombstone: Duration::ZERO,
+        state: State::Running {
+            lease_until: written.plus(LEASE),
+            request: Some(Bytes::from_static(b"POST /payments")),
+        },
+    };
+    assert_eq!(stored(&scene.store, caller.id()).await, expected);
+}
+
+/// A queued claim keeps its request for the worker.
+pub async fn a_queued_claim_keeps_its_request_for_the_worker<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let caller = Caller::new("queue").queueing(b"\x00\xff later");
+    enter(&scene.store, &caller).await;
+    let found = stored(&scene.store, caller.id()).await;
+    let request = Bytes::from_static(b"\x00\xff later");
+    let pick_up_by = found.created_at.plus(LEASE);
+    assert_eq!(found.state, State::Pending { pick_up_by, request });
+}
+
+/// A claim that is not won is told what is stored, whatever state that is in.
+pub async fn a_claim_that_is_not_won_is_told_what_is_stored<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let store = &scene.store;
+    let [running, queued, completed, doubted] =
+        ["running", "queued", "completed", "doubted"].map(|key| Caller::new(key).keeping(b"kept"));
+    enter(store, &running).await;
+    enter(store, &queued.clone().queueing(b"kept")).await;
+    complete(store, &completed, "done").await;
+    let fence = enter(store, &doubted).await;
+    done(store, doubted.hears_nothing(fence)).await;
+    for caller in [running, queued, completed, doubted] {
+        let claim = caller.owner(2).first_claim(store.salt());
+        let claimed = write_claim(store, claim).await;
+        assert!(matches!(claimed, Claimed::Found { record: Some(_), .. }), "{claimed:?}");
+    }
+}
+
+/// A claim over what was removed meanwhile finds nothing.
+pub async fn a_claim_over_what_was_removed_finds_nothing<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let stamp = Stamp {
+        fence: Fence::FIRST,
+        owner: Owner(1),
+        tag: StateTag::Completed,
+        until: Timestamp::ZERO,
+    };
+    for over in [Over::Spent(stamp), Over::Abandoned(stamp)] {
+        let claim = Caller::new("removed").owner(2).first_claim(scene.store.salt());
+        let claim = Claim { over, fence: Fence::FIRST.next(), ..claim };
+        let claimed = write_claim(&scene.store, claim).await;
+        assert!(matches!(claimed, Claimed::Found { record: None, .. }), "{claimed:?}");
+    }
+}
+
+/// A claim over a stamp that is no longer true in any of its parts is not won.
+pub async fn a_claim_over_an_outdated_stamp_is_not_won<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let caller = Caller::new("outdated").recovering(Recovery::Resend);
+    enter(&scene.store, &caller).await;
+    scene.pass(LEASE).await;
+    let stamp = stored(&scene.store, caller.id()).await.stamp();
+    let outdated = [
+        Stamp { fence: stamp.fence.next(), ..stamp },
+        Stamp { owner: Owner(stamp.owner.0 + 1), ..stamp },
+        Stamp { tag: StateTag::InDoubt, ..stamp },
+        Stamp { until: stamp.until.plus(Duration::from_micros(1)), ..stamp },
+        Stamp { until: stamp.until.minus(Duration::from_micros(1)), ..stamp },
+    ];
+    let base = caller.owner(2).first_claim(scene.store.salt());
+    let base = Claim { fence: stamp.fence.next(), ..base };
+    for wrong in outdated {
+        for over in [Over::Spent(wrong), Over::Abandoned(wrong)] {
+            let claim = Claim { over, ..base.clone() };
+            let claimed = write_claim(&scene.store, claim).await;
+            assert!(matches!(claimed, Claimed::Found { record: Some(_), .. }), "{claimed:?}");
+        }
+    }
+    win(&scene.store, Claim { over: Over::Abandoned(stamp), ..base }).await;
+}
+
+/// A claim over a spent record begins a new life with everything of its own.
+pub async fn a_new_life_takes_everything_from_its_claim<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let first = Caller::new("life").recovering(Recovery::Resend).keeping(b"old");
+    complete(&scene.store, &first, "old").await;
+    let old = stored(&scene.store, first.id()).await;
+    scene.pass(WINDOW).await;
+    let second = Caller::new("life").owner(2).saying("another").retaining(2 * WINDOW);
+    let second = second.burying(WINDOW).recovering(Recovery::Probe);
+    enter(&scene.store, &second).await;
+    let new = stored(&scene.store, first.id()).await;
+    assert_eq!(new.fence, Fence::FIRST.next());
+    assert_eq!(new.owner, Owner(2));
+    assert_ne!(new.fingerprint, old.fingerprint);
+    assert_eq!(new.recovery, Recovery::Probe);
+    assert_eq!(new.tombstone, WINDOW);
+    assert!(new.created_at >= old.expires_at);
+    assert_eq!(new.changed_at, new.created_at);
+    assert_eq!(new.expires_at, new.created_at.plus(2 * WINDOW));
+    assert_eq!(new.request(), None, "the old life's request is not the new one's");
+    assert_eq!(new.outcome(), None, "the old life's outcome is not the new one's");
+}
+
+/// A takeover continues the same life: beginning, retention, recovery and request stay.
+pub async fn a_takeover_continues_the_same_life<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let first = Caller::new("goes on").recovering(Recovery::Resend).keeping(b"kept");
+    enter(&scene.store, &first).await;
+    let old = stored(&scene.store, first.id()).await;
+    scene.pass(2 * LEASE).await;
+    // The follower's own wishes for recovery and retention do not matter.
+    enter(&scene.store, &Caller::new("goes on").owner(2)).await;
+    let new = stored(&scene.store, first.id()).await;
+    assert_eq!((new.fence, new.owner), (old.fence.next(), Owner(2)));
+    assert_eq!((new.created_at, new.expires_at), (old.created_at, old.expires_at));
+    assert_eq!((new.recovery, new.tombstone), (old.recovery, old.tombstone));
+    assert_eq!(new.fingerprint, old.fingerprint);
+    assert_eq!(new.request(), Some(&Bytes::from_static(b"kept")));
+    assert!(new.changed_at >= old.until());
+    assert_eq!(new.until(), new.changed_at.plus(LEASE));
+}
+
+/// A takeover that brings a request replaces the one that was kept.
+pub async fn a_takeover_may_bring_its_own_request<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let first = Caller::new("brings").recovering(Recovery::Resend).keeping(b"old");
+    enter(&scene.store, &first).await;
+    scene.pass(LEASE).await;
+    enter(&scene.store, &first.clone().owner(2).keeping(b"new")).await;
+    let found = stored(&scene.store, first.id()).await;
+    assert_eq!(found.request(), Some(&Bytes::from_static(b"new")));
+}
+
+/// The same key of another tenant or in another scope is another operation.
+pub async fn a_key_belongs_to_its_tenant_and_scope<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let names = [("acme", "a", "k"), ("acme", "b", "k"), ("other", "a", "k"), ("acme", "a", "K")];
+    for (tenant, scope, key) in names {
+        enter(&scene.store, &Caller::new("k").of(operation(tenant, scope, key))).await;
+    }
+    for (tenant, scope, key) in names {
+        let operation = operation(tenant, scope, key);
+        assert_eq!(stored(&scene.store, operation.id()).await.operation, operation);
+    }
+}
+
+/// Names of every length and with every visible character come back as they are.
+pub async fn names_come_back_as_they_are<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let visible: String = (b' '..=b'~').map(char::from).collect();
+    let operations = [
+        operation("t", "s", "k"),
+        operation(&visible, &visible, &visible),
+        operation(" lead", "trail ", "'; --"),
+        operation(
+            &"t".repeat(TENANT_BYTES_MAX),
+            &"s".repeat(SCOPE_BYTES_MAX),
+            &"k".repeat(KEY_BYTES_MAX),
+        ),
+    ];
+    for operation in operations {
+        enter(&scene.store, &Caller::new("k").of(operation.clone())).await;
+        assert_eq!(stored(&scene.store, operation.id()).await.operation, operation);
+    }
+}
+
+/// Owners at both ends of their range come back as they are.
+pub async fn owners_come_back_as_they_are<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    for owner in [i64::MIN, -1, 0, 1, i64::MAX] {
+        let caller = Caller::new(&format!("owner {owner}")).owner(owner);
+        enter(&scene.store, &caller).await;
+        assert_eq!(stored(&scene.store, caller.id()).await.owner, Owner(owner));
+        done(&scene.store, caller.answers(Fence::FIRST, outcome(200, "mine"))).await;
+    }
+}
+
+/// What one handle wrote, the other sees at once.
+pub async fn two_handles_see_each_others_writes_at_once<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let other = scene.open().await;
+    for round in 0..20 {
+        let caller = Caller::new(&format!("seen {round}"));
+        let fence = enter(&scene.store, &caller).await;
+        let there = stored(&other, caller.id()).await;
+        assert_eq!(there, stored(&scene.store, caller.id()).await);
+        done(&other, caller.answers(fence, outcome(200, "seen"))).await;
+        assert_eq!(stored(&scene.store, caller.id()).await.tag(), StateTag::Completed);
+    }
+}
+
+/// Every handle on a database has the salt it was created with.
+pub async fn every_handle_has_the_same_salt<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    assert!(scene.open().await.salt() == scene.store.salt());
+}
+
+/// A batch of all kinds is answered item by item, in order.
+pub async fn a_mixed_batch_is_answered_in_order<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let (store, first) = (&scene.store, Fence::FIRST);
+    let caller = |key: &str, at: usize| Caller::new(&format!("{key} {at}"));
+    for at in 0..10 {
+        enter(store, &caller("settle", at)).await;
+        enter(store, &caller("renew", at)).await;
+        if at % 3 == 0 {
+            enter(store, &caller("claim", at)).await;
+        }
+    }
+    let own = |at: usize| if at % 2 == 0 { 1 } else { 2 };
+    let batch = Batch {
+        claims: (0..10).map(|at| caller("claim", at).owner(2).first_claim(store.salt())).collect(),
+        settles: (0..10)
+            .map(|at| caller("settle", at).owner(own(at)).answers(first, outcome(200, "mixed")))
+            .collect(),
+        renews: (0..10).map(|at| caller("renew", at).owner(own(at)).renewal(first)).collect(),
+    };
+    let committed = store.commit(batch).await;
+    let lengths = [committed.claims.len(), committed.settles.len(), committed.renews.len()];
+    assert_eq!(lengths, [10; 3]);
+    for (at, claimed) in committed.claims.iter().enumerate() {
+        match claimed.as_ref().unwrap() {
+            Claimed::Won { .. } => assert_ne!(at % 3, 0),
+            Claimed::Found { record, .. } => {
+                assert_eq!(at % 3, 0);
+                assert_eq!(record.as_ref().unwrap().operation, caller("claim", at).operation);
+            }
+        }
+    }
+    for (at, settled) in committed.settles.iter().enumerate() {
+        let counted = matches!(settled.as_ref().unwrap(), Settled::Done { .. });
+        assert_eq!(counted, own(at) == 1);
+    }
+    for (at, renewed) in committed.renews.iter().enumerate() {
+        let counted = matches!(renewed.as_ref().unwrap(), Renewed::Done { .. });
+        assert_eq!(counted, own(at) == 1);
+    }
+}
+
+/// The largest batch of each kind is answered item by item.
+pub async fn the_largest_batches_are_answered_item_by_item<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let store = &scene.store;
+    let callers: Vec<_> =
+        (0..BATCH_WRITES_MAX).map(|at| Caller::new(&format!("large {at}"))).collect();
+    let claims: Vec<_> = callers.iter().map(|caller| caller.first_claim(store.salt())).collect();
+    let committed = store.commit(Batch { claims, ..Batch::default() }).await;
+    assert_eq!(committed.claims.len(), BATCH_WRITES_MAX);
+    assert!(committed.claims.iter().all(|claimed| matches!(claimed, Ok(Claimed::Won { .. }))));
+
+    let renews: Vec<_> = callers.iter().map(|caller| caller.renewal(Fence::FIRST)).collect();
+    let committed = store.commit(Batch { renews, ..Batch::default() }).await;
+    assert_eq!(committed.renews.len(), BATCH_WRITES_MAX);
+    assert!(committed.renews.iter().all(|renewed| matches!(renewed, Ok(Renewed::Done { .. }))));
+
+    let answers = callers.iter().enumerate();
+    let settles = answers
+        .map(|(at, caller)| caller.answers(Fence::FIRST, outcome(200, &at.to_string())))
+        .collect();
+    let committed = store.commit(Batch { settles, ..Batch::default() }).await;
+    assert_eq!(committed.settles.len(), BATCH_WRITES_MAX);
+    assert!(committed.settles.iter().all(|settled| matches!(settled, Ok(Settled::Done { .. }))));
+
+    let loaded = store.load(callers.iter().map(Caller::id).collect()).await;
+    assert_eq!(loaded.len(), BATCH_WRITES_MAX);
+    for (at, loaded) in loaded.into_iter().enumerate() {
+        let record = loaded.unwrap().record.unwrap();
+        assert_eq!(record.outcome(), Some(&outcome(200, &at.to_string())));
+    }
+}
+
+/// A load answers in order, with repeated and unknown ids among the rest.
+pub async fn a_load_answers_in_order<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let [one, two, none] = ["one", "two", "none"].map(Caller::new);
+    enter(&scene.store, &one).await;
+    enter(&scene.store, &two).await;
+    let ids = vec![two.id(), none.id(), one.id(), two.id()];
+    let found: Vec<_> = scene.store.load(ids).await.into_iter().map(Result::unwrap).collect();
+    let found: Vec<_> =
+        found.into_iter().map(|loaded| loaded.record.map(|record| record.operation)).collect();
+    let (one, two) = (Some(one.operation), Some(two.operation));
+    assert_eq!(found, [two.clone(), None, one, two]);
+    assert!(scene.store.load(Vec::new()).await.is_empty());
+}
+
+/// An empty batch is answered with nothing.
+pub async fn an_empty_batch_is_answered_with_nothing<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let committed = scene.store.commit(Batch::default()).await;
+    assert!(committed.claims.is_empty());
+    assert!(committed.settles.is_empty() && committed.renews.is_empty());
+}
+
+/// A claim's request of one mebibyte, or of nothing, comes back byte for byte.
+pub async fn a_request_comes_back_byte_for_byte<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let large: Bytes = (0..1 << 20).map(|at: u32| at.to_le_bytes()[at as usize % 3]).collect();
+    for (key, request) in [("empty", Bytes::new()), ("large", large)] {
+        let caller = Caller::new(key);
+        let claim = Claim {
+            entry: Entry::Run { lease: LEASE, request: Some(request.clone()) },
+            ..caller.first_claim(scene.store.salt())
+        };
+        let batch = Batch { claims: vec![claim], ..Batch::default() };
+        let claimed = one(scene.store.commit(batch).await.claims).unwrap();
+        assert!(matches!(claimed, Claimed::Won { .. }));
+        let found = record(&scene.store, caller.id()).await.unwrap();
+        assert!(found.request() == Some(&request), "{key} request was changed");
+    }
+}

@@ -1,0 +1,259 @@
+//! The moving fault point: every named place fails once, in turn, at each of its passes.
+//!
+//! After each failure the store is asked, through a healthy handle, what it holds. That must agree
+//! with the answer: unavailable wrote nothing, unconfirmed is all or nothing, done is there.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use hapax_core::{
+    Faults, Injected, OperationId, Record, Recovery, StateTag, Store, StoreError, apply,
+    limits::CLAIM_ROUNDS_MAX,
+    store::{Batch, Claim, Claimed, Renew, Renewed, Settle, Settled},
+};
+
+use super::{
+    Backend,
+    scene::{Caller, LEASE, Scene, WINDOW, complete, enter, load, one, outcome, record, stored},
+};
+
+/// Passes of one place in one scenario after which something is wrong with the scenario.
+const PASSES_MAX: usize = 200;
+
+/// Whatever fails, wherever, the answers agree with what is stored.
+pub async fn answers_agree_with_what_is_stored_wherever_it_fails<B: Backend>() {
+    for place in B::PLACES {
+        for pass in 1..=PASSES_MAX {
+            let trap = Arc::new(Trap::new(place, pass));
+            live_through::<B>(&trap).await;
+            if !trap.sprung.load(Ordering::SeqCst) {
+                assert_ne!(pass, 1, "{place} is never passed: no scenario here can prove it");
+                break;
+            }
+            assert_ne!(pass, PASSES_MAX, "{place} is passed without end");
+        }
+    }
+}
+
+/// Fails the n-th pass of one place, once, after it was armed.
+struct Trap {
+    place: &'static str,
+    passes_left: AtomicUsize,
+    armed: AtomicBool,
+    sprung: AtomicBool,
+}
+
+impl Trap {
+    fn new(place: &'static str, pass: usize) -> Self {
+        let passes_left = AtomicUsize::new(pass);
+        Self { place, passes_left, armed: AtomicBool::new(false), sprung: AtomicBool::new(false) }
+    }
+
+    fn at(&self, place: &'static str) -> Result<(), Injected> {
+        if place != self.place || !self.armed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let left = |left: usize| left.checked_sub(1);
+        let before = self.passes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left);
+        if before != Ok(1) {
+            return Ok(());
+        }
+        self.sprung.store(true, Ordering::SeqCst);
+        Err(Injected { place })
+    }
+}
+
+/// A whole life on a handle that fails once, judged through one that does not.
+async fn live_through<B: Backend>(trap: &Arc<Trap>) {
+    let scene = Scene::<B>::new().await;
+    let (healthy, inner) = (&scene.store, Arc::clone(trap));
+    let old = Caller::new("old");
+    complete(healthy, &old, "old").await;
+    scene.pass(WINDOW).await;
+    let faulty = scene.backend.open(Faults::new(move |place| inner.at(place))).await;
+    trap.armed.store(true, Ordering::SeqCst);
+    let caller = Caller::new("life").recovering(Recovery::Resend).keeping(b"kept");
+    let life = Life { healthy, faulty: &faulty };
+
+    let claim = caller.first_claim(faulty.salt());
+    life.until_sure(async || life.claim(claim.clone()).await).await;
+    let fence = stored(healthy, caller.id()).await.fence;
+    life.until_sure(async || life.renew(caller.renewal(fence)).await).await;
+    life.until_sure(async || life.load(caller.id()).await).await;
+    scene.pass(LEASE).await;
+    life.until_sure(async || life.overdue(caller.id()).await).await;
+    life.until_sure(async || life.settle(caller.answers(fence, outcome(200, "done"))).await).await;
+    assert_eq!(stored(healthy, caller.id()).await.tag(), StateTag::Completed);
+
+    let [first, second] = ["first", "second"].map(Caller::new);
+    let fence = enter(healthy, &first).await;
+    let mixed = (second.first_claim(faulty.salt()), first.answers(fence, outcome(200, "mixed")));
+    life.until_sure(async || life.mixed(mixed.clone()).await).await;
+    assert_eq!(stored(healthy, first.id()).await.tag(), StateTag::Completed);
+    assert_eq!(stored(healthy, second.id()).await.tag(), StateTag::Running);
+    life.until_sure(async || life.purge(old.id()).await).await;
+    complete(healthy, &Caller::new("nothing stays locked"), "done").await;
+}
+
+/// Two handles on one database: what one answers is checked through the other.
+struct Life<'a, S: Store> {
+    healthy: &'a S,
+    faulty: &'a S,
+}
+
+/// Whether an answer leaves nothing to ask again.
+type Sure = bool;
+
+impl<S: Store> Life<'_, S> {
+    /// Tries again until the answer is sure. A store that failed once must serve again.
+    async fn until_sure(&self, attempt: impl AsyncFn() -> Sure) {
+        for _ in 0..CLAIM_ROUNDS_MAX {
+            if attempt().await {
+                return;
+            }
+        }
+        panic!("one failure made the store fail for ever");
+    }
+
+    async fn claim(&self, claim: Claim) -> Sure {
+        let before = record(self.healthy, claim.operation.id()).await;
+        let batch = Batch { claims: vec![claim.clone()], ..Batch::default() };
+        let claimed = one(self.faulty.commit(batch).await.claims);
+        self.judge_claim(before, &claim, claimed).await
+    }
+
+    async fn settle(&self, settle: Settle) -> Sure {
+        let before = record(self.healthy, settle.id).await;
+        let batch = Batch { settles: vec![settle.clone()], ..Batch::default() };
+        let settled = one(self.faulty.commit(batch).await.settles);
+        self.judge_settle(before, &settle, settled).await
+    }
+
+    async fn mixed(&self, (claim, settle): (Claim, Settle)) -> Sure {
+        let unclaimed = record(self.healthy, claim.operation.id()).await;
+        let unsettled = record(self.healthy, settle.id).await;
+        let (claims, settles) = (vec![claim.clone()], vec![settle.clone()]);
+        let committed = self.faulty.commit(Batch { claims, settles, ..Batch::default() }).await;
+        let claimed = self.judge_claim(unclaimed, &claim, one(committed.claims)).await;
+        self.judge_settle(unsettled, &settle, one(committed.settles)).await && claimed
+    }
+
+    async fn judge_claim(
+        &self,
+        before: Option<Record>,
+        claim: &Claim,
+        claimed: Result<Claimed, StoreError>,
+    ) -> Sure {
+        let after = record(self.healthy, claim.operation.id()).await;
+        let done = claimed.map(|claimed| match claimed {
+            Claimed::Won { now } => apply::claim(now, before.as_ref(), claim),
+            Claimed::Found { .. } => before.clone(),
+        });
+        let instant = after.as_ref().map(|record| record.changed_at);
+        let wanted = instant.and_then(|now| apply::claim(now, before.as_ref(), claim));
+        judge(&before, &after, done, &wanted)
+    }
+
+    async fn judge_settle(
+        &self,
+        before: Option<Record>,
+        settle: &Settle,
+        settled: Result<Settled, StoreError>,
+    ) -> Sure {
+        let after = record(self.healthy, settle.id).await;
+        let done = settled.map(|settled| match settled {
+            Settled::Done { now } => apply::settle(now, before.as_ref(), settle),
+            Settled::Lost => before.clone(),
+        });
+        let instant = after.as_ref().map(|record| record.changed_at);
+        let wanted = instant.and_then(|now| apply::settle(now, before.as_ref(), settle));
+        judge(&before, &after, done, &wanted)
+    }
+
+    async fn renew(&self, renew: Renew) -> Sure {
+        let before = record(self.healthy, renew.id).await;
+        let batch = Batch { renews: vec![renew], ..Batch::default() };
+        let renewed = one(self.faulty.commit(batch).await.renews);
+        let after = record(self.healthy, renew.id).await;
+        let done = renewed.map(|renewed| match renewed {
+            Renewed::Done { now } => apply::renew(now, before.as_ref(), &renew),
+            Renewed::Lost => panic!("nobody followed {before:?}"),
+        });
+        let instant = after.as_ref().map(|record| record.until().minus(LEASE));
+        let wanted = instant.and_then(|now| apply::renew(now, before.as_ref(), &renew));
+        judge(&before, &after, done, &wanted)
+    }
+
+    async fn load(&self, id: OperationId) -> Sure {
+        let expected = record(self.healthy, id).await;
+        match load(self.faulty, id).await {
+            Ok(loaded) => {
+                assert_eq!(loaded.record.map(|record| *record), expected);
+                true
+            }
+            Err(error) => unsure(&error),
+        }
+    }
+
+    async fn overdue(&self, id: OperationId) -> Sure {
+        let expected = stored(self.healthy, id).await;
+        match self.faulty.overdue(10).await {
+            Ok(found) => {
+                assert!(found.iter().all(|record| *record == expected), "{found:?}");
+                !found.is_empty()
+            }
+            Err(error) => unsure(&error),
+        }
+    }
+
+    async fn purge(&self, id: OperationId) -> Sure {
+        let before = record(self.healthy, id).await;
+        let purged = self.faulty.purge(10).await;
+        let after = record(self.healthy, id).await;
+        match purged {
+            Ok(purged) => {
+                let gone = usize::from(before.is_some() && after.is_none());
+                assert_eq!(purged.total(), gone, "a purge counts what it removed");
+                after.is_none()
+            }
+            Err(StoreError::Unavailable(_)) => {
+                assert_eq!(after, before, "unavailable, but something was written");
+                false
+            }
+            Err(error) => unsure(&error),
+        }
+    }
+}
+
+/// `done` is what the answer says is stored now, `wanted` what the write would have stored.
+fn judge(
+    before: &Option<Record>,
+    after: &Option<Record>,
+    done: Result<Option<Record>, StoreError>,
+    wanted: &Option<Record>,
+) -> Sure {
+    match done {
+        Ok(expected) => {
+            assert_eq!(after, &expected, "the answer says this is stored");
+            true
+        }
+        Err(StoreError::Unavailable(_)) => {
+            assert_eq!(after, before, "unavailable, but something was written");
+            false
+        }
+        Err(error) => {
+            assert!(after == before || after == wanted, "half of it is stored: {after:?}");
+            unsure(&error)
+        }
+    }
+}
+
+fn unsure(error: &StoreError) -> Sure {
+    assert!(
+        matches!(error, StoreError::Unavailable(_) | StoreError::Unconfirmed(_)),
+        "a passing failure is not {error:?}"
+    );
+    false
+}

@@ -1,0 +1,106 @@
+//! Listings: pages in order of id, filtered, without outcomes.
+
+use std::collections::BTreeMap;
+
+use hapax_core::{
+    OperationId, Scope, StateTag, Store, Tenant, apply,
+    store::{Filter, Page, Summary},
+};
+
+use super::{
+    Backend,
+    scene::{Caller, Scene, complete, done, enter, operation, stored},
+};
+
+/// Pages follow each other in order of id, and together hold every record once.
+pub async fn pages_hold_every_record_once<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let summaries = populate(&scene).await;
+    for limit in [1, 4, 7, 1000] {
+        let mut listed = Vec::new();
+        loop {
+            let after = listed.last().map(|summary: &Summary| summary.operation.id());
+            let page = Page { after, limit };
+            let found = scene.store.list(Filter::default(), page).await.unwrap();
+            assert!(found.len() <= limit);
+            if found.is_empty() {
+                break;
+            }
+            listed.extend(found);
+        }
+        assert_eq!(listed, summaries.values().cloned().collect::<Vec<_>>());
+    }
+}
+
+/// Filters by tenant, scope and state hold by themselves and together.
+pub async fn filters_hold_by_themselves_and_together<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let summaries = populate(&scene).await;
+    let tenants = [None, Some("acme"), Some("other"), Some("nobody")];
+    let scopes = [None, Some("a"), Some("b"), Some("nothing")];
+    let states = StateTag::ALL.into_iter().map(Some).chain([None]);
+    for state in states {
+        for tenant in tenants {
+            for scope in scopes {
+                let filter = Filter {
+                    tenant: tenant.map(|name| Tenant::parse(name).unwrap()),
+                    scope: scope.map(|name| Scope::parse(name).unwrap()),
+                    state,
+                };
+                let page = Page { after: None, limit: 1000 };
+                let listed = scene.store.list(filter, page).await.unwrap();
+                let wanted = |summary: &&Summary| {
+                    tenant.is_none_or(|name| summary.operation.tenant().as_str() == name)
+                        && scope.is_none_or(|name| summary.operation.scope().as_str() == name)
+                        && state.is_none_or(|tag| summary.stamp.tag == tag)
+                };
+                let expected: Vec<_> = summaries.values().filter(wanted).cloned().collect();
+                assert_eq!(listed, expected, "{tenant:?} {scope:?} {state:?}");
+            }
+        }
+    }
+}
+
+/// A page of a filtered listing starts after the id it names.
+pub async fn a_filtered_page_starts_after_the_id_it_names<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let summaries = populate(&scene).await;
+    let completed = |summary: &&Summary| summary.stamp.tag == StateTag::Completed;
+    let expected: Vec<_> = summaries.values().filter(completed).cloned().collect();
+    let filter = Filter { state: Some(StateTag::Completed), ..Filter::default() };
+    let page = Page { after: Some(expected[0].operation.id()), limit: 2 };
+    assert_eq!(scene.store.list(filter, page).await.unwrap(), expected[1..3]);
+}
+
+/// An empty database lists nothing.
+pub async fn an_empty_database_lists_nothing<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let page = Page { after: None, limit: 1000 };
+    assert_eq!(scene.store.list(Filter::default(), page).await.unwrap(), []);
+}
+
+/// Records of two tenants and two scopes, in several states.
+async fn populate<B: Backend>(scene: &Scene<B>) -> BTreeMap<OperationId, Summary> {
+    let mut summaries = BTreeMap::new();
+    for (tenant, scope) in [("acme", "a"), ("acme", "b"), ("other", "a")] {
+        for key in ["running", "pending", "completed", "doubted", "released"] {
+            let caller = Caller::new(key).of(operation(tenant, scope, key)).keeping(b"kept");
+            match key {
+                "pending" => _ = enter(&scene.store, &caller.clone().queueing(b"kept")).await,
+                "completed" => _ = complete(&scene.store, &caller, "done").await,
+                "doubted" => {
+                    let fence = enter(&scene.store, &caller).await;
+                    done(&scene.store, caller.hears_nothing(fence)).await;
+                }
+                "released" => {
+                    let fence = enter(&scene.store, &caller).await;
+                    done(&scene.store, caller.sends_nothing(fence)).await;
+                }
+                _ => _ = enter(&scene.store, &caller).await,
+            }
+            let record = stored(&scene.store, caller.id()).await;
+            summaries.insert(caller.id(), apply::summary(&record));
+        }
+    }
+    summaries
+}

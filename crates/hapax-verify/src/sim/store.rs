@@ -1,0 +1,192 @@
+//! The memory store as a process sees it through a bad connection.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use hapax_core::{
+    OperationId, Record, Salt, Store, StoreError, memory,
+    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use tokio::{sync::mpsc, time::sleep};
+
+use super::dice::Dice;
+
+/// One process's way to the shared store.
+#[derive(Debug)]
+pub(super) struct FaultyStore {
+    inner: memory::Store,
+    dice: Dice,
+    life: Life,
+}
+
+/// Whether a process is alive, and how it tells that it is not.
+#[derive(Debug, Clone)]
+pub(super) struct Life {
+    alive: Arc<AtomicBool>,
+    process: usize,
+    deaths: mpsc::UnboundedSender<usize>,
+}
+
+impl Life {
+    pub(super) fn new(process: usize, deaths: mpsc::UnboundedSender<usize>) -> Self {
+        Self { alive: Arc::new(AtomicBool::new(true)), process, deaths }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        !self.alive.load(Relaxed)
+    }
+
+    /// Dies here and now: nothing after this line happens in this process.
+    pub(super) async fn end<T>(&self) -> T {
+        if self.alive.swap(false, Relaxed) {
+            drop(self.deaths.send(self.process));
+        }
+        std::future::pending().await
+    }
+
+    /// Goes on only while the process lives.
+    pub(super) async fn goes_on(&self) {
+        if self.is_over() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// What happens to one call.
+enum Fate {
+    Fine,
+    Refused,
+    RequestLost,
+    AnswerLost,
+    HalfWritten,
+    Late,
+    CrashBefore,
+    CrashAfter,
+}
+
+impl FaultyStore {
+    pub(super) fn new(inner: memory::Store, dice: Dice, life: Life) -> Self {
+        Self { inner, dice, life }
+    }
+
+    fn fate(&self) -> Fate {
+        let faults = &self.dice.plan().store;
+        let kinds = [
+            (faults.refused, Fate::Refused),
+            (faults.request_lost, Fate::RequestLost),
+            (faults.answer_lost, Fate::AnswerLost),
+            (faults.half_written, Fate::HalfWritten),
+            (faults.late, Fate::Late),
+            (faults.crash_before, Fate::CrashBefore),
+            (faults.crash_after, Fate::CrashAfter),
+        ];
+        self.dice.fault(kinds).unwrap_or(Fate::Fine)
+    }
+
+    async fn delay(&self) {
+        sleep(self.dice.up_to(self.dice.plan().store.delay_max)).await;
+        self.life.goes_on().await;
+    }
+
+    /// A call that changes nothing a caller must account for.
+    async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        self.life.goes_on().await;
+        let fate = self.fate();
+        self.delay().await;
+        match fate {
+            Fate::Fine | Fate::Late | Fate::HalfWritten => {
+                let answer = call.await;
+                self.delay().await;
+                answer
+            }
+            Fate::Refused | Fate::RequestLost => Err(StoreError::unavailable("refused")),
+            Fate::AnswerLost => {
+                drop(call.await);
+                Err(StoreError::unavailable("answer lost"))
+            }
+            Fate::CrashBefore => self.life.end().await,
+            Fate::CrashAfter => {
+                drop(call.await);
+                self.life.end().await
+            }
+        }
+    }
+}
+
+impl Store for FaultyStore {
+    fn salt(&self) -> Salt {
+        self.inner.salt()
+    }
+
+    fn lanes(&self) -> usize {
+        2
+    }
+
+    async fn commit(&self, mut batch: Batch) -> Committed {
+        self.life.goes_on().await;
+        let fate = self.fate();
+        self.delay().await;
+        let unconfirmed = batch.all_failed(&StoreError::unconfirmed("no answer"));
+        match fate {
+            Fate::Fine => {
+                let committed = self.inner.commit(batch).await;
+                self.delay().await;
+                committed
+            }
+            Fate::Refused => batch.all_failed(&StoreError::unavailable("refused")),
+            Fate::RequestLost => unconfirmed,
+            Fate::AnswerLost => {
+                self.inner.commit(batch).await;
+                self.delay().await;
+                unconfirmed
+            }
+            Fate::HalfWritten => {
+                batch.claims.truncate(batch.claims.len() / 2);
+                batch.settles.truncate(batch.settles.len() / 2);
+                batch.renews.truncate(batch.renews.len() / 2);
+                self.inner.commit(batch).await;
+                unconfirmed
+            }
+            Fate::Late => {
+                let (inner, late) = (self.inner.clone(), self.dice.up_to(self.dice.plan().lease));
+                tokio::spawn(async move {
+                    sleep(late).await;
+                    inner.commit(batch).await;
+                });
+                unconfirmed
+            }
+            Fate::CrashBefore => self.life.end().await,
+            Fate::CrashAfter => {
+                self.inner.commit(batch).await;
+                self.life.end().await
+            }
+        }
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        let count = ids.len();
+        let loaded = self.call(async { Ok(self.inner.load(ids).await) }).await;
+        loaded.unwrap_or_else(|error| (0..count).map(|_| Err(error.clone())).collect())
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.call(self.inner.overdue(limit)).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        self.call(self.inner.purge(limit)).await
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.call(self.inner.list(filter, page)).await
+    }
+
+    async fn watch(&self, _: OperationId) {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,140 @@
+//! The reference store, made to fail on request, passes the suite.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use bytes::Bytes;
+use hapax_core::{
+    Faults, OperationId, Record, Salt, Store, StoreError, Timestamp, codec, memory,
+    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use hapax_verify::conformance::{Backend, Damage};
+
+hapax_verify::conformance!(Memory);
+
+/// Rows in memory, under a clock that moves by a microsecond at every look and as tests step it.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    clock: Arc<AtomicI64>,
+    rows: memory::Store,
+}
+
+/// 2026-01-01T00:00:00Z, in microseconds.
+const BEGINNING: i64 = 1_767_225_600_000_000;
+
+impl Backend for Memory {
+    type Store = Unreliable;
+
+    const PLACES: &'static [&'static str] = &[
+        "memory.commit.before",
+        "memory.commit.after",
+        "memory.load",
+        "memory.overdue",
+        "memory.purge.before",
+        "memory.purge.after",
+    ];
+
+    async fn create() -> Self {
+        let clock = Arc::new(AtomicI64::new(BEGINNING));
+        let hand = Arc::clone(&clock);
+        let rows = memory::Store::new(Salt::from_bytes([7; 32]), move || {
+            Timestamp::from_micros(hand.fetch_add(1, Ordering::SeqCst))
+        });
+        Self { clock, rows }
+    }
+
+    async fn open(&self, faults: Faults) -> Unreliable {
+        Unreliable { inner: self.rows.clone(), faults }
+    }
+
+    async fn step_clock(&self, micros: i64) {
+        self.clock.fetch_add(micros, Ordering::SeqCst);
+    }
+
+    async fn damage(&self, id: OperationId, damage: Damage) {
+        self.rows.tamper(id, |row| match damage {
+            Damage::FlippedBodyBit => {
+                let sealed = row.outcome.as_mut().unwrap();
+                let mut body = sealed.body.to_vec();
+                body[0] ^= 1;
+                sealed.body = Bytes::from(body);
+            }
+            Damage::LostOutcome => row.outcome = None,
+            Damage::UnknownState => row.state = 99,
+            Damage::NewerRow => row.format += 1,
+            Damage::NewerOutcome => {
+                let sealed = row.outcome.as_mut().unwrap();
+                let mut head = sealed.head.to_vec();
+                head[0] = codec::FORMAT + 1;
+                sealed.head = Bytes::from(head);
+            }
+        });
+    }
+}
+
+/// The reference with a faulty line to it: calls are lost on the way there or on the way back.
+#[derive(Debug)]
+pub(crate) struct Unreliable {
+    inner: memory::Store,
+    faults: Faults,
+}
+
+impl Unreliable {
+    fn there(&self, place: &'static str) -> Result<(), StoreError> {
+        self.faults.at(place).map_err(StoreError::unavailable)
+    }
+
+    fn back(&self, place: &'static str) -> Result<(), StoreError> {
+        self.faults.at(place).map_err(StoreError::unconfirmed)
+    }
+}
+
+impl Store for Unreliable {
+    fn salt(&self) -> Salt {
+        self.inner.salt()
+    }
+
+    fn lanes(&self) -> usize {
+        self.inner.lanes()
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        if let Err(error) = self.there("memory.commit.before") {
+            return batch.all_failed(&error);
+        }
+        let committed = self.inner.commit(batch.clone()).await;
+        match self.back("memory.commit.after") {
+            Ok(()) => committed,
+            Err(error) => batch.all_failed(&error),
+        }
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        match self.there("memory.load") {
+            Ok(()) => self.inner.load(ids).await,
+            Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
+        }
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.there("memory.overdue")?;
+        self.inner.overdue(limit).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        self.there("memory.purge.before")?;
+        let purged = self.inner.purge(limit).await?;
+        self.back("memory.purge.after")?;
+        Ok(purged)
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.inner.list(filter, page).await
+    }
+
+    async fn watch(&self, id: OperationId) {
+        self.inner.watch(id).await;
+    }
+}
