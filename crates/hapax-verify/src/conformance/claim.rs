@@ -242,11 +242,11 @@ pub async fn a_mixed_batch_is_answered_in_order<B: Backend>() {
     for at in 0..10 {
         enter(store, &caller("settle", at)).await;
         enter(store, &caller("renew", at)).await;
-        if at % 3 == 0 {
+        if at.is_multiple_of(3) {
             enter(store, &caller("claim", at)).await;
         }
     }
-    let own = |at: usize| if at % 2 == 0 { 1 } else { 2 };
+    let own = |at: usize| if at.is_multiple_of(2) { 1 } else { 2 };
     let batch = Batch {
         claims: (0..10).map(|at| caller("claim", at).owner(2).first_claim(store.salt())).collect(),
         settles: (0..10)

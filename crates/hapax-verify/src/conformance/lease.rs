@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Decision, Doubt, Fence, OperationId, Owner, Record, Recovery, StateTag, Store, Sweep,
-    store::{Renew, Renewed, Settlement},
+    Decision, Doubt, Fence, OperationId, Owner, Record, Recovery, State, StateTag, Store, Sweep,
+    store::{Claim, Over, Renew, Renewed, Settlement},
     sweep,
 };
 
@@ -12,7 +12,7 @@ use super::{
     Backend,
     scene::{
         Caller, LEASE, ROUNDS_MAX, Scene, all_overdue, arrive, complete, done, enter, give_up,
-        lost, onlook, outcome, stored, write_renew,
+        lost, onlook, outcome, stored, win, write_renew,
     },
 };
 
@@ -175,10 +175,8 @@ pub async fn a_sweeper_does_what_the_recovery_says<B: Backend>() {
         match sweep(&record, true) {
             Sweep::TakeOver(_) if record.tag() == StateTag::Pending => {
                 let claim = worker.first_claim(scene.store.salt());
-                let over = hapax_core::store::Over::Abandoned(record.stamp());
-                let fence = record.fence.next();
-                let claim = hapax_core::store::Claim { over, fence, ..claim };
-                super::scene::win(&scene.store, claim).await;
+                let over = Over::Abandoned(record.stamp());
+                win(&scene.store, Claim { over, fence: record.fence.next(), ..claim }).await;
             }
             Sweep::TakeOver(_) => _ = enter(&scene.store, &worker).await,
             Sweep::Release => done(&scene.store, onlook(&record, Settlement::Released)).await,
@@ -187,7 +185,7 @@ pub async fn a_sweeper_does_what_the_recovery_says<B: Backend>() {
         }
     }
     let held = stored(&scene.store, hold.id()).await;
-    let hapax_core::State::InDoubt { doubt, .. } = held.state else { panic!("must be in doubt") };
+    let State::InDoubt { doubt, .. } = held.state else { panic!("must be in doubt") };
     assert_eq!(doubt, Doubt::OwnerVanished);
     assert_eq!(stored(&scene.store, resend.id()).await.tag(), StateTag::Released);
     for caller in [resumed, pending] {

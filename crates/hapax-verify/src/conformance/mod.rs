@@ -1,11 +1,7 @@
 //! One suite that proves every store equal.
 //!
-//! A backend's test file is a [`Backend`] and one line. A bug found in one store becomes a case
-//! here, for all of them.
-//!
-//! ```ignore
-//! hapax_verify::conformance!(MyBackend);
-//! ```
+//! A backend's test file is a [`Backend`] and one line, `hapax_verify::conformance!(MyBackend);`. A
+//! bug found in one store becomes a case here, for all of them.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -131,10 +131,9 @@ impl Caller {
 
     /// The claim of a caller that expects to be the first.
     pub(super) fn first_claim(&self, salt: Salt) -> Claim {
-        match decide(Timestamp::ZERO, &self.arrival(salt), None, &self.policy()) {
-            Decision::Execute(claim) => claim,
-            other => panic!("an absent key must execute, not {other:?}"),
-        }
+        let decision = decide(Timestamp::ZERO, &self.arrival(salt), None, &self.policy());
+        let Decision::Execute(claim) = decision else { panic!("an absent key must execute") };
+        claim
     }
 
     pub(super) fn attempt(&self, fence: Fence) -> Attempt {
@@ -215,10 +214,11 @@ pub(super) async fn arrive<S: Store>(store: &S, caller: &Caller) -> Decision {
 
 /// Arrives, claims as told, and must win. Answers the fence it holds.
 pub(super) async fn enter<S: Store>(store: &S, caller: &Caller) -> Fence {
-    match arrive(store, caller).await {
-        Decision::Execute(claim) | Decision::TakeOver { claim, .. } => win(store, claim).await,
-        other => panic!("{caller:?} must be told to claim, not {other:?}"),
-    }
+    let decision = arrive(store, caller).await;
+    let (Decision::Execute(claim) | Decision::TakeOver { claim, .. }) = decision else {
+        panic!("{caller:?} must be told to claim, not {decision:?}");
+    };
+    win(store, claim).await
 }
 
 /// Writes a claim that must be won.

@@ -102,17 +102,18 @@ pub async fn a_stale_owner_changes_nothing<B: Backend>() {
 /// A finished record never changes, not even on its owner's word or an onlooker's exact stamp.
 pub async fn a_finished_record_never_changes<B: Backend>() {
     let scene = Scene::<B>::new().await;
-    let ends: [(&str, fn(&Caller, Fence) -> Settle); 3] = [
-        ("completed", |caller, fence| caller.answers(fence, outcome(200, "yes"))),
-        ("failed", |caller, fence| caller.answers(fence, outcome(404, "no"))),
-        ("released", Caller::sends_nothing),
+    let [completed, failed, released] = ["completed", "failed", "released"].map(Caller::new);
+    let fence = Fence::FIRST;
+    let ends = [
+        completed.answers(fence, outcome(200, "yes")),
+        failed.answers(fence, outcome(404, "no")),
+        released.sends_nothing(fence),
     ];
-    for (key, end) in ends {
-        let caller = Caller::new(key);
-        let fence = enter(&scene.store, &caller).await;
-        done(&scene.store, end(&caller, fence)).await;
+    for (caller, end) in [completed, failed, released].into_iter().zip(ends) {
+        enter(&scene.store, &caller).await;
+        done(&scene.store, end.clone()).await;
         let found = stored(&scene.store, caller.id()).await;
-        lost(&scene.store, end(&caller, fence)).await;
+        lost(&scene.store, end).await;
         lost(&scene.store, caller.answers(fence, outcome(200, "other"))).await;
         lost(&scene.store, caller.hears_nothing(fence)).await;
         lost(&scene.store, give_up(&found)).await;

@@ -1,13 +1,13 @@
 //! What runs in a process for one request.
 
-use hapax_core::{Body, Doubt, Ended, Outcome, Record, State, StateTag};
-use hapax_engine::{Ask, Begun, Engine, Permit, Settled};
+use hapax_core::{Body, Ended, Outcome, Record, State, StateTag};
+use hapax_engine::{Begun, Engine, Permit, Settled};
 use tokio::time::sleep;
 
 use super::{
     store::{FaultyStore, Life},
     upstream::Call,
-    world::World,
+    world::{World, key_of},
 };
 
 /// What a client hears.
@@ -30,21 +30,21 @@ pub(super) async fn handle(
     world: World,
     engine: Engine<FaultyStore>,
     life: Life,
-    ask: Ask,
+    key: usize,
+    request: u8,
 ) -> Reply {
+    let ask = world.ask(key, request);
     let begun = if world.dice.plan().waiting {
         engine.begin_waiting(&ask, world.dice.plan().lease).await
     } else {
         engine.begin(&ask).await
     };
     match begun {
-        Ok(Begun::Execute(permit)) => run(&world, &life, permit, &ask, false).await,
-        Ok(Begun::TakenOver { permit, .. }) => run(&world, &life, permit, &ask, true).await,
+        Ok(Begun::Execute(permit)) => execute(&world, &life, permit, request, false).await,
+        Ok(Begun::TakenOver { permit, .. }) => execute(&world, &life, permit, request, true).await,
         Ok(Begun::Replay(record)) => stored(&record),
         Ok(Begun::Mismatch(_)) => Reply::Mismatch,
-        Ok(Begun::InDoubt { doubt: Doubt::Unanswered | Doubt::Interrupted | Doubt::OwnerVanished }) => {
-            Reply::InDoubt
-        }
+        Ok(Begun::InDoubt { .. }) => Reply::InDoubt,
         Ok(Begun::Queued(_) | Begun::Busy { .. } | Begun::Gone { .. }) | Err(_) => Reply::TryAgain,
     }
 }
@@ -57,17 +57,6 @@ pub(super) async fn finish(world: &World, life: &Life, permit: Permit<FaultyStor
     execute(world, life, permit, request, !first).await
 }
 
-async fn run(
-    world: &World,
-    life: &Life,
-    permit: Permit<FaultyStore>,
-    ask: &Ask,
-    recovering: bool,
-) -> Reply {
-    let request = world.recorder.request_of(ask);
-    execute(world, life, permit, request, recovering).await
-}
-
 async fn execute(
     world: &World,
     life: &Life,
@@ -77,7 +66,7 @@ async fn execute(
 ) -> Reply {
     pause(world).await;
     life.goes_on().await;
-    let key = world.recorder.key_of(&permit.record().operation);
+    let key = key_of(&permit.record().operation);
     let fence = permit.attempt().fence;
     let ended = world.upstream.call(Call { key, request, fence, recovering }, life).await;
     pause(world).await;

@@ -192,6 +192,13 @@ pub(super) fn operation(key: usize) -> Operation {
     named(&format!("key-{key}"))
 }
 
+/// The number of an operation made by [`operation`].
+pub(super) fn key_of(operation: &Operation) -> usize {
+    let number = operation.key().as_str().strip_prefix("key-");
+    #[expect(clippy::expect_used, reason = "only this module names operations")]
+    number.and_then(|number| number.parse().ok()).expect("a numbered key")
+}
+
 fn fingerprint(operation: &Operation, request: u8) -> Fingerprint {
     let parts = RequestParts { body: &[request], ..RequestParts::default() };
     SALT.tenant_key(operation.tenant()).fingerprint(&parts)
