@@ -1,5 +1,7 @@
 //! Documents say what the code says.
 
+use std::collections::HashSet;
+
 use clap::CommandFactory;
 
 use super::{Finding, SourceFile, Tree, source};
@@ -111,6 +113,27 @@ pub fn check_commands(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// A test that a document names as its witness exists.
+pub fn check_tests(tree: &Tree) -> Vec<Finding> {
+    let functions: HashSet<_> = tree
+        .ending(".rs")
+        .flat_map(|file| source::functions(&file.text))
+        .map(|function| function.name)
+        .collect();
+    let mut findings = Vec::new();
+    for page in tree.ending(".md") {
+        for (at, line) in page.text.lines().enumerate() {
+            for name in line.split('`').skip(1).step_by(2).filter(|word| is_sentence(word)) {
+                if !functions.contains(name) {
+                    let what = format!("there is no test `{name}`; name one that exists");
+                    findings.push(Finding::new(&page.path, at + 1, what));
+                }
+            }
+        }
+    }
+    findings
+}
+
 /// The strings of `as_str` in the `impl` of this type.
 fn words_of<'a>(file: &'a SourceFile, name: &str) -> Vec<&'a str> {
     let header = format!("impl {name} {{");
@@ -138,6 +161,12 @@ fn codes_of(file: &SourceFile) -> Vec<(&str, usize, &str)> {
 fn is_kebab_case(code: &str) -> bool {
     !code.is_empty()
         && code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Whether a word is a test's name: at least four words, joined by underscores.
+fn is_sentence(word: &str) -> bool {
+    let is_word = |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    word.split('_').count() >= 4 && word.split('_').all(|part| !part.is_empty() && is_word(part))
 }
 
 fn words_after<'a>(line: &'a str, phrase: &'a str) -> impl Iterator<Item = &'a str> {

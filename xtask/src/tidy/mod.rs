@@ -44,6 +44,7 @@ const CHECKS: &[Check] = &[
     documents::check_errors,
     documents::check_changelog,
     documents::check_commands,
+    documents::check_tests,
     files::check,
     files::check_backends,
 ];

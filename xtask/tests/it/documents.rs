@@ -72,3 +72,14 @@ fn the_front_page_names_only_commands_that_exist() {
     check(documents::check_commands, &[program, page(bad)], &expected);
     check(documents::check_commands, &[], &["README.md:1: there is no front page"]);
 }
+
+#[test]
+fn a_test_that_a_document_names_exists() {
+    let suite =
+        ("a.rs", "pub async fn a_key_belongs_to_its_tenant<B: Backend>() {\n    one();\n}\n");
+    let good =
+        ("docs/a.md", "`a_key_belongs_to_its_tenant`, `in_doubt`, `synchronous_commit = off`\n");
+    check(documents::check_tests, &[suite, good], &[]);
+    let bad = ("docs/a.md", "\n`a_key_belongs_to_nobody`\n");
+    check(documents::check_tests, &[suite, bad], &["docs/a.md:2: there is no test"]);
+}
