@@ -1,1 +1,39 @@
 //! The embedded Hapax store: one SQLite file, one writer thread, group commit.
+//!
+//! [`Store::open`] is the way in. Behind it:
+//!
+//! - `store`: the async face, which hands work to threads and waits for their answers;
+//! - `writer`: the one thread that writes. It takes everything that is queued, performs it in one
+//!   transaction and pays for one sync to disk;
+//! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
+//! - `reader`: threads that read snapshots while the writer writes;
+//! - `row`: a record as columns; `migrate`: the schema; `connect`: how the file is opened;
+//! - `error`: what can go wrong, and what to do about it.
+//!
+//! People can look at the file with any SQLite client: the view `operations_readable` shows
+//! states as words, times as ISO text, and statuses and bodies as they were answered.
+//!
+//! ```
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("hapax.db");
+//! let store = hapax_sqlite::Store::open(&path, hapax_sqlite::Options::default())?;
+//! # drop(store);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod commit;
+mod connect;
+mod error;
+mod migrate;
+mod options;
+mod reader;
+mod retire;
+mod row;
+mod store;
+mod writer;
+
+pub use self::{
+    error::OpenError,
+    options::{Clock, Durability, Options},
+    store::{PLACES, Store},
+};

@@ -1,0 +1,163 @@
+//! How the file is opened: by the writer, and by each reader.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::{
+    error::OpenError,
+    options::{Durability, Options},
+};
+
+/// The size of a page, in bytes. Ids are random, so every claim dirties an index page of its own:
+/// small pages keep the log small.
+const PAGE_BYTES: i64 = 4096;
+/// How much of the file each connection keeps in memory, in KiB.
+const CACHE_KIB: i64 = 64 << 10;
+/// How much of the file readers map instead of copying, in bytes.
+const MMAP_BYTES: i64 = 4 << 30;
+/// The log is copied into the database whenever it is this long, in pages.
+const CHECKPOINT_PAGES: i64 = 8000;
+/// What is left of the log file after that, at most, in bytes.
+const LOG_BYTES_MAX: i64 = 64 << 20;
+/// Between two attempts to switch to write-ahead logging while another process does the same.
+const SWITCH_PAUSE: Duration = Duration::from_millis(10);
+
+/// A database file, and how it is to be opened.
+#[derive(Debug, Clone)]
+pub(crate) struct Database {
+    pub(crate) path: PathBuf,
+    pub(crate) options: Options,
+}
+
+impl Database {
+    /// A connection that may write.
+    pub(crate) fn writer(&self) -> Result<Connection, OpenError> {
+        self.look()?;
+        let connection = self.open().map_err(|source| self.refused(source))?;
+        let read_only = connection.is_readonly("main").map_err(|source| self.refused(source))?;
+        if read_only {
+            return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
+        }
+        self.configure(&connection).map_err(|source| self.refused(source))?;
+        let mode = self.log_ahead(&connection).map_err(|source| self.refused(source))?;
+        if mode != "wal" {
+            return Err(OpenError::NoWriteAheadLog { path: self.path.clone(), mode });
+        }
+        Ok(connection)
+    }
+
+    /// A connection that only reads.
+    pub(crate) fn reader(&self) -> rusqlite::Result<Connection> {
+        let connection = self.open()?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        connection.pragma_update(None, "mmap_size", MMAP_BYTES)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
+    /// What a failure to open means, and what to do about it.
+    pub(crate) fn refused(&self, source: rusqlite::Error) -> OpenError {
+        let path = self.path.clone();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                OpenError::ReadOnly { path, source: Some(source) }
+            }
+            Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path, source },
+            Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, source: Some(source) },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                OpenError::Locked { path, waited: self.options.busy, source }
+            }
+            Some(ErrorCode::DiskFull) => OpenError::Full { path, source },
+            _ => OpenError::Sqlite { path, source },
+        }
+    }
+
+    /// What can be said without SQLite is said better without it.
+    fn look(&self) -> Result<(), OpenError> {
+        let directory = match self.path.parent() {
+            Some(directory) if directory.as_os_str().is_empty() => Path::new("."),
+            Some(directory) => directory,
+            None => Path::new("/"),
+        };
+        if !directory.is_dir() {
+            return Err(OpenError::MissingDirectory { directory: directory.to_owned() });
+        }
+        match network_filesystem(directory) {
+            Some(filesystem) => Err(OpenError::Network { path: self.path.clone(), filesystem }),
+            None => Ok(()),
+        }
+    }
+
+    fn open(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(self.options.busy)?;
+        Ok(connection)
+    }
+
+    fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        connection.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)?;
+        let synchronous = match self.options.durability {
+            Durability::Full => "FULL",
+            Durability::Normal => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        if let Some(bytes) = self.options.size_bytes_max {
+            let pages = (i64::try_from(bytes).unwrap_or(i64::MAX) / PAGE_BYTES).max(1);
+            connection.pragma_update(None, "max_page_count", pages)?;
+        }
+        Ok(())
+    }
+
+    /// Switches to write-ahead logging. SQLite does not wait for a lock here where another process
+    /// switches too, so this does.
+    fn log_ahead(&self, connection: &Connection) -> rusqlite::Result<String> {
+        let mut pauses = self.options.busy.as_millis() / SWITCH_PAUSE.as_millis();
+        loop {
+            let switched =
+                connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0));
+            match switched {
+                Err(error) if is_busy(&error) && pauses > 0 => {
+                    pauses -= 1;
+                    std::thread::sleep(SWITCH_PAUSE);
+                }
+                switched => return switched,
+            }
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+}
+
+/// The kind of network filesystem this directory is on, if it is on one that is known.
+#[cfg(target_os = "linux")]
+fn network_filesystem(directory: &Path) -> Option<&'static str> {
+    const KNOWN: [(u64, &str); 8] = [
+        (0x6969, "NFS"),
+        (0x517b, "SMB"),
+        (0xff53_4d42, "CIFS"),
+        (0xfe53_4d42, "SMB2"),
+        (0x0102_1997, "9P"),
+        (0x5346_414f, "AFS"),
+        (0x00c3_6400, "Ceph"),
+        (0x0bd0_0bd0, "Lustre"),
+    ];
+    let magic = u64::try_from(rustix::fs::statfs(directory).ok()?.f_type).ok()?;
+    KNOWN.into_iter().find_map(|(known, name)| (known == magic).then_some(name))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network_filesystem(_: &Path) -> Option<&'static str> {
+    None
+}

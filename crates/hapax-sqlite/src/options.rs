@@ -1,0 +1,87 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use hapax_core::{Faults, Timestamp};
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// What a commit has survived once it is answered.
+    pub durability: Durability,
+    /// How long to wait for another process' lock before giving up, at most [`Options::BUSY_MAX`].
+    pub busy: Duration,
+    /// How many threads read, from 1 to [`Options::READERS_MAX`].
+    pub readers: usize,
+    /// The largest the database file may grow, in bytes; beyond it the store is unavailable.
+    pub size_bytes_max: Option<u64>,
+    /// The store's clock, asked once for each commit, while the write lock is held.
+    pub clock: Clock,
+    /// Where tests make the store fail.
+    pub faults: Faults,
+}
+
+impl Options {
+    /// The longest a call may wait for another process' lock.
+    pub const BUSY_MAX: Duration = Duration::from_secs(60);
+    /// The most threads that may read.
+    pub const READERS_MAX: usize = 16;
+}
+
+impl Default for Options {
+    /// Full durability, five seconds of patience, two readers, no limit but the disk's, and the
+    /// system's clock.
+    fn default() -> Self {
+        Self {
+            durability: Durability::Full,
+            busy: Duration::from_secs(5),
+            readers: 2,
+            size_bytes_max: None,
+            clock: Clock::default(),
+            faults: Faults::default(),
+        }
+    }
+}
+
+/// What a commit has survived once it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// It survives the loss of power: every commit is synced to disk before it is answered.
+    #[default]
+    Full,
+    /// It survives the death of the process, but **the last commits are lost when power is**: an
+    /// operation that was answered may be forgotten, and its retry runs again.
+    Normal,
+}
+
+/// Where a store reads the time. Clones share it.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// Reads the time from `now`.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl Default for Clock {
+    /// The system's clock.
+    fn default() -> Self {
+        Self::new(system_now)
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock(..)")
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the store's clock, the only one it reads")]
+fn system_now() -> Timestamp {
+    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Timestamp::ZERO.plus(since_epoch.unwrap_or_default())
+}

@@ -1,0 +1,169 @@
+//! The threads that read.
+//!
+//! Each has a connection of its own and reads a snapshot taken after it was asked, so readers
+//! never wait for the writer, nor the writer for them.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use hapax_core::{
+    OperationId, Record, StateTag, StoreError, apply,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Loaded, Page, Summary},
+};
+use rusqlite::{Connection, Transaction, named_params};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    connect::Database,
+    error::nothing_written,
+    row::{self, Stored, columns},
+};
+
+/// Reads that may wait; beyond them callers wait to hand theirs over.
+pub(crate) const QUEUE_READS_MAX: usize = 1024;
+
+/// What a reader can be asked for. A reply that is dropped means that nothing was read.
+#[derive(Debug)]
+pub(crate) enum Job {
+    Load { ids: Vec<OperationId>, reply: oneshot::Sender<Vec<Result<Loaded, StoreError>>> },
+    Overdue { limit: usize, reply: oneshot::Sender<Result<Vec<Record>, StoreError>> },
+    List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Summary>, StoreError>> },
+}
+
+/// Where a reader may be made to fail.
+pub(crate) mod place {
+    pub(crate) const LOAD: &str = "sqlite.load";
+    pub(crate) const OVERDUE: &str = "sqlite.overdue";
+}
+
+/// Performs jobs, which all readers take from the same queue, until nobody can send any more.
+pub(crate) fn run(database: Database, jobs: &Arc<Mutex<mpsc::Receiver<Job>>>) {
+    let mut reader = Reader { database, connection: None };
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
+    while let Some(job) = next() {
+        if catch_unwind(AssertUnwindSafe(|| reader.perform(job))).is_err() {
+            reader.connection = None;
+        }
+    }
+}
+
+struct Reader {
+    database: Database,
+    /// `None` before the first read and after a failed one; opened when needed.
+    connection: Option<Connection>,
+}
+
+impl Reader {
+    /// Whoever asked may have left; then nobody hears the answer.
+    fn perform(&mut self, job: Job) {
+        match job {
+            Job::Load { ids, reply } => {
+                let loaded = self.load(&ids);
+                let failed = |error: StoreError| vec![Err(error); ids.len()];
+                let _ = reply.send(loaded.unwrap_or_else(failed));
+            }
+            Job::Overdue { limit, reply } => {
+                let _ = reply.send(self.overdue(limit.min(PAGE_RECORDS_MAX)));
+            }
+            Job::List { filter, page, reply } => {
+                let _ = reply.send(self.list(&filter, page));
+            }
+        }
+    }
+
+    fn load(&mut self, ids: &[OperationId]) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
+        self.database.options.faults.at(place::LOAD).map_err(StoreError::unavailable)?;
+        let found: Vec<_> =
+            self.snapshot(|snapshot| ids.iter().map(|id| row::find(snapshot, *id)).collect())?;
+        let now = self.database.options.clock.now();
+        let open = |stored: Stored| Ok(Box::new(stored.row.open(now)?));
+        let loaded = found.into_iter().map(|found| {
+            let record = found.map(|row| row.and_then(open)).transpose()?;
+            Ok(Loaded { now, record })
+        });
+        Ok(loaded.collect())
+    }
+
+    /// The longest overdue first. Rows that cannot be read are left for whoever loads them.
+    fn overdue(&mut self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.database.options.faults.at(place::OVERDUE).map_err(StoreError::unavailable)?;
+        let now = self.database.options.clock.now();
+        self.snapshot(|snapshot| {
+            let mut statement = snapshot.prepare_cached(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM operations INDEXED BY operations_in_flight
+                 WHERE state IN (1, 2) AND until <= ?1 ORDER BY until"
+            ))?;
+            let mut rows = statement.query([now.as_micros()])?;
+            let mut overdue = Vec::new();
+            while overdue.len() < limit
+                && let Some(found) = rows.next()?
+            {
+                let Ok(Stored { row, .. }) = row::read(found) else { continue };
+                overdue.extend(row.open(now).ok().filter(|record| apply::is_overdue(now, record)));
+            }
+            Ok(overdue)
+        })
+    }
+
+    fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM operations INDEXED BY {} AND id > :after
+                 AND (:tenant IS NULL OR tenant = :tenant) AND (:scope IS NULL OR scope = :scope)
+                 ORDER BY id LIMIT :limit"
+            ),
+            rows_in(filter.state),
+        );
+        let limit = page.limit.min(PAGE_RECORDS_MAX);
+        let rows: Vec<_> = self.snapshot(|snapshot| {
+            let mut statement = snapshot.prepare_cached(&sql)?;
+            let params = named_params! {
+                ":after": page.after.as_ref().map_or(&[][..], |id| &id.as_bytes()[..]),
+                ":tenant": filter.tenant.as_ref().map(hapax_core::Tenant::as_str),
+                ":scope": filter.scope.as_ref().map(hapax_core::Scope::as_str),
+                ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
+            };
+            statement.query_map(params, |found| Ok(row::read(found)))?.collect()
+        })?;
+        rows.into_iter().map(|stored| Ok(stored?.row.summary()?)).collect()
+    }
+
+    /// Reads one snapshot, taken now.
+    fn snapshot<T>(
+        &mut self,
+        read: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.database.reader().map_err(nothing_written)?,
+        };
+        let read = connection.transaction().and_then(|snapshot| read(&snapshot));
+        let found = read.map_err(nothing_written)?;
+        self.connection = Some(connection);
+        Ok(found)
+    }
+}
+
+/// The smallest index that holds every row in this state, and how to ask it.
+///
+/// Numbers are spelled out and a partial index's own condition is repeated, because SQLite uses
+/// such an index only where it recognises that.
+fn rows_in(state: Option<StateTag>) -> &'static str {
+    match state {
+        None => "operations_id WHERE true",
+        Some(StateTag::Pending) => "operations_in_flight WHERE state IN (1, 2) AND state = 1",
+        Some(StateTag::Running) => "operations_in_flight WHERE state IN (1, 2) AND state = 2",
+        Some(StateTag::Completed) => "operations_id WHERE state = 3",
+        Some(StateTag::Failed) => "operations_id WHERE state = 4",
+        Some(StateTag::InDoubt) => "operations_in_doubt WHERE state = 5",
+        Some(StateTag::Released) => "operations_id WHERE state = 6",
+        Some(StateTag::Buried) => "operations_id WHERE state = 7",
+    }
+}

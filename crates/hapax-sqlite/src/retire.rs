@@ -1,0 +1,63 @@
+//! What a purge does inside the writer's transaction.
+
+use hapax_core::{Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged};
+use rusqlite::Connection;
+
+use crate::row::{self, Stored, columns};
+
+/// Retires up to `limit` rows, the longest overdue first. Rows that cannot be read stay.
+pub(crate) fn purge(
+    connection: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Purged> {
+    let mut purged = Purged::default();
+    for (number, purge) in due(connection, now, limit.min(PAGE_RECORDS_MAX))? {
+        match purge {
+            apply::Purge::Keep => {}
+            apply::Purge::Delete => {
+                row::delete(connection, number)?;
+                purged.deleted += 1;
+            }
+            apply::Purge::Bury(record) => {
+                row::update(connection, number, &Row::seal(&record))?;
+                purged.buried += 1;
+            }
+            apply::Purge::TimeOut(record) => {
+                row::update(connection, number, &Row::seal(&record))?;
+                purged.timed_out += 1;
+            }
+        }
+    }
+    Ok(purged)
+}
+
+/// Decided before anything is written, because the index that is walked changes with the rows.
+fn due(
+    connection: &Connection,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<(i64, apply::Purge)>> {
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM operations INDEXED BY operations_due WHERE state IN (1, 3, 4, 6, 7)
+         AND created_at + kept_for + iif(state = 7, tombstone, 0) <= ?1
+         ORDER BY created_at + kept_for + iif(state = 7, tombstone, 0)"
+    ))?;
+    let mut rows = statement.query([now.as_micros()])?;
+    let mut decided = Vec::new();
+    while decided.len() < limit
+        && let Some(found) = rows.next()?
+    {
+        let Ok(Stored { number, row }) = row::read(found) else { continue };
+        let Ok(record) = row.open(now) else { continue };
+        match apply::purge(now, &record) {
+            apply::Purge::Keep => {}
+            purge @ (apply::Purge::Delete | apply::Purge::Bury(_) | apply::Purge::TimeOut(_)) => {
+                decided.push((number, purge));
+            }
+        }
+    }
+    Ok(decided)
+}

@@ -1,0 +1,220 @@
+//! A record as columns.
+
+use bytes::Bytes;
+use hapax_core::{
+    OperationId, StoreError,
+    codec::{Row, Sealed},
+};
+use rusqlite::{
+    Connection, ToSql, params,
+    types::{FromSqlError, ToSqlOutput, ValueRef},
+};
+
+/// Every column a [`Row`] is read from, in the order [`read`] expects.
+macro_rules! columns {
+    () => {
+        "row, id, format, tenant, scope, key, fingerprint, state, fence, owner, recovery, doubt, \
+         until, created_at, changed_after, kept_for, tombstone, request, head, body, digest"
+    };
+}
+pub(crate) use columns;
+
+/// A [`Row`] and the number SQLite keeps it under.
+pub(crate) struct Stored {
+    pub(crate) number: i64,
+    pub(crate) row: Row,
+}
+
+/// The row stored under this id.
+///
+/// The outer error is the database's; the inner one is this row's alone.
+pub(crate) fn find(
+    connection: &Connection,
+    id: OperationId,
+) -> rusqlite::Result<Option<Result<Stored, StoreError>>> {
+    let sql = concat!("SELECT ", columns!(), " FROM operations WHERE id = ?1");
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([id.as_bytes()])?;
+    Ok(rows.next()?.map(read))
+}
+
+/// The row in the columns of [`columns!`].
+pub(crate) fn read(row: &rusqlite::Row<'_>) -> Result<Stored, StoreError> {
+    columns_of(row).map_err(StoreError::damaged)
+}
+
+fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
+    let created_at: i64 = row.get(13)?;
+    let outcome = match (bytes(row, 18)?, bytes(row, 19)?, row.get(20)?) {
+        (Some(head), Some(body), Some(digest)) => Some(Sealed { head, body, digest }),
+        (_, _, _) => None,
+    };
+    let stored = Row {
+        id: OperationId::from_bytes(row.get(1)?),
+        format: row.get(2)?,
+        tenant: row.get(3)?,
+        scope: row.get(4)?,
+        key: key(row.get_ref(5)?)?,
+        fingerprint: row.get(6)?,
+        state: row.get(7)?,
+        fence: row.get(8)?,
+        owner: row.get(9)?,
+        recovery: row.get(10)?,
+        doubt: row.get(11)?,
+        until: row.get(12)?,
+        created_at,
+        changed_at: created_at.wrapping_add(row.get(14)?),
+        expires_at: created_at.wrapping_add(row.get(15)?),
+        tombstone: row.get(16)?,
+        request: bytes(row, 17)?,
+        outcome,
+    };
+    Ok(Stored { number: row.get(0)?, row: stored })
+}
+
+/// Writes a new row, unless its id is taken; says whether it did.
+pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
+         recovery, doubt, until, created_at, changed_after, kept_for, tombstone, request, head, \
+         body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
+         ?16, ?17, ?18, ?19, ?20) ON CONFLICT (id) DO NOTHING",
+    )?;
+    let [head, body, digest] = outcome(row);
+    let written = statement.execute(params![
+        row.id.as_bytes(),
+        row.format,
+        row.tenant,
+        row.scope,
+        KeyColumn::of(&row.key),
+        row.fingerprint,
+        row.state,
+        row.fence,
+        row.owner,
+        row.recovery,
+        row.doubt,
+        row.until,
+        row.created_at,
+        row.changed_at.wrapping_sub(row.created_at),
+        row.expires_at.wrapping_sub(row.created_at),
+        row.tombstone,
+        row.request.as_deref(),
+        head,
+        body,
+        digest,
+    ])?;
+    Ok(written == 1)
+}
+
+/// Writes over the row with this number; which operation it belongs to stays.
+pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
+         recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
+         kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
+         WHERE row = ?1",
+    )?;
+    let [head, body, digest] = outcome(row);
+    statement.execute(params![
+        number,
+        row.format,
+        row.fingerprint,
+        row.state,
+        row.fence,
+        row.owner,
+        row.recovery,
+        row.doubt,
+        row.until,
+        row.created_at,
+        row.changed_at.wrapping_sub(row.created_at),
+        row.expires_at.wrapping_sub(row.created_at),
+        row.tombstone,
+        row.request.as_deref(),
+        head,
+        body,
+        digest,
+    ])?;
+    Ok(())
+}
+
+pub(crate) fn delete(connection: &Connection, number: i64) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM operations WHERE row = ?1")?.execute([number])?;
+    Ok(())
+}
+
+/// Head, body and digest.
+fn outcome(row: &Row) -> [Option<&[u8]>; 3] {
+    match &row.outcome {
+        Some(Sealed { head, body, digest }) => [Some(head), Some(body), Some(digest)],
+        None => [None; 3],
+    }
+}
+
+fn bytes(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Bytes>> {
+    Ok(row.get_ref(column)?.as_blob_or_null()?.map(Bytes::copy_from_slice))
+}
+
+/// A key as stored: most clients send UUIDs, which take 16 bytes instead of 36.
+enum KeyColumn<'a> {
+    Text(&'a str),
+    Uuid([u8; 16]),
+}
+
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+impl<'a> KeyColumn<'a> {
+    fn of(key: &'a str) -> Self {
+        let bytes = Self::uuid(key.as_bytes());
+        bytes.map_or(Self::Text(key), Self::Uuid)
+    }
+
+    /// Only the spelling that [`spell`] gives back.
+    fn uuid(key: &[u8]) -> Option<[u8; 16]> {
+        if key.len() != 36 || HYPHENS.iter().any(|at| key[*at] != b'-') {
+            return None;
+        }
+        let mut uuid = [0; 16];
+        let mut digits = 0;
+        for (at, digit) in key.iter().enumerate() {
+            let value = match digit {
+                b'0'..=b'9' => digit - b'0',
+                b'a'..=b'f' => digit - b'a' + 10,
+                _ if HYPHENS.contains(&at) => continue,
+                _ => return None,
+            };
+            uuid[digits / 2] = uuid[digits / 2] << 4 | value;
+            digits += 1;
+        }
+        (digits == 32).then_some(uuid)
+    }
+}
+
+impl ToSql for KeyColumn<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Text(key) => ValueRef::Text(key.as_bytes()),
+            Self::Uuid(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn key(column: ValueRef<'_>) -> Result<String, FromSqlError> {
+    if let ValueRef::Blob(bytes) = column {
+        let uuid = <[u8; 16]>::try_from(bytes);
+        return uuid.map(|uuid| spell(&uuid)).map_err(|_| FromSqlError::InvalidType);
+    }
+    column.as_str().map(str::to_owned)
+}
+
+fn spell(uuid: &[u8; 16]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(36);
+    for byte in uuid {
+        if HYPHENS.contains(&text.len()) {
+            text.push('-');
+        }
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
+}

@@ -1,0 +1,195 @@
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    thread::{self, JoinHandle},
+};
+
+use hapax_core::{
+    OperationId, Record, Salt, StoreError,
+    store::{self, Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    connect::Database,
+    error::{OpenError, Stopped},
+    migrate,
+    options::Options,
+    reader, writer,
+};
+
+/// Records in one SQLite file. Clones share it.
+///
+/// Any number of processes may open the same file. When the last clone is dropped, what is queued
+/// is finished and the file is closed before the drop returns.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// The places of [`hapax_core::Faults`] a store passes on its way to and from the file.
+pub const PLACES: &[&str] = &[
+    writer::place::COMMIT_BEFORE_BEGIN,
+    writer::place::COMMIT_AFTER_BEGIN,
+    writer::place::COMMIT_BEFORE_COMMIT,
+    writer::place::COMMIT_AFTER_COMMIT,
+    writer::place::PURGE_BEFORE_BEGIN,
+    writer::place::PURGE_AFTER_BEGIN,
+    writer::place::PURGE_BEFORE_COMMIT,
+    writer::place::PURGE_AFTER_COMMIT,
+    reader::place::LOAD,
+    reader::place::OVERDUE,
+];
+
+impl Store {
+    /// Opens the file, creating or migrating it where needed. Blocks while it does.
+    pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, OpenError> {
+        let options = Options {
+            busy: options.busy.min(Options::BUSY_MAX),
+            readers: options.readers.clamp(1, Options::READERS_MAX),
+            ..options
+        };
+        let database = Database { path: path.into(), options };
+        let mut connection = database.writer()?;
+        let salt = migrate::migrate(&mut connection, &database)?;
+
+        // Declared first, dropped last: a queue that is still open would be waited for.
+        let mut threads = Threads::default();
+        let (writes, jobs) = mpsc::channel(writer::QUEUE_BATCHES_MAX);
+        let own = database.clone();
+        threads.spawn("hapax-sqlite-writer", || writer::run(own, connection, jobs))?;
+        let (reads, jobs) = mpsc::channel(reader::QUEUE_READS_MAX);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for _ in 0..database.options.readers {
+            let (own, jobs) = (database.clone(), Arc::clone(&jobs));
+            threads.spawn("hapax-sqlite-reader", move || reader::run(own, &jobs))?;
+        }
+        let path = database.path;
+        Ok(Self { shared: Arc::new(Shared { path, salt, writes, reads, _threads: threads }) })
+    }
+
+    /// Hands a read over; the answer is lost only with the reader that was at it.
+    async fn read<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<T>) -> reader::Job,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.shared.reads.send(job(reply)).await;
+        sent.map_err(|_| StoreError::unavailable(Stopped))?;
+        answer.await.map_err(|_| StoreError::unavailable(Stopped))
+    }
+}
+
+impl store::Store for Store {
+    fn salt(&self) -> Salt {
+        self.shared.salt
+    }
+
+    /// One batch commits while the next is gathered.
+    fn lanes(&self) -> usize {
+        2
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        if batch.is_empty() {
+            return Committed::default();
+        }
+        let shape = Shape::of(&batch);
+        let (reply, answer) = oneshot::channel();
+        if let Err(unsent) = self.shared.writes.send(writer::Job::Commit { batch, reply }).await {
+            drop(unsent);
+            return shape.all_failed(&StoreError::unavailable(Stopped));
+        }
+        answer.await.unwrap_or_else(|_| shape.all_failed(&StoreError::unconfirmed(Stopped)))
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        let count = ids.len();
+        let loaded = self.read(|reply| reader::Job::Load { ids, reply }).await;
+        loaded.unwrap_or_else(|error| vec![Err(error); count])
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.read(|reply| reader::Job::Overdue { limit, reply }).await?
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.shared.writes.send(writer::Job::Purge { limit, reply }).await;
+        sent.map_err(|_| StoreError::unavailable(Stopped))?;
+        answer.await.map_err(|_| StoreError::unconfirmed(Stopped))?
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.read(|reply| reader::Job::List { filter, page, reply }).await?
+    }
+
+    async fn watch(&self, _: OperationId) {
+        std::future::pending().await
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("path", &self.shared.path).finish_non_exhaustive()
+    }
+}
+
+/// Fields are dropped in this order: the queues close, then the threads are waited for.
+struct Shared {
+    path: PathBuf,
+    salt: Salt,
+    writes: mpsc::Sender<writer::Job>,
+    reads: mpsc::Sender<reader::Job>,
+    _threads: Threads,
+}
+
+#[derive(Default)]
+struct Threads(Vec<JoinHandle<()>>);
+
+impl Threads {
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
+        self.0.push(thread.map_err(OpenError::System)?);
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        for thread in self.0.drain(..) {
+            // A panic was told to whoever waited for its answer.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How many items of each kind an answer must have.
+struct Shape {
+    claims: usize,
+    settles: usize,
+    renews: usize,
+}
+
+impl Shape {
+    fn of(batch: &Batch) -> Self {
+        Self {
+            claims: batch.claims.len(),
+            settles: batch.settles.len(),
+            renews: batch.renews.len(),
+        }
+    }
+
+    fn all_failed(&self, error: &StoreError) -> Committed {
+        Committed {
+            claims: vec_of(error, self.claims),
+            settles: vec_of(error, self.settles),
+            renews: vec_of(error, self.renews),
+        }
+    }
+}
+
+fn vec_of<T>(error: &StoreError, count: usize) -> Vec<Result<T, StoreError>> {
+    (0..count).map(|_| Err(error.clone())).collect()
+}

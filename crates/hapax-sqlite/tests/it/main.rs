@@ -1,0 +1,11 @@
+//! The store through its public door: the suite for all stores, and what only this one can do.
+#![expect(clippy::expect_used, reason = "in a test, what was not expected ends it")]
+
+mod backend;
+mod closing;
+mod equal;
+mod opening;
+mod readable;
+mod sharing;
+
+hapax_verify::conformance!(backend::Sqlite);
