@@ -45,3 +45,8 @@ impl Args {
         }
     }
 }
+
+/// The front page's example, run as a doc test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct FrontPage;
