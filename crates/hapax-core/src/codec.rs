@@ -208,7 +208,8 @@ impl Row {
             return Err(impossible("id", &self.id));
         }
         let stamp = Stamp {
-            fence: Fence::from_stored(self.fence).ok_or_else(|| impossible("fence", &self.fence))?,
+            fence: Fence::from_stored(self.fence)
+                .ok_or_else(|| impossible("fence", &self.fence))?,
             owner: Owner(self.owner),
             tag: state_tag(self.state)?,
             until: Timestamp::from_micros(self.until),
@@ -318,7 +319,11 @@ fn take_u16(rest: &mut Bytes) -> Result<u16, Unreadable> {
 }
 
 fn unknown_format(column: &'static str, found: i64) -> Unreadable {
-    if found > i64::from(FORMAT) { Unreadable::TooNew { found } } else { impossible(column, &found) }
+    if found > i64::from(FORMAT) {
+        Unreadable::TooNew { found }
+    } else {
+        impossible(column, &found)
+    }
 }
 
 fn impossible(column: &'static str, value: &impl ToString) -> Unreadable {
