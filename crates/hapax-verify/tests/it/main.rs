@@ -1,3 +1,5 @@
 //! The suite against the reference store, and the judges against seeded faults.
+#![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
+mod checker;
 mod memory;
