@@ -117,11 +117,9 @@ fn without_store<S: Store>(
         Decision::Replay(_) => Some(Begun::Replay(Arc::clone(record))),
         Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
         Decision::Busy { until } => Some(Begun::Busy { lease_left: until.after(now) }),
-        Decision::Execute(_)
-        | Decision::TakeOver { .. }
-        | Decision::GiveUp
-        | Decision::InDoubt { .. }
-        | Decision::Gone { .. } => None,
+        Decision::InDoubt { doubt } => Some(Begun::InDoubt { doubt }),
+        Decision::Gone { since } => Some(Begun::Gone { since }),
+        Decision::Execute(_) | Decision::TakeOver { .. } | Decision::GiveUp => None,
     }
 }
 
@@ -177,16 +175,14 @@ async fn claim<S: Store>(
                 (now, found) = give_up(inner, found).await?;
                 continue;
             }
-            Decision::Replay(_) => return Ok(Begun::Replay(land(inner, seat, found))),
-            Decision::Busy { until } => {
-                return Ok(Begun::Busy { lease_left: until.after(now) });
+            Decision::Replay(_)
+            | Decision::Busy { .. }
+            | Decision::InDoubt { .. }
+            | Decision::Mismatch(_)
+            | Decision::Gone { .. } => {
+                let record = land(inner, seat, found);
+                return without_store(now, arrival, &record, &policy).ok_or(BeginError::Contended);
             }
-            Decision::InDoubt { doubt } => return Ok(Begun::InDoubt { doubt }),
-            Decision::Mismatch(difference) => {
-                land(inner, seat, found);
-                return Ok(Begun::Mismatch(difference));
-            }
-            Decision::Gone { since } => return Ok(Begun::Gone { since }),
         };
         match write(inner, &claim).await? {
             Claimed::Won { now } => {

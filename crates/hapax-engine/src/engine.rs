@@ -1,6 +1,7 @@
 //! The engine: a store, what it is asked, and the tasks that look after it.
 
 use std::{
+    hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -51,9 +52,7 @@ impl<S: Store> Engine<S> {
             clock: StoreClock::new(),
             renewer: Renewer::new(),
             counters: Counters::default(),
-            owners: Mutex::new(
-                options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
-            ),
+            owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
             stopping: AtomicBool::new(false),
             store: Arc::new(store),
             options,
@@ -234,4 +233,10 @@ pub(crate) fn recovery_policy(record: &Record) -> Policy {
     let default = Policy::default();
     Policy::new(default.lease(), default.retention(), default.results(), record.recovery)
         .unwrap_or(default)
+}
+
+/// A seed from the operating system: two processes must never draw the same names, and the small
+/// generator's own seed comes only from the clock.
+fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
 }

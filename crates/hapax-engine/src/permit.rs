@@ -180,6 +180,9 @@ pub(crate) async fn write_end<S: Store>(
         let answer = inner.batcher.settle(end.clone()).await;
         let failed = match answer.unwrap_or_else(|_| Err(stopped())) {
             Ok(store::Settled::Done { now }) => return Ok(Ending::Written { now }),
+            Ok(store::Settled::Lost) if matches!(end.by, By::Onlooker(_)) => {
+                return Ok(Ending::Superseded(None));
+            }
             Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
                 return Err(SettleError::Unreadable(error));
             }

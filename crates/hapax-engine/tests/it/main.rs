@@ -1,0 +1,14 @@
+//! The engine, through its public door, on the memory store, in virtual time.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "these are tests: what they did not expect ends them"
+)]
+
+mod batching;
+mod caching;
+mod faults;
+mod permits;
+mod recovery;
+mod waiting;
+mod world;

@@ -1,0 +1,245 @@
+//! A shared memory store behind a wire that tests can hold and cut.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hapax_core::{
+    Body, Ended, Key, Operation, OperationId, Outcome, Policy, Record, Recovery, RequestParts,
+    ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError, Tenant, Timestamp,
+    Wish, memory,
+    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use hapax_engine::{Ask, Begun, Engine, Options, Permit};
+use tokio::{sync::Semaphore, time::Instant};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const RETENTION: Duration = Duration::from_secs(3600);
+
+/// One store, and as many processes on it as a test likes.
+pub(crate) struct World {
+    store: memory::Store,
+    processes: AtomicU64,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let began = Instant::now();
+        let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
+        let store = memory::Store::new(Salt::from_bytes([9; 32]), clock);
+        Self { store, processes: AtomicU64::new(0) }
+    }
+
+    /// A process with its own wire to the store.
+    pub(crate) fn process(&self) -> (Engine<Wire>, Wire) {
+        self.process_with(Options::default())
+    }
+
+    pub(crate) fn process_with(&self, options: Options<Wire>) -> (Engine<Wire>, Wire) {
+        let wire = Wire(Arc::new(Shared {
+            store: self.store.clone(),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            cuts: Mutex::default(),
+            blind: AtomicBool::new(false),
+            commits: AtomicUsize::new(0),
+            claims: AtomicUsize::new(0),
+        }));
+        let seed = Some(self.processes.fetch_add(1, Relaxed));
+        let options = Options { seed, ..options };
+        (Engine::start(wire.clone(), options), wire)
+    }
+
+    pub(crate) async fn record(&self, key: &str) -> Option<Record> {
+        let id = ask(key).operation.id();
+        self.store.load(vec![id]).await.pop()?.unwrap().record.map(|record| *record)
+    }
+}
+
+/// What happens to the next commit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cut {
+    /// Refused, nothing written.
+    Refused,
+    /// Written, answer lost.
+    AnswerLost,
+    /// Not written, and nobody knows.
+    RequestLost,
+    /// The store's own task dies.
+    Panic,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Wire(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    store: memory::Store,
+    gate: Semaphore,
+    cuts: Mutex<VecDeque<Cut>>,
+    blind: AtomicBool,
+    commits: AtomicUsize,
+    claims: AtomicUsize,
+}
+
+impl Wire {
+    /// From now on nothing comes through.
+    pub(crate) fn hold(&self) {
+        self.0.gate.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// Everything held comes through.
+    pub(crate) fn let_go(&self) {
+        self.0.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// These happen to the next commits, one each.
+    pub(crate) fn cut(&self, cuts: impl IntoIterator<Item = Cut>) {
+        self.0.cuts.lock().unwrap().extend(cuts);
+    }
+
+    /// Whether reads fail.
+    pub(crate) fn blind(&self, blind: bool) {
+        self.0.blind.store(blind, Relaxed);
+    }
+
+    pub(crate) fn commits(&self) -> usize {
+        self.0.commits.load(Relaxed)
+    }
+
+    pub(crate) fn claims(&self) -> usize {
+        self.0.claims.load(Relaxed)
+    }
+
+    async fn pass(&self) {
+        self.0.gate.acquire().await.unwrap().forget();
+        self.0.gate.add_permits(1);
+    }
+}
+
+impl Store for Wire {
+    fn salt(&self) -> Salt {
+        self.0.store.salt()
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        self.0.commits.fetch_add(1, Relaxed);
+        self.0.claims.fetch_add(batch.claims.len(), Relaxed);
+        self.pass().await;
+        let cut = self.0.cuts.lock().unwrap().pop_front();
+        match cut {
+            None => self.0.store.commit(batch).await,
+            Some(Cut::Refused) => batch.all_failed(&StoreError::unavailable("refused")),
+            Some(Cut::AnswerLost) => {
+                let lost = batch.all_failed(&StoreError::unconfirmed("answer lost"));
+                self.0.store.commit(batch).await;
+                lost
+            }
+            Some(Cut::RequestLost) => batch.all_failed(&StoreError::unconfirmed("request lost")),
+            Some(Cut::Panic) => panic!("the store's task dies"),
+        }
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        self.pass().await;
+        if self.0.blind.load(Relaxed) {
+            return ids.iter().map(|_| Err(StoreError::unavailable("blind"))).collect();
+        }
+        self.0.store.load(ids).await
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.pass().await;
+        self.0.store.overdue(limit).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        self.pass().await;
+        self.0.store.purge(limit).await
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.pass().await;
+        self.0.store.list(filter, page).await
+    }
+
+    async fn watch(&self, _: OperationId) {
+        std::future::pending().await
+    }
+}
+
+pub(crate) fn policy(recovery: Recovery) -> Policy {
+    let retention =
+        Retention { window: RETENTION, from: RetainFrom::Creation, tombstone: Duration::ZERO };
+    Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery).unwrap()
+}
+
+/// Asks for `key` with the usual request; its owner must not be followed.
+pub(crate) fn ask(key: &str) -> Ask {
+    ask_with(key, Recovery::Hold, b"pay 100")
+}
+
+pub(crate) fn ask_with(key: &str, recovery: Recovery, body: &[u8]) -> Ask {
+    let operation = Operation::new(
+        Tenant::parse("acme").unwrap(),
+        Scope::parse("POST /payments").unwrap(),
+        Key::parse(key).unwrap(),
+    );
+    let parts = RequestParts { body, ..RequestParts::default() };
+    let fingerprint = Salt::from_bytes([9; 32]).tenant_key(operation.tenant()).fingerprint(&parts);
+    Ask { operation, fingerprint, wish: Wish::Run { request: None }, policy: policy(recovery) }
+}
+
+pub(crate) fn stored(ask: Ask) -> Ask {
+    Ask { wish: Wish::Run { request: Some(Bytes::from_static(b"pay 100")) }, ..ask }
+}
+
+pub(crate) fn queued(ask: Ask) -> Ask {
+    Ask { wish: Wish::Queue { request: Bytes::from_static(b"pay 100") }, ..ask }
+}
+
+pub(crate) fn paid(text: &str) -> Ended {
+    Ended::Answered(outcome(text))
+}
+
+pub(crate) fn outcome(text: &str) -> Outcome {
+    Outcome::new(201, Vec::new(), Body::Kept(Bytes::from(text.to_owned()))).unwrap()
+}
+
+pub(crate) fn permit(begun: Begun<Wire>) -> Permit<Wire> {
+    match begun {
+        Begun::Execute(permit) | Begun::TakenOver { permit, .. } => permit,
+        other => panic!("expected the right to run it, got {other:?}"),
+    }
+}
+
+/// Runs an operation to its end.
+pub(crate) async fn pay(engine: &Engine<Wire>, ask: &Ask, text: &str) {
+    permit(engine.begin(ask).await.unwrap()).settle(paid(text)).await.unwrap();
+}
+
+pub(crate) fn replayed(begun: &Begun<Wire>) -> Outcome {
+    match begun {
+        Begun::Replay(record) => match &record.state {
+            State::Completed { outcome } | State::Failed { outcome } => outcome.clone(),
+            other => panic!("a replay comes from a finished record, not {other:?}"),
+        },
+        other => panic!("expected a replay, got {other:?}"),
+    }
+}
+
+/// Lets everything that can happen now happen, without time passing.
+pub(crate) async fn settle_down() {
+    for _ in 0..64 {
+        tokio::task::yield_now().await;
+    }
+}
