@@ -1,1 +1,34 @@
 //! The PostgreSQL store of Hapax: coalesced multi-row writes on few connections.
+//!
+//! Everything is in schema `hapax`: one slim table of operations, in which uniqueness lives, and
+//! their outcomes beside it in tables of six hours each, which are dropped and never emptied.
+//! People read the view `hapax.operations_readable`.
+//!
+//! - `store`: [`Store`] and [`Options`]; which connection does what;
+//! - `commit`: a batch as one statement;
+//! - `row` and `list`: reading;
+//! - `overdue`: finding abandoned records without an index that settles would have to maintain;
+//! - `retire`: purging records and turning over the outcome tables;
+//! - `watch`: hints between processes;
+//! - `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
+//!
+//! PostgreSQL 14 or newer. The clock of the database, `hapax.clock()`, is the only clock. A commit
+//! is believed when the server says so under its own `synchronous_commit`, which is raised to `on`
+//! where it was `off`; whether a standby has it too is the server's configuration.
+
+mod commit;
+mod connection;
+mod error;
+mod list;
+mod migrate;
+mod overdue;
+mod retire;
+mod row;
+mod store;
+mod watch;
+
+pub use self::{
+    error::OpenError,
+    migrate::VERSION,
+    store::{Options, Store},
+};

@@ -1,0 +1,145 @@
+-- Everything Hapax keeps lives in schema `hapax`. Instants and spans are microseconds.
+
+CREATE TABLE hapax.meta (
+    only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    version       integer NOT NULL,
+    -- The oldest schema version whose code can still work with this schema.
+    works_with    integer NOT NULL,
+    salt          bytea NOT NULL CHECK (octet_length(salt) = 32)
+);
+
+-- The only clock of leases and retention. It moves on inside a transaction, unlike now().
+CREATE FUNCTION hapax.clock() RETURNS bigint
+LANGUAGE sql VOLATILE PARALLEL SAFE
+AS $$ SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint $$;
+
+-- Six hours of outcomes share a table, and are dropped together.
+CREATE FUNCTION hapax.bucket(instant bigint) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT (instant / 21600000000)::integer $$;
+
+-- One slim table without partitions, so that no boundary lets a key be claimed twice.
+-- No index names a column that a settle changes: settles stay in their page (HOT).
+CREATE TABLE hapax.operations (
+    fence         bigint NOT NULL,
+    owner         bigint NOT NULL,
+    until         bigint NOT NULL,
+    created_at    bigint NOT NULL,
+    changed_at    bigint NOT NULL,
+    expires_at    bigint NOT NULL,
+    tombstone     bigint NOT NULL,
+    -- Where maintenance looks for it: among records kept this long (tombstones: minus their span),
+    -- at this instant (the end of the lease; the end of time while in doubt).
+    retention     bigint NOT NULL,
+    filed_at      bigint NOT NULL,
+    response      bigint,
+    id            uuid PRIMARY KEY,
+    bucket        integer,
+    format        smallint NOT NULL,
+    state         smallint NOT NULL,
+    recovery      smallint NOT NULL,
+    doubt         smallint NOT NULL,
+    watched       boolean NOT NULL DEFAULT false,
+    fingerprint   bytea NOT NULL,
+    tenant        text NOT NULL,
+    scope         text NOT NULL,
+    key           text NOT NULL,
+    request       bytea
+) WITH (
+    fillfactor = 60,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_insert_scale_factor = 0.05,
+    autovacuum_analyze_scale_factor = 0.05
+);
+
+CREATE INDEX operations_filed ON hapax.operations (retention, filed_at);
+
+-- How far the search for abandoned records has come, for each retention.
+CREATE TABLE hapax.sweep_cursors (
+    retention     bigint PRIMARY KEY,
+    frontier      bigint NOT NULL DEFAULT 0,
+    lap           bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+CREATE SEQUENCE hapax.response_ids CACHE 128;
+
+CREATE TABLE hapax.responses (
+    id            bigint NOT NULL,
+    bucket        integer NOT NULL,
+    digest        bytea NOT NULL,
+    head          bytea NOT NULL,
+    body          bytea NOT NULL,
+    PRIMARY KEY (bucket, id)
+) PARTITION BY RANGE (bucket);
+
+-- Makes room for the outcomes of a bucket. Attaching a table made beforehand does not stop readers
+-- and writers of the others, as creating it in place would.
+CREATE FUNCTION hapax.create_bucket(bucket integer) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog
+AS $$
+DECLARE
+    name text := 'responses_' || bucket;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('hapax.create_bucket'));
+    IF EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('hapax.' || name)) THEN
+        RETURN;
+    END IF;
+    IF to_regclass('hapax.' || name) IS NULL THEN
+        EXECUTE format('CREATE TABLE hapax.%I (LIKE hapax.responses INCLUDING ALL)', name);
+    END IF;
+    EXECUTE format('ALTER TABLE hapax.responses ATTACH PARTITION hapax.%I FOR VALUES FROM (%s) TO (%s)',
+                   name, bucket, bucket + 1);
+END
+$$;
+
+SELECT hapax.create_bucket(hapax.bucket(hapax.clock()) + ahead) FROM generate_series(0, 5) AS ahead;
+
+INSERT INTO hapax.meta (version, works_with, salt)
+VALUES (1, 1, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
+                  || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
+
+CREATE FUNCTION hapax.as_text(bytes bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $$
+BEGIN
+    RETURN convert_from(bytes, 'UTF8');
+EXCEPTION WHEN others THEN
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION hapax.as_json(bytes bytea) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $$
+BEGIN
+    RETURN convert_from(bytes, 'UTF8')::jsonb;
+EXCEPTION WHEN others THEN
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION hapax.as_time(instant bigint) RETURNS timestamptz
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT timestamptz 'epoch' + instant * interval '1 microsecond' $$;
+
+CREATE VIEW hapax.operations_readable AS
+SELECT o.tenant, o.scope, o.key,
+       (ARRAY['pending', 'running', 'completed', 'failed', 'in_doubt', 'released', 'buried'])[o.state] AS state,
+       (ARRAY['unanswered', 'interrupted', 'owner_vanished'])[nullif(o.doubt, 0)] AS doubt,
+       (ARRAY['resend', 'probe', 'hold'])[o.recovery] AS recovery,
+       o.fence,
+       CASE WHEN o.until <> 0 THEN hapax.as_time(o.until) END AS until,
+       hapax.as_time(o.created_at) AS created_at,
+       hapax.as_time(o.changed_at) AS changed_at,
+       hapax.as_time(o.expires_at) AS expires_at,
+       o.tombstone * interval '1 microsecond' AS tombstone,
+       CASE WHEN octet_length(r.head) >= 4 THEN get_byte(r.head, 2) * 256 + get_byte(r.head, 3) END AS status,
+       octet_length(r.body) AS body_bytes,
+       hapax.as_text(r.body) AS body_text,
+       hapax.as_json(r.body) AS body_json,
+       o.id
+FROM hapax.operations AS o
+LEFT JOIN hapax.responses AS r ON r.bucket = o.bucket AND r.id = o.response;
+
+COMMENT ON VIEW hapax.operations_readable IS
+    'Operations for people: states as words, instants as timestamps, outcomes decoded, requests left out.';

@@ -1,0 +1,217 @@
+//! A connection that comes back by itself, with the session every statement relies on.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
+use tokio::{
+    sync::{Mutex as AsyncMutex, mpsc},
+    time::timeout,
+};
+use tokio_postgres::{
+    AsyncMessage, Client, Config, Connection, NoTls, Row, Socket, Statement,
+    tls::NoTlsStream,
+    types::{ToSql, Type},
+};
+
+use crate::error::{Failure, OpenError};
+
+/// What is sent on every new connection.
+///
+/// The planner's choices are pinned, because a plan made while a table was empty is kept for the
+/// life of the connection. No statement timeout: it could cut a commit that waits for a standby.
+const SESSION: &str = "
+SET default_transaction_isolation = 'read committed';
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+SET statement_timeout = 0;
+SET lock_timeout = '2s';
+SET idle_in_transaction_session_timeout = '10s';
+SET client_min_messages = warning;
+SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') = 'off';
+";
+
+/// How long a server may take to accept a connection, unless the configuration says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long sent bytes may stay unacknowledged, unless the configuration says otherwise.
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(15);
+/// Notifications kept for a slow listener; further ones are dropped, since they are hints.
+const NOTIFICATIONS_MAX: usize = 1024;
+
+/// Where one connection is kept, and made anew when it is lost.
+pub(crate) struct Link {
+    config: Config,
+    answer_timeout: Duration,
+    wire: AsyncMutex<Option<Arc<Wire>>>,
+}
+
+impl Link {
+    /// A link that connects when it is first used.
+    pub(crate) fn new(config: &Config, answer_timeout: Duration) -> Self {
+        let mut config = config.clone();
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
+        }
+        Self { config, answer_timeout, wire: AsyncMutex::default() }
+    }
+
+    /// The connection, made now if there is none.
+    pub(crate) async fn wire(&self) -> Result<Arc<Wire>, Failure> {
+        let mut slot = self.wire.lock().await;
+        if let Some(wire) = slot.as_ref().filter(|wire| !wire.is_lost()) {
+            return Ok(Arc::clone(wire));
+        }
+        let (wire, _) = self.connect().await.map_err(Failure::not_sent)?;
+        Ok(Arc::clone(slot.insert(Arc::new(wire))))
+    }
+
+    /// A connection of one's own, and what is notified on it.
+    pub(crate) async fn connect(&self) -> Result<(Wire, mpsc::Receiver<String>), OpenError> {
+        let (client, connection) =
+            self.config.connect(NoTls).await.map_err(OpenError::connecting)?;
+        let warnings = Arc::new(AtomicU64::new(0));
+        let (notify, notified) = mpsc::channel(NOTIFICATIONS_MAX);
+        tokio::spawn(drive(connection, Arc::clone(&warnings), notify));
+        client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
+        let read_only = client.query_one("SHOW transaction_read_only", &[]).await;
+        let read_only = read_only.map_err(OpenError::Unusable)?;
+        if read_only.try_get(0).is_ok_and(|setting: &str| setting == "on") {
+            return Err(OpenError::ReadOnly);
+        }
+        let wire = Wire {
+            client,
+            warnings,
+            discarded: AtomicBool::new(false),
+            answer_timeout: self.answer_timeout,
+            statements: Mutex::default(),
+        };
+        Ok((wire, notified))
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
+/// One connection, shared: what is sent at the same time is pipelined.
+pub(crate) struct Wire {
+    client: Client,
+    warnings: Arc<AtomicU64>,
+    discarded: AtomicBool,
+    answer_timeout: Duration,
+    statements: Mutex<HashMap<&'static str, Statement>>,
+}
+
+impl Wire {
+    /// Runs a statement, prepared once per connection.
+    pub(crate) async fn query(
+        &self,
+        text: &'static str,
+        params: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Failure> {
+        let statement = self.statement(text).await?;
+        self.answered(self.client.query(&statement, params)).await
+    }
+
+    /// Runs a statement that is not worth preparing.
+    pub(crate) async fn query_once(
+        &self,
+        text: &str,
+        params: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Failure> {
+        self.answered(self.client.query_typed(text, params)).await
+    }
+
+    /// Runs a statement without parameters and without an answer.
+    pub(crate) async fn execute(&self, text: &str) -> Result<(), Failure> {
+        self.answered(self.client.batch_execute(text)).await
+    }
+
+    /// How many warnings have come. One during a commit means that the server gave up waiting for
+    /// a standby: the commit is on its own disk, and perhaps nowhere else.
+    pub(crate) fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Acquire)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.discarded.load(Ordering::Relaxed) || self.client.is_closed()
+    }
+
+    async fn statement(&self, text: &'static str) -> Result<Statement, Failure> {
+        let known = self.known().get(text).cloned();
+        if let Some(statement) = known {
+            return Ok(statement);
+        }
+        let prepared = self.answered(self.client.prepare(text)).await;
+        let statement = prepared.map_err(Failure::before_sending)?;
+        self.known().insert(text, statement.clone());
+        Ok(statement)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<&'static str, Statement>> {
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for an answer. A connection that does not answer, or whose prepared statements no
+    /// longer fit the schema, is not used again.
+    async fn answered<T>(
+        &self,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        if self.is_lost() {
+            return Err(Failure::not_sent("the connection was closed"));
+        }
+        let answer = timeout(self.answer_timeout, answer).await;
+        let result = match answer {
+            Ok(answer) => answer.map_err(Failure::from),
+            Err(elapsed) => Err(Failure::unanswered(elapsed)),
+        };
+        if result.as_ref().is_err_and(Failure::spoils_the_connection) {
+            self.discarded.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+/// Moves bytes until the connection ends.
+async fn drive(
+    mut connection: Connection<Socket, NoTlsStream>,
+    warnings: Arc<AtomicU64>,
+    notify: mpsc::Sender<String>,
+) {
+    let mut messages = stream::poll_fn(move |cx| connection.poll_message(cx));
+    while let Some(message) = messages.next().await {
+        match message {
+            Ok(AsyncMessage::Notice(notice)) => {
+                tracing::warn!(%notice, "the server warns");
+                warnings.fetch_add(1, Ordering::Release);
+            }
+            Ok(AsyncMessage::Notification(notification)) => {
+                let _ = notify.try_send(notification.payload().to_owned());
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!(%error, "a connection ended");
+                return;
+            }
+        }
+    }
+}

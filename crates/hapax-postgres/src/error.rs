@@ -1,0 +1,167 @@
+//! What went wrong, as a decision for the caller.
+
+use std::{error::Error, sync::Arc};
+
+use hapax_core::{Injected, StoreError, store::Cause};
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::migrate::VERSION;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No server answered, or it turned us away.
+    #[error("cannot connect to PostgreSQL: check that it runs, and the host, port, user and password")]
+    Connect(#[source] tokio_postgres::Error),
+    /// The server has no database of this name.
+    #[error("the database does not exist: create it with `createdb`, or correct the name")]
+    NoDatabase(#[source] tokio_postgres::Error),
+    /// The server accepts no writes.
+    #[error("the server is read-only, a standby perhaps: connect to the primary")]
+    ReadOnly,
+    /// The server does not understand us, or forbids what we need.
+    #[error("the server cannot be used: PostgreSQL 14 or newer and a role that owns schema `hapax` are needed")]
+    Unusable(#[source] tokio_postgres::Error),
+    /// The schema has never been created, or is older than this version needs.
+    #[error("the schema has version {found}, this version needs {VERSION}: run `hapax migrate`")]
+    NotMigrated {
+        /// The version found; zero where there is no schema.
+        found: i32,
+    },
+    /// A newer version has changed the schema so that this one cannot use it.
+    #[error("the schema has version {found} and needs code for version {needed} or newer; this is {VERSION}: upgrade this process")]
+    TooNew {
+        /// The version found.
+        found: i32,
+        /// The oldest version that can use it.
+        needed: i32,
+    },
+    /// A migration was rolled back.
+    #[error("migration {version} failed and was rolled back; nothing has changed")]
+    Migration {
+        /// Which one.
+        version: i32,
+        /// What the server said.
+        #[source]
+        source: tokio_postgres::Error,
+    },
+    /// The stored salt is not thirty-two bytes.
+    #[error("the stored salt is damaged: restore table `hapax.meta` from a backup")]
+    DamagedSalt,
+}
+
+impl OpenError {
+    pub(crate) fn connecting(source: tokio_postgres::Error) -> Self {
+        if source.code() == Some(&SqlState::INVALID_CATALOG_NAME) {
+            Self::NoDatabase(source)
+        } else {
+            Self::Connect(source)
+        }
+    }
+}
+
+/// Why a statement has no answer.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// It was never sent.
+    NotSent(Cause),
+    /// The server refused it and rolled it back.
+    Refused(Arc<tokio_postgres::Error>),
+    /// It was sent, and nobody said what became of it.
+    Unanswered(Cause),
+}
+
+impl Failure {
+    pub(crate) fn not_sent(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::NotSent(Arc::from(cause.into()))
+    }
+
+    pub(crate) fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unanswered(Arc::from(cause.into()))
+    }
+
+    /// Preparing writes nothing, whatever became of it.
+    pub(crate) fn before_sending(self) -> Self {
+        match self {
+            Self::Unanswered(cause) => Self::NotSent(cause),
+            Self::NotSent(_) | Self::Refused(_) => self,
+        }
+    }
+
+    /// Whether the same statement may well succeed if it is sent again at once.
+    pub(crate) fn is_passing(&self) -> bool {
+        const PASSING: [SqlState; 3] = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+            SqlState::LOCK_NOT_AVAILABLE,
+        ];
+        self.code().is_some_and(|code| PASSING.contains(code))
+    }
+
+    /// Whether there is no table for an outcome's bucket.
+    pub(crate) fn is_missing_bucket(&self) -> bool {
+        self.code() == Some(&SqlState::CHECK_VIOLATION)
+    }
+
+    /// Whether a table that was named does not exist.
+    pub(crate) fn is_missing_table(&self) -> bool {
+        self.code() == Some(&SqlState::UNDEFINED_TABLE)
+    }
+
+    /// Whether the connection, or what was prepared on it, cannot be trusted any more.
+    pub(crate) fn spoils_the_connection(&self) -> bool {
+        match self {
+            Self::NotSent(_) => false,
+            Self::Unanswered(_) => true,
+            Self::Refused(_) => self.code().is_some_and(|code| {
+                *code == SqlState::FEATURE_NOT_SUPPORTED
+                    || *code == SqlState::INVALID_SQL_STATEMENT_NAME
+                    || *code == SqlState::READ_ONLY_SQL_TRANSACTION
+            }),
+        }
+    }
+
+    fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Refused(error) => error.code(),
+            Self::NotSent(_) | Self::Unanswered(_) => None,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Failure {
+    /// An error the server reports in a statement that commits by itself means that it was rolled
+    /// back. A fatal one ends the session, and may come when the commit is already done.
+    fn from(error: tokio_postgres::Error) -> Self {
+        match error.as_db_error().and_then(DbError::parsed_severity) {
+            Some(Severity::Error) => Self::Refused(Arc::new(error)),
+            Some(_) | None => Self::unanswered(error),
+        }
+    }
+}
+
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotSent(cause) => Self::Unavailable(cause),
+            Failure::Refused(error) => Self::Unavailable(error),
+            Failure::Unanswered(cause) => Self::Unconfirmed(cause),
+        }
+    }
+}
+
+/// The meaning of a failure for a call that only reads.
+pub(crate) fn reading(failure: Failure) -> StoreError {
+    failure.before_sending().into()
+}
+
+/// A fault before a statement is sent.
+pub(crate) fn before(injected: Injected) -> Failure {
+    Failure::not_sent(injected)
+}
+
+/// A fault after a statement was sent, before its answer is believed.
+pub(crate) fn after(injected: Injected) -> Failure {
+    Failure::unanswered(injected)
+}

@@ -1,0 +1,47 @@
+//! Records listed for people, in order of their id.
+
+use hapax_core::{
+    StateTag, StoreError,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Page, Summary},
+};
+
+use crate::{
+    error::{Failure, reading},
+    row::{self, Id, column},
+    store::Shared,
+};
+
+const LIST: &str = include_str!("sql/list.sql");
+/// Records in doubt are filed at the end of time, so that they are found without a search.
+const LIST_IN_DOUBT: &str = include_str!("sql/list_in_doubt.sql");
+
+/// One page of what the filter lets through.
+pub(crate) async fn list(
+    shared: &Shared,
+    filter: &Filter,
+    page: Page,
+) -> Result<Vec<Summary>, StoreError> {
+    let rows = rows(shared, filter, page).await.map_err(reading)?;
+    rows.into_iter().map(|row| row.summary().map_err(StoreError::from)).collect()
+}
+
+async fn rows(
+    shared: &Shared,
+    filter: &Filter,
+    page: Page,
+) -> Result<Vec<hapax_core::codec::Row>, Failure> {
+    let wire = shared.keeper.wire().await?;
+    let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
+    let scope = filter.scope.as_ref().map(|scope| scope.as_str());
+    let state = filter.state.map(|state| state as i16);
+    let after = page.after.map(Id);
+    let limit = i64::try_from(page.limit.min(PAGE_RECORDS_MAX)).unwrap_or(0);
+    let text = if filter.state == Some(StateTag::InDoubt) { LIST_IN_DOUBT } else { LIST };
+    let rows = wire.query(text, &[&after, &tenant, &scope, &state, &limit]).await?;
+    let read = |row| {
+        let Id(id) = column(row, 2)?;
+        row::columns(row, id)
+    };
+    rows.iter().map(read).collect()
+}

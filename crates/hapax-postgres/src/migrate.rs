@@ -1,0 +1,76 @@
+//! The schema, brought up to date by whoever comes first.
+//!
+//! Each migration runs in one transaction under an advisory lock: runs at the same time wait for
+//! each other, and an interrupted one leaves nothing behind. The rule for writing one: *expand*
+//! (add what the new code needs; the old code keeps working), *migrate* the data, and *contract*
+//! only one release later. `works_with` in `hapax.meta` says how old the code may be.
+
+use hapax_core::Salt;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::error::OpenError;
+
+/// The schema version this code is written for.
+pub const VERSION: i32 = 1;
+
+const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_store.sql")];
+
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
+
+/// Checks that this code can work with the schema, bringing it up to date first if told to, and
+/// returns its salt.
+pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenError> {
+    let (mut client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
+    tokio::spawn(connection);
+    if migrate {
+        run(&mut client).await?;
+    }
+    salt(&client).await
+}
+
+async fn run(client: &mut Client) -> Result<(), OpenError> {
+    for (version, text) in (1..).zip(MIGRATIONS) {
+        let failed = |source| OpenError::Migration { version, source };
+        let transaction = client.transaction().await.map_err(OpenError::Unusable)?;
+        transaction.batch_execute(LOCK).await.map_err(failed)?;
+        if found(transaction.client()).await?.version >= version {
+            continue;
+        }
+        transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS hapax").await.map_err(failed)?;
+        transaction.batch_execute(text).await.map_err(failed)?;
+        transaction.commit().await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+async fn salt(client: &Client) -> Result<Salt, OpenError> {
+    let Found { version, works_with } = found(client).await?;
+    if works_with > VERSION {
+        return Err(OpenError::TooNew { found: version, needed: works_with });
+    }
+    if version < VERSION {
+        return Err(OpenError::NotMigrated { found: version });
+    }
+    let row = client.query_one("SELECT salt FROM hapax.meta", &[]).await;
+    let row = row.map_err(OpenError::Unusable)?;
+    let salt: &[u8] = row.try_get(0).map_err(OpenError::Unusable)?;
+    salt.try_into().map(Salt::from_bytes).map_err(|_| OpenError::DamagedSalt)
+}
+
+struct Found {
+    version: i32,
+    works_with: i32,
+}
+
+async fn found(client: &Client) -> Result<Found, OpenError> {
+    let exists = client.query_one("SELECT to_regclass('hapax.meta') IS NOT NULL", &[]).await;
+    if !exists.and_then(|row| row.try_get(0)).map_err(OpenError::Unusable)? {
+        return Ok(Found { version: 0, works_with: 0 });
+    }
+    let row = client.query_opt("SELECT version, works_with FROM hapax.meta", &[]).await;
+    let Some(row) = row.map_err(OpenError::Unusable)? else {
+        return Ok(Found { version: 0, works_with: 0 });
+    };
+    let column = |at| row.try_get(at).map_err(OpenError::Unusable);
+    Ok(Found { version: column(0)?, works_with: column(1)? })
+}

@@ -1,0 +1,126 @@
+//! What is past retention goes: records one by one, outcomes by the bucket.
+//!
+//! Records are walked from the oldest of each retention. What is met before its time stays where it
+//! is; what is due and still needed is filed anew, so that the walk never starts with a crowd of
+//! records it cannot remove. Outcomes are in tables of six hours, dropped once their last hour is
+//! long past; a settle makes the table it needs if it is not there.
+
+use hapax_core::{
+    Outcome, apply, codec,
+    limits::PAGE_RECORDS_MAX,
+    store::Purged,
+};
+
+use crate::{
+    connection::Wire,
+    error::{Failure, after, before},
+    row::{Id, column},
+    store::Shared,
+};
+
+/// Rows looked at for each retention beyond those that may be removed.
+const LOOK_AHEAD_ROWS: i64 = 1000;
+/// How many buckets an outcome table outlives its last record, in case the clock steps back.
+const GRACE_BUCKETS: i32 = 1;
+
+const RETENTIONS: &str = include_str!("sql/retentions.sql");
+const PURGE: &str = include_str!("sql/purge.sql");
+const TIME_OUT: &str = include_str!("sql/time_out.sql");
+const CREATE_BUCKETS: &str = include_str!("sql/create_buckets.sql");
+const PAST_BUCKETS: &str = include_str!("sql/past_buckets.sql");
+
+/// Removes, buries or fails up to `limit` records past retention, and retires empty buckets.
+pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failure> {
+    let limit = limit.min(PAGE_RECORDS_MAX);
+    let wire = shared.keeper.wire().await?;
+    shared.faults.at("purge.send").map_err(before)?;
+    let retentions = wire.query(RETENTIONS, &[]).await?;
+    let mut retentions: Vec<i64> =
+        retentions.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
+    wire.query(CREATE_BUCKETS, &[&retentions]).await?;
+    // Whoever comes first may use up the limit: it should not always be the same.
+    fastrand::shuffle(&mut retentions);
+    let mut purged = Purged::default();
+    for retention in retentions {
+        let left = limit - purged.total();
+        if left > 0 {
+            purge_class(shared, &wire, retention, left, &mut purged).await?;
+        }
+    }
+    drop_past(shared, &wire).await?;
+    shared.faults.at("purge.answer").map_err(after)?;
+    Ok(purged)
+}
+
+async fn purge_class(
+    shared: &Shared,
+    wire: &Wire,
+    retention: i64,
+    limit: usize,
+    purged: &mut Purged,
+) -> Result<(), Failure> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = wire.query(PURGE, &[&retention, &(limit + LOOK_AHEAD_ROWS), &limit]).await?;
+    for row in &rows {
+        purged.deleted += count(column(row, 0)?);
+        purged.buried += count(column(row, 1)?);
+        if let Some(pending) = column::<Option<Vec<Id>>>(row, 2)? {
+            purged.timed_out += time_out(shared, wire, &pending).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets pending records that nobody came for fail.
+async fn time_out(shared: &Shared, wire: &Wire, pending: &[Id]) -> Result<usize, Failure> {
+    let outcome = Outcome::bare(apply::TIMED_OUT_STATUS);
+    let sealed: Vec<_> = pending.iter().map(|Id(id)| codec::seal(*id, &outcome)).collect();
+    let heads: Vec<_> = sealed.iter().map(|sealed| &*sealed.head).collect();
+    let bodies: Vec<_> = sealed.iter().map(|sealed| &*sealed.body).collect();
+    let digests: Vec<_> = sealed.iter().map(|sealed| &sealed.digest[..]).collect();
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+        [&pending, &heads, &bodies, &digests];
+    let failed = wire.query(TIME_OUT, &params).await?;
+    for row in &failed {
+        if column(row, 1)? {
+            shared.watchers.settled(column::<Id>(row, 0)?.0);
+        }
+    }
+    Ok(failed.len())
+}
+
+/// Drops the tables whose outcomes are long past.
+async fn drop_past(shared: &Shared, wire: &Wire) -> Result<(), Failure> {
+    let past = wire.query(PAST_BUCKETS, &[&GRACE_BUCKETS]).await?;
+    if past.is_empty() {
+        return Ok(());
+    }
+    // Detaching waits for older transactions of others; on a connection of its own it is in
+    // nobody's way. What fails is tried again by the next purge.
+    let (own, _) = shared.keeper.connect().await.map_err(Failure::not_sent)?;
+    for row in &past {
+        let (table, attached, detaching) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+        if let Err(failure) = drop_bucket(&own, table, attached, detaching).await {
+            tracing::debug!(?failure, table, "an outcome table was not dropped");
+        }
+    }
+    Ok(())
+}
+
+async fn drop_bucket(
+    wire: &Wire,
+    table: &str,
+    attached: bool,
+    detaching: bool,
+) -> Result<(), Failure> {
+    if attached {
+        let how = if detaching { "FINALIZE" } else { "CONCURRENTLY" };
+        let detach = format!("ALTER TABLE hapax.responses DETACH PARTITION hapax.{table} {how}");
+        wire.execute(&detach).await?;
+    }
+    wire.execute(&format!("DROP TABLE IF EXISTS hapax.{table}")).await
+}
+
+fn count(rows: i64) -> usize {
+    usize::try_from(rows).unwrap_or(0)
+}

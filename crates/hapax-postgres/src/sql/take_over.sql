@@ -1,0 +1,23 @@
+taken AS (
+    UPDATE hapax.operations AS o
+    SET (fence, owner, state, until, filed_at, changed_at, doubt, bucket, response, request, created_at, expires_at,
+         retention, tombstone, recovery, fingerprint) = (
+        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL, NULL,
+               CASE WHEN i.spent THEN i.request ELSE coalesce(i.request, o.request) END,
+               CASE WHEN i.spent THEN c.now ELSE o.created_at END,
+               CASE WHEN i.spent THEN c.now + i.retention ELSE o.expires_at END,
+               CASE WHEN i.spent THEN i.retention ELSE o.retention END,
+               CASE WHEN i.spent THEN i.tombstone ELSE o.tombstone END,
+               CASE WHEN i.spent THEN i.recovery ELSE o.recovery END,
+               CASE WHEN i.spent THEN i.fingerprint ELSE o.fingerprint END
+        FROM (SELECT hapax.clock() AS now) AS c
+    )
+    FROM unnest($1::uuid[], $2::int8[], $3::int8[], $4::int2[], $5::int8[], $6::bool[], $7::int8[], $8::int8[],
+                $9::int2[], $10::int8[], $11::bytea[], $12::int8[], $13::int8[], $14::int2[], $15::bytea[])
+         AS i(id, seen_fence, seen_owner, seen, until, spent, fence, owner,
+              state, lease, request, retention, tombstone, recovery, fingerprint)
+    WHERE o.id = i.id AND o.format = 1 AND o.fence = i.seen_fence AND o.owner = i.seen_owner AND o.until = i.until
+      -- An expired record whose outcome went with its bucket is read as buried before a purge says so.
+      AND (o.state = i.seen OR (i.seen = 7 AND o.state IN (3, 4) AND o.expires_at <= hapax.clock()))
+    RETURNING o.id, o.changed_at
+)

@@ -1,0 +1,196 @@
+//! The store: which connection does what, and what runs to its end on its own.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use hapax_core::{
+    Faults, OperationId, Record, Salt, StoreError,
+    store::{self, Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use tokio_postgres::Config;
+
+use crate::{
+    commit,
+    connection::{Link, Wire},
+    error::{Failure, OpenError, after, before, reading},
+    list, migrate, overdue, retire,
+    row::{self, Found},
+    watch::Watchers,
+};
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Connections that write. Two keep the server busy while one commit reaches the disk.
+    pub lanes: usize,
+    /// Whether the schema is created and brought up to date on opening.
+    pub migrate: bool,
+    /// How long the server may take to answer before a connection is given up.
+    pub answer_timeout: Duration,
+    /// Where tests make it fail.
+    pub faults: Faults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let answer_timeout = Duration::from_secs(20);
+        Self { lanes: 2, migrate: true, answer_timeout, faults: Faults::default() }
+    }
+}
+
+/// Records in PostgreSQL. Clones share the connections.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) faults: Faults,
+    pub(crate) watchers: Watchers,
+    pub(crate) keeper: Link,
+    salt: Salt,
+    lanes: Vec<Lane>,
+    reader: Link,
+}
+
+/// A connection that writes, and how many batches are on it.
+struct Lane {
+    link: Link,
+    busy: AtomicUsize,
+}
+
+impl Store {
+    /// The places of [`Faults`] this store passes on its way to and from the server.
+    pub const PLACES: &'static [&'static str] = &[
+        "commit.send",
+        "commit.answer",
+        "load.send",
+        "load.answer",
+        "overdue.send",
+        "overdue.answer",
+        "purge.send",
+        "purge.answer",
+    ];
+
+    /// Opens the store in this database. Connections carry session settings and prepared statements,
+    /// so a pooler in between must pool by session.
+    pub async fn connect(config: &Config, options: Options) -> Result<Self, OpenError> {
+        let salt = migrate::open(config, options.migrate).await?;
+        let link = || Link::new(config, options.answer_timeout);
+        let lane = || Lane { link: link(), busy: AtomicUsize::new(0) };
+        let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
+        let (watchers, keeper, reader) = (Watchers::new(link()), link(), link());
+        let faults = options.faults;
+        Ok(Self { shared: Arc::new(Shared { faults, watchers, keeper, salt, lanes, reader }) })
+    }
+
+    /// Creates the schema or brings it up to date. Safe to run from many processes at once.
+    pub async fn migrate(config: &Config) -> Result<(), OpenError> {
+        migrate::open(config, true).await.map(|_| ())
+    }
+}
+
+impl store::Store for Store {
+    fn salt(&self) -> Salt {
+        self.shared.salt
+    }
+
+    fn lanes(&self) -> usize {
+        self.shared.lanes.len()
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        let (shared, batch) = (Arc::clone(&self.shared), Arc::new(batch));
+        let work = Arc::clone(&batch);
+        let work = detached(async move { commit::commit(&shared, &work).await });
+        work.await.unwrap_or_else(|failure| batch.all_failed(&failure.into()))
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        let loaded = self.shared.load(&ids).await.map_err(reading);
+        let found = match loaded {
+            Ok(found) => found,
+            Err(error) => return ids.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let loaded = found.into_iter().map(|found| {
+            Ok(Loaded { now: found.now, record: found.record?.map(Box::new) })
+        });
+        loaded.collect()
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let found = detached(async move { overdue::overdue(&shared, limit).await }).await;
+        found.flatten().map_err(reading)
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        let shared = Arc::clone(&self.shared);
+        let purged = detached(async move { retire::purge(&shared, limit).await }).await;
+        Ok(purged.flatten()?)
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        list::list(&self.shared, &filter, page).await
+    }
+
+    async fn watch(&self, id: OperationId) {
+        self.shared.watchers.watch(&self.shared.keeper, id).await;
+    }
+}
+
+impl Shared {
+    /// The write connection with the least to do.
+    pub(crate) fn lane(&self) -> Busy<'_> {
+        let least = self.lanes.iter().min_by_key(|lane| lane.busy.load(Ordering::Relaxed));
+        let lane = least.unwrap_or(&self.lanes[0]);
+        lane.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(lane)
+    }
+
+    async fn load(&self, ids: &[OperationId]) -> Result<Vec<Found>, Failure> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let wire = self.reader.wire().await?;
+        self.faults.at("load.send").map_err(before)?;
+        let found = row::read(&wire, ids).await;
+        self.faults.at("load.answer").map_err(after)?;
+        found
+    }
+}
+
+/// A lane counted as busy until this is dropped.
+pub(crate) struct Busy<'a>(&'a Lane);
+
+impl Busy<'_> {
+    pub(crate) async fn wire(&self) -> Result<Arc<Wire>, Failure> {
+        self.0.link.wire().await
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("lanes", &self.shared.lanes.len()).finish_non_exhaustive()
+    }
+}
+
+/// Runs work to its end, even if nobody waits for it any more: what is half done on a connection
+/// would be in the way of the next.
+async fn detached<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::spawn(work).await.map_err(Failure::unanswered)
+}
