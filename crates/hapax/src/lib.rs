@@ -1,1 +1,19 @@
-//! One effect per key: the library a Rust service adds to make retries harmless.
+#![cfg_attr(feature = "sqlite", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "sqlite"),
+    doc = "One effect per key: the library a Rust service adds to make retries harmless."
+)]
+
+pub use hapax_core::{
+    Attempt, Body, Difference, Doubt, Ended, Fence, Fingerprint, Header, InvalidName,
+    InvalidOutcome, InvalidPolicy, Key, Operation, OperationId, Outcome, Owner, Part, Policy,
+    Record, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State,
+    StateTag, Store, StoreError, Tenant, TenantKey, Timestamp, Wish, limits, memory, store,
+};
+pub use hapax_engine::{
+    Ask, BeginError, Begun, Engine, Finisher, Options, Permit, SettleError, Settled, Stats,
+};
+#[cfg(feature = "postgres")]
+pub use hapax_postgres as postgres;
+#[cfg(feature = "sqlite")]
+pub use hapax_sqlite as sqlite;
