@@ -52,8 +52,8 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// The crates that may pick a backend: the facade, by features, and the program.
-const MAY_PICK_A_BACKEND: &[&str] = &["hapax", "hapax-cli"];
+/// The crates that may pick a backend: the facade, by features, and the programs.
+const MAY_PICK_A_BACKEND: &[&str] = &["hapax", "hapax-cli", "hapax-crash"];
 
 /// Checks every crate of the workspace at `root`.
 pub fn check(root: &Path) -> Result<Vec<Finding>, Failure> {
@@ -83,7 +83,8 @@ pub fn judge<'a>(package: &str, reached: impl IntoIterator<Item = &'a str>) -> V
         let has_rule = RULES.iter().any(|rule| rule.package == package);
         let may_pick = MAY_PICK_A_BACKEND.contains(&package);
         if BACKENDS.contains(&dependency) && !may_pick && !has_rule {
-            let what = format!("reaches `{dependency}`; only hapax and hapax-cli pick a backend");
+            let what =
+                format!("reaches `{dependency}`; only the facade and the programs pick a backend");
             findings.push(Finding::new(&manifest, 1, what));
         }
     }

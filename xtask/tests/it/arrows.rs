@@ -35,8 +35,8 @@ fn the_engine_and_the_judge_name_no_backend() {
 }
 
 #[test]
-fn only_the_facade_and_the_program_pick_a_backend() {
+fn only_the_facade_and_the_programs_pick_a_backend() {
     compare(&arrows::judge("hapax", ["hapax-sqlite", "hapax-postgres"]), &[]);
     compare(&arrows::judge("hapax-cli", ["hapax-sqlite", "hapax-postgres"]), &[]);
-    compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["only hapax and hapax-cli pick"]);
+    compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["only the facade and the programs"]);
 }
