@@ -1,0 +1,16 @@
+//! The machine through its public door: every decision, write, bound and stored byte.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
+
+mod apply;
+mod codec;
+mod decide;
+mod fault;
+mod fingerprint;
+mod given;
+mod memory;
+mod outcome;
+mod policy;
+mod record;
+mod settle;
+mod store;
+mod time;

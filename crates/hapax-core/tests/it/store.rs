@@ -1,0 +1,83 @@
+//! The small parts of the store contract.
+
+use hapax_core::{
+    Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, StoreError, decide,
+    store::{Batch, By, Claim, Purged, Renew, Settle, Settlement},
+};
+
+use crate::given::{CREATED, LEASE, arrival, operation, policy};
+
+fn claim() -> Claim {
+    let decision = decide(CREATED, &arrival("any"), None, &policy(Recovery::Hold));
+    let Decision::Execute(claim) = decision else { panic!("it must execute") };
+    claim
+}
+
+fn settle() -> Settle {
+    let by = By::Owner { fence: Fence::FIRST, owner: Owner(1) };
+    Settle { id: operation("k").id(), by, to: Settlement::Released, keep: LEASE }
+}
+
+fn renew() -> Renew {
+    Renew { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1), lease: LEASE }
+}
+
+#[test]
+fn a_batch_is_empty_only_without_anything_in_it() {
+    assert!(Batch::default().is_empty());
+    assert!(!Batch { claims: vec![claim()], ..Batch::default() }.is_empty());
+    assert!(!Batch { settles: vec![settle()], ..Batch::default() }.is_empty());
+    assert!(!Batch { renews: vec![renew()], ..Batch::default() }.is_empty());
+}
+
+#[test]
+fn a_batch_that_failed_failed_for_every_item() {
+    let batch =
+        Batch { claims: vec![claim()], settles: vec![settle(); 2], renews: vec![renew(); 3] };
+    let committed = batch.all_failed(&StoreError::unavailable("down"));
+    let lengths = [committed.claims.len(), committed.settles.len(), committed.renews.len()];
+    assert_eq!(lengths, [1, 2, 3]);
+    assert!(matches!(committed.claims[0], Err(StoreError::Unavailable(_))));
+    assert!(matches!(committed.settles[1], Err(StoreError::Unavailable(_))));
+    assert!(matches!(committed.renews[2], Err(StoreError::Unavailable(_))));
+}
+
+#[test]
+fn a_settlement_says_where_it_leads_and_what_it_stores() {
+    let outcome = Outcome::bare(200);
+    let settlements = [
+        (Settlement::Completed(outcome.clone()), StateTag::Completed, Some(&outcome)),
+        (Settlement::Failed(outcome.clone()), StateTag::Failed, Some(&outcome)),
+        (Settlement::Released, StateTag::Released, None),
+        (Settlement::InDoubt(Doubt::Unanswered), StateTag::InDoubt, None),
+    ];
+    for (settlement, tag, stored) in settlements {
+        assert_eq!((settlement.tag(), settlement.outcome()), (tag, stored));
+    }
+}
+
+#[test]
+fn a_purge_adds_up_all_it_did() {
+    assert_eq!(Purged { deleted: 1, buried: 20, timed_out: 300 }.total(), 321);
+}
+
+#[test]
+fn errors_keep_their_cause() {
+    use std::error::Error;
+
+    let errors: [(StoreError, &str); 4] = [
+        (StoreError::unavailable("cause"), "the store is unavailable; nothing was written"),
+        (StoreError::unconfirmed("cause"), "the store did not confirm the write"),
+        (StoreError::damaged("cause"), "the stored record is damaged"),
+        (StoreError::too_new("cause"), "the stored record was written by a newer version"),
+    ];
+    for (error, line) in errors {
+        assert_eq!(error.to_string(), line);
+        assert_eq!(error.source().unwrap().to_string(), "cause");
+    }
+}
+
+#[test]
+fn a_salt_keeps_its_bytes() {
+    assert_eq!(Salt::from_bytes([3; 32]).as_bytes(), &[3; 32]);
+}

@@ -1,0 +1,41 @@
+//! Instants stop at the ends of time instead of wrapping.
+
+use std::time::Duration;
+
+use hapax_core::{Timestamp, time::micros};
+
+const END: Timestamp = Timestamp::from_micros(i64::MAX);
+const BEGINNING: Timestamp = Timestamp::from_micros(i64::MIN);
+
+#[test]
+fn adding_and_taking_away_are_exact_to_the_microsecond() {
+    let instant = Timestamp::from_micros(1_000_000);
+    assert_eq!(instant.plus(Duration::from_micros(1)).as_micros(), 1_000_001);
+    assert_eq!(instant.minus(Duration::from_micros(1)).as_micros(), 999_999);
+    assert_eq!(instant.plus(Duration::from_nanos(1999)).as_micros(), 1_000_001);
+    assert_eq!(Timestamp::ZERO.as_micros(), 0);
+}
+
+#[test]
+fn time_stops_at_its_ends() {
+    assert_eq!(END.plus(Duration::from_micros(1)), END);
+    assert_eq!(Timestamp::ZERO.plus(Duration::MAX), END);
+    assert_eq!(BEGINNING.minus(Duration::from_micros(1)), BEGINNING);
+    assert_eq!(BEGINNING.minus(Duration::MAX), BEGINNING);
+}
+
+#[test]
+fn the_span_until_an_instant_is_zero_once_it_has_passed() {
+    let (early, late) = (Timestamp::from_micros(-5), Timestamp::from_micros(7));
+    assert_eq!(late.after(early), Duration::from_micros(12));
+    assert_eq!(late.after(late), Duration::ZERO);
+    assert_eq!(early.after(late), Duration::ZERO);
+    assert_eq!(END.after(BEGINNING), Duration::from_micros(i64::MAX.unsigned_abs()));
+}
+
+#[test]
+fn spans_are_whole_microseconds_up_to_the_largest() {
+    assert_eq!(micros(Duration::from_millis(3)), 3000);
+    assert_eq!(micros(Duration::from_nanos(999)), 0);
+    assert_eq!(micros(Duration::MAX), i64::MAX);
+}
