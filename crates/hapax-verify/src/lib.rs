@@ -3,3 +3,4 @@
 pub mod checker;
 pub mod conformance;
 pub mod history;
+pub mod sim;

@@ -8,30 +8,28 @@ use super::{
     handler::{Reply, handle},
     world::World,
 };
+use crate::history::Answer;
 
 /// Times a client tries before it gives up not knowing.
 const ATTEMPTS_MAX: usize = 60;
 
-/// Asks for one operation until the answer is final; `None` if it never was.
-pub(super) async fn ask_until_known(world: &World, key: usize, request: u8) -> Option<Reply> {
-    let ask = world.recorder.asked(key, request);
-    let lease = world.dice.plan().lease;
+/// Asks for one operation until the answer is final; [`Answer::Unknown`] if it never was.
+pub(super) async fn ask_until_known(world: &World, key: usize, request: u8) -> Answer {
+    let call = world.recorder.asked(key, request);
+    let mut answer = Answer::Unknown;
     for _ in 0..ATTEMPTS_MAX {
-        let reply = attempt(world, key, request).await;
-        match reply {
-            Some(Reply::TryAgain) | None => sleep(world.dice.up_to(lease)).await,
-            Some(reply) => {
-                world.recorder.answered(ask, reply);
-                return Some(reply);
-            }
+        if let Some(known) = attempt(world, key, request).await {
+            answer = known;
+            break;
         }
+        sleep(world.dice.up_to(world.dice.plan().lease)).await;
     }
-    world.recorder.gave_up(ask);
-    None
+    world.recorder.answered(call, answer);
+    answer
 }
 
-/// One request over the network: `None` if no answer came.
-async fn attempt(world: &World, key: usize, request: u8) -> Option<Reply> {
+/// One request over the network.
+async fn attempt(world: &World, key: usize, request: u8) -> Reply {
     let (number, engine, life) = world.some_process()?;
     let hangs_up = world.dice.happens(world.dice.plan().hang_ups);
     let patience = world.dice.plan().lease * 4 + Duration::from_secs(1);
@@ -42,5 +40,5 @@ async fn attempt(world: &World, key: usize, request: u8) -> Option<Reply> {
         sleep(world.dice.up_to(patience / 8)).await;
         handling.abort();
     }
-    timeout(patience, handling).await.ok()?.ok()
+    timeout(patience, handling).await.ok()?.ok()?
 }

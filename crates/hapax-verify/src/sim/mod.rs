@@ -5,7 +5,7 @@
 //! any write and any effect, owners sleep through their leases and somebody sets the clock. Then
 //! all that stops, and everything must come to rest: no key stuck, every client answered. At last
 //! the retention passes, and the same keys begin a new life. The
-//! [checker](crate::checker) reads what clients heard and what really happened.
+//! [checker](crate::checker) judges what clients heard by what really happened.
 
 mod client;
 mod dice;
@@ -18,22 +18,20 @@ mod world;
 
 use std::time::Duration;
 
-use hapax_core::{
-    StateTag, Store, StoreError,
-    limits::PAGE_RECORDS_MAX,
-    store::{Filter, Page},
-};
-use tokio::{runtime::Builder, time::sleep};
+use hapax_core::{Recovery, State, Store, store::Loaded};
+use tokio::{runtime::Builder, task::JoinSet, time::sleep};
 
 pub use self::plan::{Plan, StoreFaults, UpstreamFaults};
 use self::{
     client::ask_until_known,
     dice::Dice,
-    handler::Reply,
-    recorder::Event,
-    world::{RETENTION, World},
+    recorder::digest,
+    world::{RETENTION, World, operation},
 };
-use crate::checker::Violation;
+use crate::{
+    checker::{self, Effects, Violation, check},
+    history::{Answer, End},
+};
 
 /// What came of one run.
 #[derive(Debug)]
@@ -41,30 +39,160 @@ pub struct Report {
     /// What it looked like.
     pub plan: Plan,
     /// Operations asked for.
-    pub asks: usize,
-    /// Faults injected.
-    pub faults: u64,
+    pub calls: usize,
     /// Effects that happened.
     pub effects: usize,
-    /// Clients that gave up not knowing while things were failing.
-    pub gave_up: usize,
+    /// Faults injected.
+    pub faults: u64,
     /// What must not be.
-    pub violations: Vec<Violation>,
+    pub failures: Vec<Failure>,
     /// A digest of the whole history: the same seed gives the same.
     pub trace: u64,
+}
+
+/// Something that must not be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The history is wrong.
+    #[error(transparent)]
+    History(#[from] Violation),
+    /// Nothing was failing any more, and still a client did not learn what became of its key.
+    #[error("key {key} was not answered although nothing failed any more")]
+    NoAnswer {
+        /// Which key.
+        key: usize,
+    },
+    /// Nothing was failing any more, and still an engine had something in flight.
+    #[error("an engine did not come to rest")]
+    Restless,
+    /// Past its retention, a finished key did not begin a new life.
+    #[error("key {key} answered {answer:?} past its retention")]
+    NotNew {
+        /// Which key.
+        key: usize,
+        /// What it answered.
+        answer: Answer,
+    },
 }
 
 /// Runs one seed.
 pub fn run(seed: u64) -> std::io::Result<Report> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    let plan = Plan::from_seed(seed);
-    Ok(runtime.block_on(simulate(plan)))
+    Ok(runtime.block_on(simulate(Plan::from_seed(seed))))
 }
 
 async fn simulate(plan: Plan) -> Report {
     let dice = Dice::new(plan.clone());
     let world = World::start(dice.clone());
+    let mut failures = Vec::new();
     fail_and_retry(&world).await;
     dice.heal();
-    come_to_rest(&world).await;
+    come_to_rest(&world, &mut failures).await;
+    judge(&world, &mut failures).await;
+    live_again(&world, &mut failures).await;
+    let checked = judge(&world, &mut failures).await;
+    let (faults, trace) = (dice.injected(), world.recorder.trace());
+    Report { plan, calls: checked.calls, effects: checked.effects, faults, failures, trace }
+}
+
+/// Clients ask and retry while everything fails.
+async fn fail_and_retry(world: &World) {
+    let plan = world.dice.plan();
+    let mut clients = JoinSet::new();
+    for _ in 0..plan.clients {
+        let world = world.clone();
+        clients.spawn(async move {
+            let plan = world.dice.plan();
+            for _ in 0..plan.asks {
+                let key = world.dice.below(plan.keys);
+                let request = u8::from(world.dice.happens(plan.mismatches));
+                ask_until_known(&world, key, request).await;
+            }
+        });
+    }
+    for _ in 0..plan.clock_steps {
+        sleep(world.dice.up_to(plan.lease * 20)).await;
+        let span = world.dice.up_to(plan.lease * 6);
+        world.step_clock(hapax_core::time::micros(span) - hapax_core::time::micros(plan.lease * 3));
+    }
+    while clients.join_next().await.is_some() {}
+}
+
+/// Nothing fails any more: within a bounded time nothing may be in flight, and every key must
+/// answer at the first asking.
+async fn come_to_rest(world: &World, failures: &mut Vec<Failure>) {
+    let plan = world.dice.plan();
+    // The longest pause, the longest call, a lease and a sweep for what was abandoned last.
+    sleep(plan.lease * 12 + plan.upstream.delay_max * 4 + Duration::from_secs(5)).await;
+    for key in 0..plan.keys {
+        if let End::Pending | End::Running = end_of(world, key).await {
+            failures.push(Failure::NoAnswer { key });
+        }
+        if ask_until_known(world, key, 0).await == Answer::Unknown {
+            failures.push(Failure::NoAnswer { key });
+        }
+    }
+}
+
+/// Retention passes: whatever is finished counts as new, and the same keys run once more.
+async fn live_again(world: &World, failures: &mut Vec<Failure>) {
+    let plan = world.dice.plan();
+    let mut finished = Vec::new();
+    for key in 0..plan.keys {
+        if end_of(world, key).await != End::InDoubt {
+            finished.push(key);
+        }
+    }
+    world.step_clock(hapax_core::time::micros(RETENTION + plan.lease));
+    world.upstream.forget();
+    for engine in world.engines() {
+        // Time does not jump by a day unnoticed: let every engine hear of it.
+        drop(engine.load(operation(0).id()).await);
+    }
+    finished.iter().for_each(|key| world.recorder.expired(*key));
+    for key in finished {
+        let answer = ask_until_known(world, key, ANOTHER_REQUEST).await;
+        if !matches!(answer, Answer::Executed(_) | Answer::Replayed(_)) {
+            failures.push(Failure::NotNew { key, answer });
+        }
+    }
+    for engine in world.engines() {
+        if !engine.shut_down(plan.lease).await {
+            failures.push(Failure::Restless);
+        }
+    }
+}
+
+/// A request no client sends while keys live for the first time.
+const ANOTHER_REQUEST: u8 = 2;
+
+/// Writes down what is stored now that all is quiet, and has the whole history judged.
+async fn judge(world: &World, failures: &mut Vec<Failure>) -> checker::Report {
+    for key in 0..world.dice.plan().keys {
+        world.recorder.quiesced(key, end_of(world, key).await);
+    }
+    // An upstream that recognises repetitions may be sent one: a freed key is no danger there.
+    let effects = match world.dice.plan().recovery {
+        Recovery::Resend => Effects::Deduplicated,
+        Recovery::Probe | Recovery::Hold => Effects::Once,
+    };
+    let report = check(&world.recorder.history(), effects);
+    failures.extend(report.violations.iter().copied().map(Failure::from));
+    report
+}
+
+/// What is stored about a key.
+async fn end_of(world: &World, key: usize) -> End {
+    let loaded = world.store.load(vec![operation(key).id()]).await.pop();
+    let Some(Ok(Loaded { record: Some(record), .. })) = loaded else { return End::Absent };
+    match &record.state {
+        State::Pending { .. } => End::Pending,
+        State::Running { .. } => End::Running,
+        State::Completed { outcome } => End::Completed(digest(outcome)),
+        State::Failed { outcome } => End::Failed(digest(outcome)),
+        State::InDoubt { .. } => End::InDoubt,
+        State::Released => End::Released,
+        State::Buried => End::Buried,
+    }
 }

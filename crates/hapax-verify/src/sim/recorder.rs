@@ -1,55 +1,124 @@
 //! Writes down what clients asked and heard, and what really happened.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    hash::{DefaultHasher, Hasher},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use super::handler::Reply;
+use hapax_core::{Body, Fence, Outcome};
+use tokio::time::Instant;
+
+use crate::history::{Answer, Call, Digest, End, Event, Key, Request, Run};
 
 /// The history of one run. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Recorder(Arc<Mutex<Vec<Event>>>);
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Event {
-    Asked { key: usize, request: u8 },
-    Answered { ask: usize, reply: Reply },
-    GaveUp { ask: usize },
-    Effect { key: usize, request: u8 },
+#[derive(Debug, Clone)]
+pub(super) struct Recorder {
+    began: Instant,
+    events: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Recorder {
-    /// A client asks; the number names the ask.
-    pub(super) fn asked(&self, key: usize, request: u8) -> usize {
-        self.push(Event::Asked { key, request })
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), events: Arc::default() }
     }
 
-    /// A client heard its final answer.
-    pub(super) fn answered(&self, ask: usize, reply: Reply) {
-        self.push(Event::Answered { ask, reply });
-    }
-
-    /// A client never heard a final answer.
-    pub(super) fn gave_up(&self, ask: usize) {
-        self.push(Event::GaveUp { ask });
-    }
-
-    /// The effect happened; the number names it.
-    pub(super) fn effect(&self, key: usize, request: u8) -> u64 {
-        let number = self.push(Event::Effect { key, request });
-        u64::try_from(number).unwrap_or(u64::MAX)
-    }
-
-    /// Hands over everything so far; what follows is a history of its own.
-    pub(super) fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut self.lock())
-    }
-
-    fn push(&self, event: Event) -> usize {
+    /// A client asks; the answer to this call is to be recorded too.
+    pub(super) fn asked(&self, key: usize, request: u8) -> Call {
         let mut events = self.lock();
-        events.push(event);
-        events.len() - 1
+        let call = Call(number(events.len()));
+        events.push(Event::Invoked {
+            call,
+            key: key_number(key),
+            request: Request(request.into()),
+        });
+        call
+    }
+
+    /// A client heard its last word, or nothing.
+    pub(super) fn answered(&self, call: Call, answer: Answer) {
+        self.lock().push(Event::Answered { call, answer });
+    }
+
+    /// The effect happened, and answers with the receipt that `receipt` makes of its number.
+    pub(super) fn effect(&self, ran: Ran, receipt: impl FnOnce(u64) -> Outcome) -> Outcome {
+        let at = self.elapsed();
+        let mut events = self.lock();
+        let outcome = receipt(number(events.len()));
+        events.push(Event::Effect(ran.with(&outcome, at)));
+        outcome
+    }
+
+    /// The request was refused for good, without an effect.
+    pub(super) fn declined(&self, ran: Ran, outcome: &Outcome) {
+        let at = self.elapsed();
+        self.lock().push(Event::Declined(ran.with(outcome, at)));
+    }
+
+    /// The key counts as new from here on.
+    pub(super) fn expired(&self, key: usize) {
+        self.lock().push(Event::Expired { key: key_number(key) });
+    }
+
+    /// All is quiet, and this is what is stored.
+    pub(super) fn quiesced(&self, key: usize, end: End) {
+        self.lock().push(Event::Quiesced { key: key_number(key), end });
+    }
+
+    /// Everything so far.
+    pub(super) fn history(&self) -> Vec<Event> {
+        self.lock().clone()
+    }
+
+    /// The same for the same history.
+    pub(super) fn trace(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(format!("{:?}", self.lock()).as_bytes());
+        hasher.finish()
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What ran: the key, the request, the fence it came with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ran {
+    pub(super) key: usize,
+    pub(super) request: u8,
+    pub(super) fence: Fence,
+}
+
+impl Ran {
+    fn with(self, outcome: &Outcome, at: u64) -> Run {
+        Run {
+            key: key_number(self.key),
+            fence: self.fence.get(),
+            request: Request(self.request.into()),
+            outcome: digest(outcome),
+            at,
+        }
+    }
+}
+
+/// What tells outcomes apart.
+pub(super) fn digest(outcome: &Outcome) -> Digest {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u16(outcome.status());
+    if let Body::Kept(bytes) = outcome.body() {
+        hasher.write(bytes);
+    }
+    Digest(hasher.finish())
+}
+
+fn key_number(key: usize) -> Key {
+    Key(number(key))
+}
+
+fn number(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
 }

@@ -41,7 +41,8 @@ impl Life {
     /// Dies here and now: nothing after this line happens in this process.
     pub(super) async fn end<T>(&self) -> T {
         if self.alive.swap(false, Relaxed) {
-            drop(self.deaths.send(self.process));
+            // Nobody listens only when the run is over.
+            _ = self.deaths.send(self.process);
         }
         std::future::pending().await
     }

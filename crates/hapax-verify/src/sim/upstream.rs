@@ -11,7 +11,11 @@ use bytes::Bytes;
 use hapax_core::{Body, Ended, Fence, Outcome, Recovery};
 use tokio::{sync::oneshot, time::sleep};
 
-use super::{dice::Dice, recorder::Recorder, store::Life};
+use super::{
+    dice::Dice,
+    recorder::{Ran, Recorder},
+    store::Life,
+};
 
 #[derive(Debug, Clone)]
 pub(super) struct Upstream {
@@ -37,6 +41,12 @@ pub(super) struct Call {
     pub(super) fence: Fence,
     /// The owner before vanished.
     pub(super) recovering: bool,
+}
+
+impl Call {
+    fn ran(self) -> Ran {
+        Ran { key: self.key, request: self.request, fence: self.fence }
+    }
 }
 
 enum Fate {
@@ -95,11 +105,12 @@ impl Upstream {
     fn refuse(&self, call: Call) -> Ended {
         let mut ledger = self.lock();
         let account = ledger.entry(call.key).or_default();
-        let refusal = Outcome::bare(400);
-        if self.dice.plan().recovery != Recovery::Hold {
-            return Ended::Answered(account.done.get_or_insert(refusal).clone());
-        }
-        Ended::Answered(refusal)
+        let outcome = account.done.get_or_insert_with(|| {
+            let refusal = Outcome::bare(400);
+            self.recorder.declined(call.ran(), &refusal);
+            refusal
+        });
+        Ended::Answered(outcome.clone())
     }
 
     async fn perform(&self, call: Call) -> Ended {
@@ -143,8 +154,7 @@ impl Upstream {
             }
             Recovery::Hold => {}
         }
-        let number = self.recorder.effect(call.key, call.request);
-        let outcome = receipt(number);
+        let outcome = self.recorder.effect(call.ran(), receipt);
         account.done = Some(outcome.clone());
         Some(outcome)
     }

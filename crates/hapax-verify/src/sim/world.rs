@@ -59,7 +59,7 @@ pub(super) struct Process {
 impl World {
     /// A world with all its processes started.
     pub(super) fn start(dice: Dice) -> Self {
-        let recorder = Recorder::default();
+        let recorder = Recorder::new();
         let clock = Clock { began: Instant::now(), stepped: Arc::default() };
         let (deaths, died) = mpsc::unbounded_channel();
         let reads = clock.clone();
@@ -90,8 +90,7 @@ impl World {
         let processes = self.lock();
         let number = self.dice.below(processes.len());
         let process = &processes[number];
-        (!process.life.is_over())
-            .then(|| (number, process.engine.clone(), process.life.clone()))
+        (!process.life.is_over()).then(|| (number, process.engine.clone(), process.life.clone()))
     }
 
     /// Ties a handler to the process it runs in, so that it dies with it.
