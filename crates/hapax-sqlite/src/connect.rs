@@ -19,8 +19,9 @@ const PAGE_BYTES: i64 = 4096;
 const CACHE_KIB: i64 = 64 << 10;
 /// How much of the file readers map instead of copying, in bytes.
 const MMAP_BYTES: i64 = 4 << 30;
-/// The log is copied into the database whenever it is this long, in pages.
-const CHECKPOINT_PAGES: i64 = 8000;
+/// The log is copied into the database whenever it is this long, in pages, and then written over:
+/// that is faster than making the file longer, so longer is not better.
+const CHECKPOINT_PAGES: i64 = 2000;
 /// What is left of the log file after that, at most, in bytes.
 const LOG_BYTES_MAX: i64 = 64 << 20;
 /// Between two attempts to switch to write-ahead logging while another process does the same.

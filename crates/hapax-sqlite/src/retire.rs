@@ -41,7 +41,7 @@ fn due(
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",
         columns!(),
-        " FROM operations INDEXED BY operations_due WHERE state IN (1, 3, 4, 6, 7)
+        " FROM operations INDEXED BY operations_due WHERE state <> 2 AND state <> 5
          AND created_at + kept_for + iif(state = 7, tombstone, 0) <= ?1
          ORDER BY created_at + kept_for + iif(state = 7, tombstone, 0)"
     ))?;

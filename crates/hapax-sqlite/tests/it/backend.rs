@@ -28,10 +28,13 @@ impl Sqlite {
         self.directory.path().join("hapax.db")
     }
 
-    pub(crate) fn options(&self) -> Options {
+    pub(crate) fn now(&self) -> impl Fn() -> Timestamp + Send + Sync + 'static {
         let micros = Arc::clone(&self.micros);
-        let clock = Clock::new(move || Timestamp::from_micros(micros.load(Ordering::SeqCst)));
-        Options { clock, ..Options::default() }
+        move || Timestamp::from_micros(micros.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options { clock: Clock::new(self.now()), ..Options::default() }
     }
 
     pub(crate) fn store(&self) -> Store {

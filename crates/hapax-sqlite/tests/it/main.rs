@@ -1,7 +1,8 @@
 //! The store through its public door: the suite for all stores, and what only this one can do.
-#![expect(clippy::expect_used, reason = "in a test, what was not expected ends it")]
+#![expect(clippy::expect_used, clippy::panic, reason = "in a test, what was not expected ends it")]
 
 mod backend;
+mod calls;
 mod closing;
 mod equal;
 mod opening;

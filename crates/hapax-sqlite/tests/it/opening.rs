@@ -1,1 +1,155 @@
+//! What cannot be opened is refused with what to do about it.
 
+use std::{fs, path::Path, sync::Barrier, thread, time::Duration};
+
+use hapax_core::Store as _;
+use hapax_sqlite::{OpenError, Options, Store};
+
+use crate::backend::Sqlite;
+
+fn refusal(path: impl AsRef<Path>, options: Options) -> OpenError {
+    Store::open(path.as_ref(), options).expect_err("it is refused")
+}
+
+fn impatient(sqlite: &Sqlite) -> Options {
+    Options { busy: Duration::from_millis(20), ..sqlite.options() }
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let sqlite = Sqlite::new();
+    let path = sqlite.path().with_file_name("missing").join("hapax.db");
+    let refusal = refusal(&path, sqlite.options());
+    assert!(matches!(refusal, OpenError::MissingDirectory { .. }), "{refusal:?}");
+    assert!(refusal.to_string().contains("create it"), "{refusal}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_file_that_is_no_database_is_left_as_it_is() {
+    let sqlite = Sqlite::new();
+    let text = "not a database ".repeat(1000);
+    fs::write(sqlite.path(), &text).expect("written");
+    let refusal = refusal(sqlite.path(), sqlite.options());
+    assert!(matches!(refusal, OpenError::NotADatabase { .. }), "{refusal:?}");
+    assert_eq!(fs::read_to_string(sqlite.path()).expect("read"), text);
+}
+
+#[test]
+fn a_database_of_another_program_is_left_as_it_is() {
+    let sqlite = Sqlite::new();
+    let foreign = sqlite.client();
+    foreign.execute_batch("CREATE TABLE theirs (x); PRAGMA user_version = 1").expect("created");
+    let refusal = refusal(sqlite.path(), sqlite.options());
+    assert!(matches!(refusal, OpenError::Foreign { .. }), "{refusal:?}");
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    assert_eq!(foreign.query_row(tables, [], |row| row.get(0)), Ok(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_written_is_refused() {
+    // Not even root may write these.
+    for path in ["/proc/version", "/proc/hapax.db", "/proc"] {
+        let refusal = refusal(path, Options::default());
+        assert!(matches!(refusal, OpenError::ReadOnly { .. }), "{path}: {refusal:?}");
+        assert!(refusal.to_string().contains("write access"), "{refusal}");
+    }
+}
+
+#[test]
+fn memory_is_never_taken_for_a_file() {
+    for path in [":memory:", ""] {
+        let refusal = refusal(path, Options::default());
+        assert!(matches!(refusal, OpenError::NoWriteAheadLog { .. }), "{path:?}: {refusal:?}");
+    }
+}
+
+#[test]
+fn a_lock_is_waited_for_and_then_named() {
+    let sqlite = Sqlite::new();
+    let holder = sqlite.client();
+    holder.execute_batch("BEGIN EXCLUSIVE; CREATE TABLE held (x)").expect("locked");
+    let refusal = refusal(sqlite.path(), impatient(&sqlite));
+    assert!(matches!(refusal, OpenError::Locked { .. }), "{refusal:?}");
+    drop(holder);
+    drop(sqlite.store());
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let sqlite = Sqlite::new();
+    drop(sqlite.store());
+    sqlite.client().execute_batch("PRAGMA user_version = 1000").expect("written");
+    let refusal = refusal(sqlite.path(), sqlite.options());
+    assert!(matches!(refusal, OpenError::NewerSchema { found: 1000, .. }), "{refusal:?}");
+    assert!(refusal.to_string().contains("upgrade this program"), "{refusal}");
+}
+
+#[test]
+fn a_database_that_does_not_fit_is_not_half_made() {
+    let sqlite = Sqlite::new();
+    let small = Options { size_bytes_max: Some(4096), ..sqlite.options() };
+    let refusal = refusal(sqlite.path(), small);
+    assert!(matches!(refusal, OpenError::Full { .. }), "{refusal:?}");
+    let tables = "SELECT count(*) FROM sqlite_schema";
+    assert_eq!(sqlite.client().query_row(tables, [], |row| row.get(0)), Ok(0));
+    drop(sqlite.store());
+}
+
+#[test]
+fn a_database_without_its_salt_is_damaged() {
+    let sqlite = Sqlite::new();
+    drop(sqlite.store());
+    sqlite.client().execute_batch("DELETE FROM meta").expect("deleted");
+    let refusal = refusal(sqlite.path(), sqlite.options());
+    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
+}
+
+#[test]
+fn a_damaged_schema_is_refused() {
+    let sqlite = Sqlite::new();
+    drop(sqlite.store());
+    let mut file = fs::read(sqlite.path()).expect("read");
+    file[100..4096].fill(0xa5);
+    fs::write(sqlite.path(), file).expect("written");
+    let refusal = refusal(sqlite.path(), sqlite.options());
+    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
+    assert!(refusal.to_string().contains("backup"), "{refusal}");
+}
+
+#[test]
+fn whoever_opens_a_new_file_at_once_agrees_on_its_salt() {
+    const OPENERS: usize = 8;
+    let (sqlite, start) = (Sqlite::new(), Barrier::new(OPENERS));
+    let salts: Vec<_> = thread::scope(|scope| {
+        let open = || {
+            start.wait();
+            sqlite.store().salt()
+        };
+        let openers: Vec<_> = (0..OPENERS).map(|_| scope.spawn(open)).collect();
+        openers.into_iter().map(|opener| opener.join().expect("it opens")).collect()
+    });
+    assert!(salts.iter().all(|salt| salt == &salts[0]));
+    assert_eq!(sqlite.store().salt(), salts[0]);
+}
+
+#[test]
+fn a_migration_that_was_killed_is_done_anew() {
+    let (killed, copy) = (Sqlite::new(), Sqlite::new());
+    let dying = killed.client();
+    dying.execute_batch("PRAGMA journal_mode = WAL; PRAGMA cache_size = 1").expect("set");
+    dying
+        .execute_batch(
+            "BEGIN IMMEDIATE; CREATE TABLE operations (half); PRAGMA user_version = 1;
+             WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+             INSERT INTO operations SELECT zeroblob(4000) FROM n",
+        )
+        .expect("half of a migration is in the log");
+    for suffix in ["", "-wal"] {
+        let file = |path: std::path::PathBuf| format!("{}{suffix}", path.display());
+        let bytes = fs::copy(file(killed.path()), file(copy.path())).expect("copied");
+        assert!(bytes > 0 || suffix.is_empty(), "the log holds what was not committed");
+    }
+    drop(copy.store());
+}
