@@ -100,21 +100,21 @@ pub fn decide(
     if let Some(difference) = record.fingerprint.difference(&arrival.fingerprint) {
         return Decision::Mismatch(difference);
     }
+    let take_over = |recovery| {
+        let claim = Claim { recovery, ..claim(Over::Abandoned(stamp), next) };
+        Decision::TakeOver { claim, recovery }
+    };
     match &record.state {
         State::Pending { pick_up_by, .. } => Decision::Busy { until: *pick_up_by },
         State::Running { lease_until, .. } if now < *lease_until => {
             Decision::Busy { until: *lease_until }
         }
         State::Running { .. } => match record.recovery {
-            recovery @ (Recovery::Resend | Recovery::Probe) => {
-                Decision::TakeOver { claim: claim(Over::Abandoned(stamp), next), recovery }
-            }
+            recovery @ (Recovery::Resend | Recovery::Probe) => take_over(recovery),
             Recovery::Hold => Decision::GiveUp,
         },
         State::InDoubt { doubt, .. } => match record.recovery {
-            recovery @ (Recovery::Resend | Recovery::Probe) => {
-                Decision::TakeOver { claim: claim(Over::Abandoned(stamp), next), recovery }
-            }
+            recovery @ (Recovery::Resend | Recovery::Probe) => take_over(recovery),
             Recovery::Hold => Decision::InDoubt { doubt: *doubt },
         },
         State::Completed { outcome } | State::Failed { outcome } => {

@@ -59,7 +59,7 @@ pub use self::{
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
-    settle::{Attempt, Ended, Sweep, settle, sweep},
+    settle::{Attempt, Ended, Sweep, give_back, settle, sweep},
     store::{Store, StoreError},
     time::Timestamp,
 };

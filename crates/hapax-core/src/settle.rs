@@ -1,11 +1,13 @@
 //! An attempt ends: the second half of the machine.
 
+use std::time::Duration;
+
 use crate::{
     operation::OperationId,
     outcome::Outcome,
     policy::{Policy, Recovery, ResultPolicy},
     record::{Doubt, Fence, Owner, Record, StateTag},
-    store::{By, Settle, Settlement},
+    store::{By, Over, Settle, Settlement},
 };
 
 /// One attempt at an operation: what its owner shows with every write.
@@ -42,6 +44,28 @@ pub enum Ended {
         /// What the client is told.
         told: Outcome,
     },
+    /// It took over from an owner that vanished, and could not find out what became of that one.
+    NotRecovered {
+        /// What the client is told.
+        told: Outcome,
+    },
+}
+
+impl Ended {
+    /// The same end, of an attempt that follows an owner whose fate was unknown.
+    ///
+    /// That this attempt sent nothing says nothing about the owner before it: under
+    /// [`Recovery::Probe`] the doubt stays, so that the next attempt asks again. Under
+    /// [`Recovery::Resend`] whoever comes next sends under the same key anyway.
+    #[must_use]
+    pub fn following(self, recovery: Recovery) -> Self {
+        match (self, recovery) {
+            (Self::NothingSent { told }, Recovery::Probe | Recovery::Hold) => {
+                Self::NotRecovered { told }
+            }
+            (ended, _) => ended,
+        }
+    }
 }
 
 /// Decides what the end of an attempt means under a policy, as the fenced write that says so.
@@ -71,13 +95,34 @@ fn meaning(ended: Ended, results: ResultPolicy) -> Settlement {
         },
         (Ended::Answered(outcome), ResultPolicy::AtMostOnce) => stored(outcome),
         (
-            Ended::NothingSent { told } | Ended::Unanswered { told } | Ended::Interrupted { told },
+            Ended::NothingSent { told }
+            | Ended::Unanswered { told }
+            | Ended::Interrupted { told }
+            | Ended::NotRecovered { told },
             ResultPolicy::AtMostOnce,
         ) => Settlement::Failed(told),
         (Ended::NothingSent { .. }, _) => Settlement::Released,
         (Ended::Unanswered { .. }, _) => Settlement::InDoubt(Doubt::Unanswered),
         (Ended::Interrupted { .. }, _) => Settlement::InDoubt(Doubt::Interrupted),
+        (Ended::NotRecovered { .. }, _) => Settlement::InDoubt(Doubt::OwnerVanished),
     }
+}
+
+/// The write of an owner that gives its right back before it began anything.
+///
+/// `over` is what it claimed over. After an owner whose fate is unknown and must be asked for,
+/// giving back leaves the doubt; otherwise the next arrival may run it.
+pub fn give_back(attempt: &Attempt, over: Over, recovery: Recovery) -> Settle {
+    let to = match (over, recovery) {
+        (Over::Abandoned(stamp), Recovery::Probe | Recovery::Hold)
+            if stamp.tag != StateTag::Pending =>
+        {
+            Settlement::InDoubt(Doubt::OwnerVanished)
+        }
+        (Over::Nothing | Over::Spent(_) | Over::Abandoned(_), _) => Settlement::Released,
+    };
+    let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
+    Settle { id: attempt.id, by, to, keep: Duration::ZERO }
 }
 
 /// Answers that say "not now" or "not you" rather than what became of the operation.

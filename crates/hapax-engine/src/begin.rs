@@ -193,11 +193,16 @@ async fn claim<S: Store>(
                         shared.pick_up(Arc::clone(&record));
                         Begun::Queued(record)
                     }
-                    (Wish::Run { .. }, None) => {
-                        Begun::Execute(Permit::new(Arc::clone(shared), seat, record, policy))
-                    }
+                    (Wish::Run { .. }, None) => Begun::Execute(Permit::new(
+                        Arc::clone(shared),
+                        seat,
+                        record,
+                        claim.over,
+                        policy,
+                    )),
                     (Wish::Run { .. }, Some(recovery)) => {
-                        let permit = Permit::new(Arc::clone(shared), seat, record, policy);
+                        let permit =
+                            Permit::new(Arc::clone(shared), seat, record, claim.over, policy);
                         Begun::TakenOver { permit, recovery }
                     }
                 });

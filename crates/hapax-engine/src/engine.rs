@@ -10,8 +10,8 @@ use std::{
 };
 
 use hapax_core::{
-    OperationId, Owner, Policy, Record, Recovery, Salt, Store, StoreError, Timestamp,
-    store::{By, Claim, Loaded, Settle, Settlement},
+    Attempt, OperationId, Owner, Record, Recovery, Salt, Store, StoreError, Timestamp, give_back,
+    store::{Claim, Loaded},
 };
 use tokio::{sync::watch, time::timeout};
 
@@ -199,12 +199,8 @@ impl<S: Store> Inner<S> {
 
     /// Gives back a claim that may have been written after all and that nobody will run.
     pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim) {
-        let end = Settle {
-            id: claim.operation.id(),
-            by: By::Owner { fence: claim.fence, owner: claim.owner },
-            to: Settlement::Released,
-            keep: Duration::ZERO,
-        };
+        let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner: claim.owner };
+        let end = give_back(&attempt, claim.over, claim.recovery);
         let inner = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(error) = write_end(&inner, &end).await {
@@ -226,13 +222,6 @@ impl<S: Store> Inner<S> {
             Err(_) => counters.undecided.one(),
         }
     }
-}
-
-/// The policy an operation is recovered under before its finisher names the right one.
-pub(crate) fn recovery_policy(record: &Record) -> Policy {
-    let default = Policy::default();
-    Policy::new(default.lease(), default.retention(), default.results(), record.recovery)
-        .unwrap_or(default)
 }
 
 /// A seed from the operating system: two processes must never draw the same names, and the small

@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
-use hapax_core::Recovery;
+use hapax_core::{Policy, Record, Recovery};
 
 use crate::permit::Permit;
 
@@ -42,24 +42,39 @@ impl<S: hapax_core::Store> Default for Options<S> {
     }
 }
 
-/// Finishes an operation somebody else left behind: given the right to run it, whose record holds
-/// the stored request, and what recovery is allowed.
-pub struct Finisher<S: hapax_core::Store>(Arc<Finish<S>>);
+/// Finishes operations somebody else left behind.
+pub struct Finisher<S: hapax_core::Store>(Arc<Parts<S>>);
 
-type Finish<S> = dyn Fn(Permit<S>, Recovery) -> Finishing + Send + Sync;
+struct Parts<S: hapax_core::Store> {
+    policy_of: Box<dyn Fn(&Record) -> Policy + Send + Sync>,
+    finish: Box<dyn Fn(Permit<S>, Recovery) -> Finishing + Send + Sync>,
+}
+
 type Finishing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl<S: hapax_core::Store> Finisher<S> {
-    /// A finisher that runs `finish` for every operation taken over.
-    pub fn new<F>(finish: impl Fn(Permit<S>, Recovery) -> F + Send + Sync + 'static) -> Self
+    /// Finishes each operation under the policy that `policy_of` names for it, by `finish`: it is
+    /// given the right to run it, whose record holds the stored request, and what recovery is
+    /// allowed.
+    pub fn new<F>(
+        policy_of: impl Fn(&Record) -> Policy + Send + Sync + 'static,
+        finish: impl Fn(Permit<S>, Recovery) -> F + Send + Sync + 'static,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Self(Arc::new(move |permit, recovery| Box::pin(finish(permit, recovery))))
+        Self(Arc::new(Parts {
+            policy_of: Box::new(policy_of),
+            finish: Box::new(move |permit, recovery| Box::pin(finish(permit, recovery))),
+        }))
     }
 
-    pub(crate) fn run(&self, permit: Permit<S>, recovery: Recovery) -> Finishing {
-        (self.0)(permit, recovery)
+    pub(crate) fn policy_of(&self, record: &Record) -> Policy {
+        (self.0.policy_of)(record)
+    }
+
+    pub(crate) fn finish(&self, permit: Permit<S>, recovery: Recovery) -> Finishing {
+        (self.0.finish)(permit, recovery)
     }
 }
 

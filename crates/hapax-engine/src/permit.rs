@@ -3,8 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, settle,
-    store::{self, By, Settle, Settlement},
+    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
+    give_back, settle,
+    store::{self, By, Over, Settle},
 };
 use tokio::{
     runtime::Handle,
@@ -24,6 +25,7 @@ use crate::{
 pub struct Permit<S: Store> {
     held: Option<Held<S>>,
     record: Arc<Record>,
+    over: Over,
     policy: Policy,
 }
 
@@ -47,11 +49,12 @@ impl<S: Store> Permit<S> {
         shared: Arc<Shared<S>>,
         seat: Seat,
         record: Arc<Record>,
+        over: Over,
         policy: Policy,
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
-        Self { held: Some(Held { shared, seat }), record, policy }
+        Self { held: Some(Held { shared, seat }), record, over, policy }
     }
 
     /// What was stored when the right was given.
@@ -66,13 +69,6 @@ impl<S: Store> Permit<S> {
             fence: self.record.fence,
             owner: self.record.owner,
         }
-    }
-
-    /// Settles under another policy than the one it was given with.
-    #[must_use]
-    pub fn under(mut self, policy: Policy) -> Self {
-        self.policy = policy;
-        self
     }
 
     /// How long the lease lasts, as far as is known here; zero if it may be over.
@@ -91,16 +87,24 @@ impl<S: Store> Permit<S> {
     ///
     /// Dropping the returned future does not stop it: what happened is recorded all the same.
     pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
-        let end = settle(&self.attempt(), ended, &self.policy);
+        let end = self.end(ended);
         self.conclude(end).await
     }
 
-    /// Gives the right back: nothing was begun, and the next arrival may run it.
+    /// Gives the right back: nothing was begun, and the next arrival takes its place.
     pub async fn give_back(mut self) -> Result<Settled, SettleError> {
-        let attempt = self.attempt();
-        let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
-        let keep = self.policy.lease();
-        self.conclude(Settle { id: attempt.id, by, to: Settlement::Released, keep }).await
+        let end = give_back(&self.attempt(), self.over, self.record.recovery);
+        self.conclude(end).await
+    }
+
+    fn end(&self, ended: Ended) -> Settle {
+        let ended = match self.over {
+            Over::Abandoned(stamp) if stamp.tag != StateTag::Pending => {
+                ended.following(self.record.recovery)
+            }
+            Over::Nothing | Over::Spent(_) | Over::Abandoned(_) => ended,
+        };
+        settle(&self.attempt(), ended, &self.policy)
     }
 
     async fn conclude(&mut self, end: Settle) -> Result<Settled, SettleError> {
@@ -113,8 +117,7 @@ impl<S: Store> Permit<S> {
 impl<S: Store> Drop for Permit<S> {
     fn drop(&mut self) {
         let (Some(held), Ok(runtime)) = (self.held.take(), Handle::try_current()) else { return };
-        let ended = Ended::Interrupted { told: Outcome::bare(500) };
-        let end = settle(&self.attempt(), ended, &self.policy);
+        let end = self.end(Ended::Interrupted { told: Outcome::bare(500) });
         drop(runtime.spawn(conclude(held, Arc::clone(&self.record), end)));
     }
 }

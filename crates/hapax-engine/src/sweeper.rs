@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     begin::{self, won},
-    engine::{Inner, Shared, recovery_policy},
+    engine::{Inner, Shared},
     error::SettleError,
     flights::Boarding,
     permit::{Ending, Permit, write_end},
@@ -139,7 +139,7 @@ pub(crate) async fn take_over<S: Store>(
     let id = record.operation.id();
     let Boarding::First(seat) = inner.flights.board(id) else { return };
     let Some(finisher) = inner.options.finisher.clone() else { return };
-    let policy = recovery_policy(record);
+    let policy = finisher.policy_of(record);
     let claim = Claim {
         operation: record.operation.clone(),
         fingerprint: record.fingerprint,
@@ -156,8 +156,8 @@ pub(crate) async fn take_over<S: Store>(
             inner.counters.swept_taken_over.one();
             tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
-            let permit = Permit::new(Arc::clone(shared), seat, taken, policy);
-            tokio::spawn(finisher.run(permit, recovery));
+            let permit = Permit::new(Arc::clone(shared), seat, taken, claim.over, policy);
+            tokio::spawn(finisher.finish(permit, recovery));
         }
         Ok(Claimed::Found { .. }) => {}
         Err(error) => {

@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::wildcard_enum_match_arm,
     reason = "these are tests: what they did not expect ends them"
 )]
 

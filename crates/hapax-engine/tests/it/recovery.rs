@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use hapax_core::{Doubt, Recovery, State, StateTag};
+use hapax_core::{Doubt, Record, Recovery, State, StateTag};
 use hapax_engine::{Begun, Engine, Finisher, Options, Permit};
 use tokio::sync::mpsc;
 
 use crate::world::{
-    LEASE, RETENTION, Wire, World, ask, ask_with, outcome, paid, pay, permit, queued, replayed,
-    settle_down, stored,
+    LEASE, RETENTION, Wire, World, ask, ask_with, outcome, paid, pay, permit, policy, queued,
+    replayed, settle_down, stored,
 };
 
 /// Claims a key in a process that then dies.
@@ -20,7 +20,8 @@ async fn abandon(world: &World, ask: &hapax_engine::Ask) {
 
 fn finishing(world: &World) -> (Engine<Wire>, mpsc::UnboundedReceiver<Recovery>) {
     let (tell, told) = mpsc::unbounded_channel();
-    let finisher = Finisher::new(move |permit: Permit<Wire>, recovery| {
+    let policy_of = |record: &Record| policy(record.recovery);
+    let finisher = Finisher::new(policy_of, move |permit: Permit<Wire>, recovery| {
         let tell = tell.clone();
         async move {
             assert_eq!(

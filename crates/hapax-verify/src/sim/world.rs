@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Fingerprint, Key, Operation, Policy, Recovery, RequestParts, ResultPolicy, RetainFrom,
+    Fingerprint, Key, Operation, Policy, Record, Recovery, RequestParts, ResultPolicy, RetainFrom,
     Retention, Salt, Scope, Tenant, Timestamp, Wish, memory,
 };
 use hapax_engine::{Ask, Engine, Finisher, Options, Permit};
@@ -128,10 +128,10 @@ impl World {
         let plan = self.dice.plan();
         let life = Life::new(number, self.deaths.clone());
         let finisher = plan.finisher.then(|| {
-            let (world, life) = (self.clone(), life.clone());
-            Finisher::new(move |permit: Permit<FaultyStore>, recovery| {
+            let (world, life, lease) = (self.clone(), life.clone(), plan.lease);
+            let policy_of = move |record: &Record| policy(record.recovery, lease);
+            Finisher::new(policy_of, move |permit: Permit<FaultyStore>, _| {
                 let (world, life) = (world.clone(), life.clone());
-                let permit = permit.under(policy(recovery, world.dice.plan().lease));
                 async move {
                     handler::finish(&world, &life, permit).await;
                 }

@@ -3,3 +3,4 @@
 
 mod checker;
 mod memory;
+mod model;
