@@ -1,0 +1,131 @@
+//! `hapax-crash drive`: kill victims and check; `hapax-crash victim`: be one.
+
+use std::{
+    env,
+    error::Error,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use clap::{Parser, Subcommand, ValueEnum};
+use hapax_crash::{
+    CrashError,
+    drive::{Backend, Drive, Summary},
+    victim::{self, Broken, Orders},
+};
+use hapax_services::roster::Roster;
+
+/// Kills real processes and real servers in mid-operation, and checks what they leave behind.
+#[derive(Debug, Parser)]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Kills victims and checks what they leave behind.
+    Drive(DriveArgs),
+    /// Asks for operations until it dies.
+    Victim(Box<Orders>),
+}
+
+#[derive(Debug, clap::Args)]
+struct DriveArgs {
+    /// How many processes must die on each store.
+    #[arg(long, default_value_t = 100)]
+    kills: usize,
+    /// What they keep their records in.
+    #[arg(long, value_enum, default_value_t = Which::Both)]
+    store: Which,
+    /// What every choice is drawn from; random if not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How often a PostgreSQL server of its own is stopped at once; one per 25 kills if not given.
+    #[arg(long)]
+    server_stops: Option<usize>,
+    /// How many episodes run at the same time.
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// A place to die at; all of them if none is named.
+    #[arg(long)]
+    at: Vec<String>,
+    /// The one episode to run.
+    #[arg(long)]
+    only: Option<usize>,
+    /// What the victims do wrong, to see whether that is noticed.
+    #[arg(long)]
+    broken: Option<Broken>,
+    /// The PostgreSQL server to use; one of its own if not given.
+    #[arg(long, env = "HAPAX_POSTGRES_URL")]
+    postgres_url: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Which {
+    Sqlite,
+    Postgres,
+    Both,
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().command {
+        Command::Drive(args) => drive(&args),
+        Command::Victim(orders) => victim::run(&orders).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(|error| {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            message.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        let _ = writeln!(io::stderr(), "{message}");
+        ExitCode::from(2)
+    })
+}
+
+fn drive(args: &DriveArgs) -> Result<ExitCode, CrashError> {
+    let program = env::current_exe()
+        .map_err(|source| CrashError::Io { action: "find this program".to_owned(), source })?;
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let url = args.postgres_url.clone().or_else(|| Roster::at(Path::new(".services")).url());
+    let backends = match args.store {
+        Which::Sqlite => vec![Backend::Sqlite],
+        Which::Postgres => vec![Backend::Postgres { url }],
+        Which::Both => vec![Backend::Sqlite, Backend::Postgres { url }],
+    };
+    let mut broken = false;
+    for backend in backends {
+        let name = backend.as_str();
+        say(&format!("{name}: seed {seed}"));
+        let default_stops = if args.only.is_some() { 0 } else { args.kills / 25 };
+        let drive = Drive {
+            program: program.clone(),
+            backend,
+            kills: args.kills,
+            server_stops: args.server_stops.unwrap_or(default_stops),
+            seed,
+            workers: args.workers,
+            at: args.at.clone(),
+            only: args.only,
+            broken: args.broken,
+        };
+        let summary = drive.run(&|summary| progress(name, summary))?;
+        say(&format!("{name}:\n{summary}"));
+        broken |= !summary.findings.is_empty();
+    }
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn progress(name: &str, summary: &Summary) {
+    let (kills, stops) = (summary.kills(), summary.servers_stopped);
+    let (keys, violations) = (summary.keys, summary.findings.len());
+    say(&format!("{name}: {kills} killed, {stops} stops, {keys} keys, {violations} violations"));
+}
+
+/// Output that nobody reads is no reason to stop.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}

@@ -1,0 +1,165 @@
+//! What is done with the right to run an operation: the effect, its record, the answer.
+
+use std::{io, sync::Arc};
+
+use hapax_core::{Attempt, Body, Ended, Outcome, Record, Recovery, Store};
+use hapax_engine::{Permit, Settled};
+use tokio::task::spawn_blocking;
+
+use super::{Broken, Orders};
+use crate::{
+    error::CrashError,
+    journal::{Entry, Journal},
+    place::{self, Doom},
+    upstream::{Outdated, Upstream},
+    work::{Kind, Work},
+};
+
+/// Whether a caller has heard what became of its operation.
+pub(crate) enum Heard {
+    TheEnd,
+    Later,
+}
+
+#[derive(Debug)]
+pub(crate) struct Hand {
+    journal: Journal,
+    upstream: Upstream,
+    doom: Doom,
+    broken: Option<Broken>,
+}
+
+impl Hand {
+    pub(crate) fn new(orders: &Orders, doom: Doom) -> Result<Self, CrashError> {
+        let journal = Journal::open(&orders.dir.join(Journal::NAME))?;
+        let upstream = Upstream::at(orders.dir.join(Upstream::NAME))?;
+        Ok(Self { journal, upstream, doom, broken: orders.broken })
+    }
+
+    /// Has the effect, settles, and tells the client.
+    pub(crate) async fn perform<S: Store>(
+        self: &Arc<Self>,
+        work: Work,
+        permit: Permit<S>,
+        recovery: Option<Recovery>,
+    ) -> Result<Heard, CrashError> {
+        match self.settled(work, permit, recovery).await? {
+            Some(record) if record.outcome().is_some() => self.tell(work, &record),
+            _ => Ok(Heard::Later),
+        }
+    }
+
+    /// Finishes what somebody else left behind; nobody waits for the answer.
+    pub(crate) async fn finish<S: Store>(self: Arc<Self>, permit: Permit<S>, recovery: Recovery) {
+        let record = permit.record();
+        let Ok(work) = record.operation.key().as_str().parse::<Work>() else { return };
+        let finished = if permit.record().request() == Some(&work.request()) {
+            self.settled(work, permit, Some(recovery)).await.map(drop)
+        } else {
+            self.note(&Entry::Absurd { work, what: "request".to_owned() })
+        };
+        if finished.is_err() {
+            // Nobody would hear of it: the victim ends, and its driver asks why.
+            std::process::abort();
+        }
+    }
+
+    async fn settled<S: Store>(
+        self: &Arc<Self>,
+        work: Work,
+        permit: Permit<S>,
+        recovery: Option<Recovery>,
+    ) -> Result<Option<Arc<Record>>, CrashError> {
+        let attempt = permit.attempt();
+        let (fence, owner) = (attempt.fence.get(), attempt.owner.0);
+        self.note(&Entry::Attempt { work, fence, owner })?;
+        self.doom.pass(place::BEGUN);
+        let hand = Arc::clone(self);
+        let acted = spawn_blocking(move || hand.act(work, &attempt, recovery)).await;
+        let acted = acted.map_err(|error| CrashError::io("act")(io::Error::other(error)))??;
+        let ended = match acted {
+            Ok(effect) => {
+                if self.broken == Some(Broken::AckBeforeSettle) {
+                    self.note(&Entry::Told { work, status: DONE, effect: effect.clone() })?;
+                }
+                self.doom.pass(place::EFFECT);
+                Ended::Answered(outcome(effect)?)
+            }
+            Err(Outdated) => Ended::NothingSent { told: Outcome::bare(503) },
+        };
+        let settled = permit.settle(ended).await;
+        self.doom.pass(place::SETTLED);
+        Ok(match settled {
+            Ok(Settled::Done(record)) => Some(record),
+            Ok(Settled::Superseded(record)) => record,
+            Err(_) => None,
+        })
+    }
+
+    /// Has the effect as the upstream of this kind of operation allows.
+    fn act(
+        &self,
+        work: Work,
+        attempt: &Attempt,
+        recovery: Option<Recovery>,
+    ) -> Result<Result<String, Outdated>, CrashError> {
+        match (work.kind, recovery) {
+            (Kind::Hold, _) => self.upstream.act(work, attempt).map(Ok),
+            (Kind::Resend | Kind::Queue, _) => self.upstream.act_once(work, attempt).map(Ok),
+            (Kind::Probe, Some(_)) if self.broken != Some(Broken::ProbeBlind) => {
+                let found = match self.upstream.ask(work, attempt)? {
+                    Ok(found) => found,
+                    Err(outdated) => return Ok(Err(outdated)),
+                };
+                self.doom.pass(place::ASKED);
+                match found {
+                    Some(effect) => Ok(Ok(effect)),
+                    None => self.upstream.act_fenced(work, attempt),
+                }
+            }
+            (Kind::Probe, _) => self.upstream.act_fenced(work, attempt),
+        }
+    }
+
+    /// Answers a client with what is stored.
+    pub(crate) fn tell(&self, work: Work, record: &Record) -> Result<Heard, CrashError> {
+        let Some(outcome) = record.outcome() else { return Ok(Heard::Later) };
+        let effect = effect(outcome).unwrap_or_else(|| "nothing".to_owned());
+        self.note(&Entry::Told { work, status: outcome.status(), effect })?;
+        Ok(Heard::TheEnd)
+    }
+
+    /// Answers a client that nobody knows.
+    pub(crate) fn doubt(&self, work: Work) -> Result<Heard, CrashError> {
+        self.note(&Entry::Doubted { work })?;
+        if self.broken == Some(Broken::RerunHeld) {
+            let attempt = Attempt {
+                id: hapax_core::OperationId::from_bytes([0; 16]),
+                fence: hapax_core::Fence::FIRST,
+                owner: hapax_core::Owner(0),
+            };
+            self.upstream.act(work, &attempt)?;
+        }
+        Ok(Heard::TheEnd)
+    }
+
+    pub(crate) fn note(&self, entry: &Entry) -> Result<(), CrashError> {
+        self.journal.write(entry)
+    }
+}
+
+const DONE: u16 = 200;
+
+/// The answer of an operation is the name of its effect, so that a second one would show.
+fn outcome(effect: String) -> Result<Outcome, CrashError> {
+    Outcome::new(DONE, Vec::new(), Body::Kept(effect.into()))
+        .map_err(|error| CrashError::io("keep an outcome")(io::Error::other(error)))
+}
+
+/// The name of the effect an outcome tells of.
+pub(crate) fn effect(outcome: &Outcome) -> Option<String> {
+    match outcome.body() {
+        Body::Kept(body) => String::from_utf8(body.to_vec()).ok().filter(|name| !name.is_empty()),
+        _ => None,
+    }
+}
