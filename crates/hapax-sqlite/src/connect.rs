@@ -1,24 +1,26 @@
 //! How the file is opened: by the writer, and by each reader.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use hapax_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::{
-    error::OpenError,
+    error::{Moved, OpenError},
     options::{Durability, Options},
 };
 
 /// The size of a page, in bytes. Ids are random, so every claim dirties an index page of its own:
 /// small pages keep the log small.
 const PAGE_BYTES: i64 = 4096;
-/// How much of the file each connection keeps in memory, in KiB.
-const CACHE_KIB: i64 = 64 << 10;
-/// How much of the file readers map instead of copying, in bytes.
-const MMAP_BYTES: i64 = 4 << 30;
+/// How much of the file each connection keeps in memory, in KiB; the system caches the rest, and
+/// a larger cache here measured slower. The file is not mapped: where it is, a failing disk kills
+/// the process instead of failing a read.
+const CACHE_KIB: i64 = 16 << 10;
 /// The log is copied into the database whenever it is this long, in pages, and then written over:
 /// that is faster than making the file longer, so longer is not better.
 const CHECKPOINT_PAGES: i64 = 2000;
@@ -32,9 +34,32 @@ const SWITCH_PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Database {
     pub(crate) path: PathBuf,
     pub(crate) options: Options,
+    /// Which file it is; `None` until it was opened for the first time, and may be made new.
+    file: Option<FileId>,
 }
 
 impl Database {
+    pub(crate) fn new(path: PathBuf, options: Options) -> Self {
+        Self { path, options, file: None }
+    }
+
+    /// From now on the path must lead to the file it leads to now.
+    pub(crate) fn pin(&mut self) -> Result<(), OpenError> {
+        self.file = Some(file_id(&self.path).map_err(OpenError::System)?);
+        Ok(())
+    }
+
+    /// Refuses if the path no longer leads to the file that was opened: whoever opens the path now
+    /// gets another one, and neither sees the other's claims.
+    pub(crate) fn still_there(&self) -> Result<(), StoreError> {
+        let found =
+            file_id(&self.path).map_err(|error| StoreError::unavailable(Moved(Some(error))))?;
+        if self.file.is_none_or(|opened| opened == found) {
+            return Ok(());
+        }
+        Err(StoreError::unavailable(Moved(None)))
+    }
+
     /// A connection that may write.
     pub(crate) fn writer(&self) -> Result<Connection, OpenError> {
         self.look()?;
@@ -55,7 +80,6 @@ impl Database {
     pub(crate) fn reader(&self) -> rusqlite::Result<Connection> {
         let connection = self.open()?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        connection.pragma_update(None, "mmap_size", MMAP_BYTES)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
     }
@@ -94,9 +118,8 @@ impl Database {
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, self.file.is_none());
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(self.options.busy)?;
         Ok(connection)
@@ -135,6 +158,21 @@ impl Database {
             }
         }
     }
+}
+
+/// Device and inode, where there are such numbers.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt;
+
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    std::fs::metadata(path).map(|_| (0, 0))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

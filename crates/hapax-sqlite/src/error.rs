@@ -137,6 +137,11 @@ pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_some_and(|code| damage.contains(&code))
 }
 
+/// The path leads elsewhere.
+#[derive(Debug, thiserror::Error)]
+#[error("the database file was moved or replaced while it was open: put it back, or open it anew")]
+pub(crate) struct Moved(#[source] pub(crate) Option<io::Error>);
+
 /// A thread of the store is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("a thread of the store has stopped; open the store again")]

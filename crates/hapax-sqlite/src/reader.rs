@@ -140,6 +140,7 @@ impl Reader {
         &mut self,
         read: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.database.still_there()?;
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.database.reader().map_err(nothing_written)?,

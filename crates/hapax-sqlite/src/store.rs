@@ -50,9 +50,10 @@ impl Store {
             readers: options.readers.clamp(1, Options::READERS_MAX),
             ..options
         };
-        let database = Database { path: path.into(), options };
+        let mut database = Database::new(path.into(), options);
         let mut connection = database.writer()?;
         let salt = migrate::migrate(&mut connection, &database)?;
+        database.pin()?;
 
         // Declared first, dropped last: a queue that is still open would be waited for.
         let mut threads = Threads::default();

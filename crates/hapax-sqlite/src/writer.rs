@@ -199,6 +199,7 @@ impl Writer {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(nothing_written)?;
+        self.database.still_there()?;
         options.faults.at(places.after_begin).map_err(StoreError::unavailable)?;
         let done = work(&transaction, options.clock.now()).map_err(nothing_written)?;
         options.faults.at(places.before_commit).map_err(StoreError::unavailable)?;

@@ -27,6 +27,23 @@ async fn a_lock_held_too_long_is_unavailable_and_nothing_is_written() {
     assert!(matches!(claim(&store, "a").await, Ok(Claimed::Won { .. })));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_was_moved_away_is_neither_written_nor_made_anew() {
+    let sqlite = Sqlite::new();
+    let store = sqlite.store();
+    claim(&store, "a").await.expect("written");
+    let away = sqlite.path().with_file_name("away.db");
+    fs::rename(sqlite.path(), &away).expect("moved");
+    let (claimed, loaded) = (claim(&store, "b").await, load(&store, "a").await);
+    assert!(matches!(claimed, Err(StoreError::Unavailable(_))), "{claimed:?}");
+    assert!(matches!(loaded, Err(StoreError::Unavailable(_))), "{loaded:?}");
+    assert!(!sqlite.path().exists());
+    fs::rename(&away, sqlite.path()).expect("moved back");
+    assert!(matches!(load(&store, "b").await, Ok(None)));
+    assert!(matches!(claim(&store, "b").await, Ok(Claimed::Won { .. })));
+}
+
 #[tokio::test]
 async fn a_batch_that_wins_nothing_writes_nothing() {
     let sqlite = Sqlite::new();
