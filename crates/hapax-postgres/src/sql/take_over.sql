@@ -2,7 +2,7 @@ taken AS (
     UPDATE hapax.operations AS o
     SET (fence, owner, state, until, filed_at, changed_at, doubt, bucket, response, request, created_at, expires_at,
          retention, tombstone, recovery, fingerprint) = (
-        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL, NULL,
+        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL::int4, NULL::int8,
                CASE WHEN i.spent THEN i.request ELSE coalesce(i.request, o.request) END,
                CASE WHEN i.spent THEN c.now ELSE o.created_at END,
                CASE WHEN i.spent THEN c.now + i.retention ELSE o.expires_at END,

@@ -1,7 +1,7 @@
 WITH failed AS (
     UPDATE hapax.operations AS o
     SET (state, until, changed_at, expires_at, request, bucket, response, filed_at) = (
-        SELECT 4, 0, c.now, e.expires_at, NULL, hapax.bucket(e.expires_at), nextval('hapax.response_ids'), c.now
+        SELECT 4, 0, c.now, e.expires_at, NULL::bytea, hapax.bucket(e.expires_at), nextval('hapax.response_ids'), c.now
         FROM (SELECT hapax.clock() AS now) AS c,
              LATERAL (SELECT c.now + (o.expires_at - o.created_at) AS expires_at) AS e
     )

@@ -1,0 +1,132 @@
+//! A database of its own for each test.
+
+use std::{
+    env, fs,
+    path::Path,
+    process, thread,
+    sync::atomic::{AtomicI64, AtomicU32, Ordering},
+};
+
+use hapax_core::{Faults, OperationId};
+use hapax_postgres::{Options, Store};
+use hapax_verify::conformance::{Backend, Damage};
+use tokio_postgres::{Client, Config, NoTls, types::ToSql};
+
+/// A database that is dropped at the end of the test.
+pub struct Postgres {
+    pub name: String,
+    clock_offset: AtomicI64,
+}
+
+impl Postgres {
+    /// An empty database, without our schema.
+    pub async fn empty() -> Self {
+        static DATABASES: AtomicU32 = AtomicU32::new(0);
+        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hapax_test_{}_{number}", process::id());
+        connect(&server()).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        Self { name, clock_offset: AtomicI64::new(0) }
+    }
+
+    pub fn config(&self) -> Config {
+        let mut config = server();
+        config.dbname(&self.name);
+        config
+    }
+
+    pub async fn store(&self) -> Store {
+        self.store_with(Options::default()).await
+    }
+
+    pub async fn store_with(&self, options: Options) -> Store {
+        Store::connect(&self.config(), options).await.unwrap()
+    }
+
+    /// A plain connection, as an operator has.
+    pub async fn client(&self) -> Client {
+        connect(&self.config()).await
+    }
+
+    pub async fn execute(&self, text: &str, params: &[&(dyn ToSql + Sync)]) -> u64 {
+        self.client().await.execute(text, params).await.unwrap()
+    }
+
+    /// The single number a query answers with.
+    pub async fn number(&self, text: &str) -> i64 {
+        self.client().await.query_one(text, &[]).await.unwrap().get(0)
+    }
+}
+
+impl Backend for Postgres {
+    type Store = Store;
+
+    const PLACES: &'static [&'static str] = Store::PLACES;
+
+    async fn create() -> Self {
+        Self::empty().await
+    }
+
+    async fn open(&self, faults: Faults) -> Store {
+        self.store_with(Options { faults, ..Options::default() }).await
+    }
+
+    async fn step_clock(&self, micros: i64) {
+        let offset = self.clock_offset.fetch_add(micros, Ordering::SeqCst) + micros;
+        let clock = format!(
+            "CREATE OR REPLACE FUNCTION hapax.clock() RETURNS bigint LANGUAGE sql VOLATILE AS \
+             'SELECT (date_part(''epoch'', clock_timestamp()) * 1000000)::bigint + {offset}'"
+        );
+        self.client().await.batch_execute(&clock).await.unwrap();
+    }
+
+    async fn damage(&self, id: OperationId, damage: Damage) {
+        let text = match damage {
+            Damage::FlippedBodyBit => {
+                "UPDATE hapax.responses AS r SET body = set_bit(body, 3, 1 - get_bit(body, 3)) \
+                 FROM hapax.operations AS o \
+                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+            }
+            Damage::LostOutcome => {
+                "DELETE FROM hapax.responses AS r USING hapax.operations AS o \
+                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+            }
+            Damage::UnknownState => "UPDATE hapax.operations SET state = 99 WHERE id = $1::text::uuid",
+            Damage::NewerRow => {
+                "UPDATE hapax.operations SET format = format + 1 WHERE id = $1::text::uuid"
+            }
+            Damage::NewerOutcome => {
+                "UPDATE hapax.responses AS r SET head = set_byte(head, 0, get_byte(head, 0) + 1) \
+                 FROM hapax.operations AS o \
+                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+            }
+        };
+        assert_eq!(self.execute(text, &[&id.to_string()]).await, 1, "{damage:?} found nothing");
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let text = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let dropping = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(async { connect(&server()).await.batch_execute(&text).await })
+        });
+        let dropped = dropping.join();
+        if !thread::panicking() {
+            dropped.unwrap().unwrap();
+        }
+    }
+}
+
+pub async fn connect(config: &Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.expect("the test server must answer");
+    tokio::spawn(connection);
+    client
+}
+
+pub fn server() -> Config {
+    let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.services/postgres.url");
+    let url = env::var("HAPAX_POSTGRES_URL").or_else(|_| fs::read_to_string(written));
+    let url = url.expect("no PostgreSQL server: run `cargo xtask services up`");
+    url.trim().parse().expect("the server's URL must be one")
+}

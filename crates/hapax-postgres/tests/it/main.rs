@@ -1,0 +1,13 @@
+//! The store against a real server: the suite for all stores, and what is PostgreSQL's own.
+
+mod backend;
+mod buckets;
+mod failures;
+mod plans;
+mod reference;
+mod schema;
+mod watching;
+
+use backend::Postgres;
+
+hapax_verify::conformance!(Postgres);

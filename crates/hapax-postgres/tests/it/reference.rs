@@ -1,0 +1,185 @@
+//! Random histories, applied here and to the store in memory, are answered alike.
+
+use std::{
+    sync::{Arc, atomic::{AtomicI64, Ordering}},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use hapax_core::{
+    Body, Doubt, Fence, Fingerprint, Key, Operation, OperationId, Outcome, Owner, Record, Recovery, Salt,
+    Scope, Stamp, StateTag, Store, Tenant, Timestamp, memory,
+    store::{Batch, By, Claim, Claimed, Entry, Over, Renew, Renewed, Settle, Settled, Settlement},
+};
+use hapax_verify::conformance::Backend;
+
+use crate::backend::Postgres;
+
+pub const LEASE: Duration = Duration::from_secs(30);
+pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub fn operation(key: &str) -> Operation {
+    let (tenant, scope) = (Tenant::parse("acme").unwrap(), Scope::parse("POST /pay").unwrap());
+    Operation::new(tenant, scope, Key::parse(key).unwrap())
+}
+
+pub fn claim(key: &str, owner: i64) -> Claim {
+    Claim {
+        operation: operation(key),
+        fingerprint: Fingerprint::from_bytes([7; Fingerprint::BYTES]),
+        over: Over::Nothing,
+        fence: Fence::FIRST,
+        owner: Owner(owner),
+        recovery: Recovery::Resend,
+        retention: RETENTION,
+        tombstone: Duration::ZERO,
+        entry: Entry::Run { lease: LEASE, request: None },
+    }
+}
+
+pub fn completion(key: &str, owner: i64, body: &[u8]) -> Settle {
+    let body = Body::Kept(Bytes::copy_from_slice(body));
+    Settle {
+        id: operation(key).id(),
+        by: By::Owner { fence: Fence::FIRST, owner: Owner(owner) },
+        to: Settlement::Completed(Outcome::new(201, Vec::new(), body).unwrap()),
+        keep: Duration::ZERO,
+    }
+}
+
+/// Claims and completes under a new key.
+pub async fn complete(store: &impl Store, key: &str, body: &[u8]) {
+    let batch = Batch { claims: vec![claim(key, 1)], ..Batch::default() };
+    assert!(matches!(store.commit(batch).await.claims[..], [Ok(Claimed::Won { .. })]));
+    let batch = Batch { settles: vec![completion(key, 1, body)], ..Batch::default() };
+    assert!(matches!(store.commit(batch).await.settles[..], [Ok(Settled::Done { .. })]));
+}
+
+const KEYS: usize = 6;
+const BATCHES: usize = 150;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_batches_are_answered_as_by_the_store_in_memory() {
+    let seed = 0x5eed;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let database = Postgres::empty().await;
+    let store = database.store().await;
+    let offset = Arc::new(AtomicI64::new(0));
+    let clock = Arc::clone(&offset);
+    let memory = memory::Store::new(Salt::from_bytes([0; 32]), move || {
+        Timestamp::from_micros(1_800_000_000_000_000 + clock.load(Ordering::SeqCst))
+    });
+    for round in 0..BATCHES {
+        if random.u8(..4) == 0 {
+            let step = [LEASE, LEASE / 2, RETENTION / 3][random.usize(..3)];
+            let step = i64::try_from(step.as_micros()).unwrap() + 1_000_000;
+            offset.fetch_add(step, Ordering::SeqCst);
+            database.step_clock(step).await;
+        }
+        if random.u8(..10) == 0 {
+            assert_eq!(store.purge(100).await.unwrap(), memory.purge(100).await.unwrap(), "{round}");
+        }
+        let ids: Vec<_> = (0..KEYS).map(|at| operation(&format!("key {at}")).id()).collect();
+        let (ours, theirs) = (all(&store, &ids).await, all(&memory, &ids).await);
+        let shapes = |records: &[Option<Record>]| records.iter().map(shape).collect::<Vec<_>>();
+        assert_eq!(shapes(&ours), shapes(&theirs), "seed {seed:#x}, batch {round}");
+        let plan = plan(&mut random);
+        let (ours, theirs) = (batch(&plan, &ours), batch(&plan, &theirs));
+        let (ours, theirs) = (store.commit(ours).await, memory.commit(theirs).await);
+        assert_eq!(answers(ours), answers(theirs), "seed {seed:#x}, batch {round}: {plan:?}");
+    }
+}
+
+/// One thing to do to each key, with what randomness decides.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    key: usize,
+    what: u8,
+    owner: i64,
+    outdated: bool,
+}
+
+fn plan(random: &mut fastrand::Rng) -> Vec<Step> {
+    let keys = (0..KEYS).filter(|_| random.bool()).collect::<Vec<_>>();
+    let step = |key| Step {
+        key,
+        what: random.u8(..11),
+        owner: random.i64(1..4),
+        outdated: random.u8(..6) == 0,
+    };
+    keys.into_iter().map(step).collect()
+}
+
+fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
+    let mut batch = Batch::default();
+    for step in plan {
+        let key = format!("key {}", step.key);
+        let found = found[step.key].as_ref();
+        let mut stamp = found.map(Record::stamp).unwrap_or(Stamp {
+            fence: Fence::FIRST,
+            owner: Owner(step.owner),
+            tag: StateTag::Running,
+            until: Timestamp::ZERO,
+        });
+        if step.outdated {
+            stamp.owner = Owner(stamp.owner.0 + 1);
+        }
+        let (fence, owner) = (stamp.fence, stamp.owner);
+        let over = |over, entry| Claim {
+            over,
+            fence: fence.next(),
+            entry,
+            tombstone: RETENTION / 2,
+            ..claim(&key, step.owner)
+        };
+        let request = Bytes::from_static(b"request");
+        let run = Entry::Run { lease: LEASE, request: Some(request.clone()) };
+        let queue = Entry::Queue { pick_up: LEASE, request };
+        let settle = |by, to| Settle { by, to, keep: RETENTION / 2, ..completion(&key, 1, b"") };
+        let completed = completion(&key, 1, b"done").to;
+        let failed = Settlement::Failed(Outcome::bare(404));
+        let by = By::Owner { fence, owner };
+        match step.what {
+            0 | 1 => batch.claims.push(claim(&key, step.owner)),
+            2 => batch.claims.push(Claim { entry: queue, ..claim(&key, step.owner) }),
+            3 => batch.claims.push(over(Over::Spent(stamp), run)),
+            4 => batch.claims.push(over(Over::Abandoned(stamp), Entry::Run { lease: LEASE, request: None })),
+            5 => batch.settles.push(settle(by, completed)),
+            6 => batch.settles.push(settle(By::Onlooker(stamp), failed)),
+            7 => batch.settles.push(settle(by, Settlement::Released)),
+            8 => batch.settles.push(settle(By::Onlooker(stamp), Settlement::InDoubt(Doubt::OwnerVanished))),
+            9 => batch.settles.push(settle(by, Settlement::InDoubt(Doubt::Unanswered))),
+            _ => batch.renews.push(Renew { id: operation(&key).id(), fence, owner, lease: LEASE }),
+        }
+    }
+    batch
+}
+
+async fn all(store: &impl Store, ids: &[OperationId]) -> Vec<Option<Record>> {
+    let loaded = store.load(ids.to_vec()).await.into_iter();
+    loaded.map(|loaded| loaded.unwrap().record.map(|record| *record)).collect()
+}
+
+/// What of a record does not depend on when exactly it was written.
+fn shape(record: &Option<Record>) -> String {
+    let Some(record) = record else { return "nothing".to_owned() };
+    let kept = (record.fingerprint, record.recovery, record.tombstone, record.request());
+    let until = record.until() != Timestamp::ZERO;
+    format!("{:?} {:?} {:?} {until} {kept:?} {:?}", record.tag(), record.fence, record.owner, record.outcome())
+}
+
+fn answers(committed: hapax_core::store::Committed) -> Vec<String> {
+    let claims = committed.claims.into_iter().map(|claimed| match claimed.unwrap() {
+        Claimed::Won { .. } => "won".to_owned(),
+        Claimed::Found { record, .. } => format!("found {}", shape(&record.map(|record| *record))),
+    });
+    let settles = committed.settles.into_iter().map(|settled| match settled.unwrap() {
+        Settled::Done { .. } => "settled".to_owned(),
+        Settled::Lost => "lost".to_owned(),
+    });
+    let renews = committed.renews.into_iter().map(|renewed| match renewed.unwrap() {
+        Renewed::Done { .. } => "renewed".to_owned(),
+        Renewed::Lost => "lost".to_owned(),
+    });
+    claims.chain(settles).chain(renews).collect()
+}
