@@ -1,0 +1,74 @@
+//! What people type. What it means is resolved by each task.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, value_parser};
+
+/// One effect per key: makes retries harmless.
+#[derive(Debug, Parser)]
+#[command(name = "hapax", version, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Measure Hapax on this machine.
+    #[command(subcommand)]
+    Bench(BenchTask),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchTask {
+    /// Compare the stores with the usual hand-written way, side by side in one run.
+    ///
+    /// One request is a durable claim and a durable settle with a body of 512 bytes. Both ways run
+    /// alternately, on fresh files and databases in the temporary directory (TMPDIR moves it).
+    Store(StoreArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct StoreArgs {
+    /// The PostgreSQL server to use, whose user may create databases, or `none`. Without it, a
+    /// server of its own is started in the temporary directory.
+    #[arg(long, value_name = "URL|none")]
+    pub(crate) postgres: Option<String>,
+
+    /// One short round: whether it works, not how fast it is.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// How often each way is measured [default: 5].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// How long each measurement lasts [default: 3].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+
+    /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
+    pub(crate) callers: Option<Vec<usize>>,
+
+    /// How many keys the SQLite file is filled with; zero leaves out the fill and the replays
+    /// [default: 1000000].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=1_000_000_000))]
+    pub(crate) fill: Option<u64>,
+
+    /// Write every figure to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+fn seconds(raw: &str) -> Result<f64, String> {
+    let seconds: f64 = raw.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    let allowed = 0.05..=3600.0;
+    if allowed.contains(&seconds) { Ok(seconds) } else { Err("give 0.05 to 3600".to_owned()) }
+}
+
+fn callers(raw: &str) -> Result<usize, String> {
+    let callers: usize = raw.trim().parse().map_err(|_| "give whole numbers".to_owned())?;
+    let allowed = 1..=10_000;
+    if allowed.contains(&callers) { Ok(callers) } else { Err("give 1 to 10000".to_owned()) }
+}

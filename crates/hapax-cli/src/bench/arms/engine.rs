@@ -1,0 +1,132 @@
+//! Our way: the engine over one of our stores.
+
+use std::time::Duration;
+
+use hapax::{
+    Ask, Begun, Body, Ended, Engine, Fence, Key, Operation, OperationId, Options, Outcome, Policy,
+    RequestParts, Scope, StateTag, Store, Tenant, TenantKey, Wish,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Page},
+};
+
+use super::{Arm, Batches, Effects, Stored};
+use crate::bench::{
+    error::BenchError,
+    request::{self, SCOPE, TENANT},
+};
+
+pub(in crate::bench) struct EngineArm<S: Store> {
+    engine: Engine<S>,
+    tenant: Tenant,
+    scope: Scope,
+    tenant_key: TenantKey,
+    outcome: Outcome,
+    effects: Effects,
+}
+
+impl<S: Store> EngineArm<S> {
+    pub(in crate::bench) fn start(store: S, options: Options<S>) -> Result<Self, BenchError> {
+        let engine = Engine::start(store, options);
+        let tenant = Tenant::parse(TENANT)?;
+        Ok(Self {
+            tenant_key: engine.salt().tenant_key(&tenant),
+            engine,
+            tenant,
+            scope: Scope::parse(SCOPE)?,
+            outcome: Outcome::new(201, Vec::new(), Body::Kept(request::answer().into()))?,
+            effects: Effects::default(),
+        })
+    }
+
+    /// What a front end makes of the request with this number.
+    pub(in crate::bench) fn ask(&self, number: u64) -> Result<Ask, BenchError> {
+        let body = request::body(number);
+        let parts = RequestParts {
+            method: b"POST",
+            path: b"/payments",
+            body: body.as_bytes(),
+            ..RequestParts::default()
+        };
+        let key = Key::parse(request::key(number))?;
+        Ok(Ask {
+            operation: Operation::new(self.tenant.clone(), self.scope.clone(), key),
+            fingerprint: self.tenant_key.fingerprint(&parts),
+            wish: Wish::Run { request: None },
+            policy: Policy::default(),
+        })
+    }
+
+    /// Asks for a finished operation, and checks that the answer is the one that was stored.
+    pub(in crate::bench) async fn replay(&self, ask: &Ask) -> Result<(), BenchError> {
+        let begun = self.engine.begin(ask).await?;
+        if let Begun::Replay(record) = &begun
+            && record.outcome() == Some(&self.outcome)
+        {
+            return Ok(());
+        }
+        Err(BenchError::NotReplayed { found: name(&begun) })
+    }
+
+    /// Waits until nothing runs any more.
+    pub(in crate::bench) async fn close(&self) -> bool {
+        self.engine.shut_down(Duration::from_secs(10)).await
+    }
+}
+
+impl<S: Store> Arm for EngineArm<S> {
+    async fn request(&self, number: u64) -> Result<(), BenchError> {
+        let begun = self.engine.begin(&self.ask(number)?).await?;
+        let Begun::Execute(permit) = begun else {
+            return Err(BenchError::NotFresh { found: name(&begun) });
+        };
+        self.effects.happened();
+        permit.settle(Ended::Answered(self.outcome.clone())).await?;
+        Ok(())
+    }
+
+    fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    async fn stored(&self) -> Result<Stored, BenchError> {
+        let mut stored = Stored { completed: 0, others: 0 };
+        let mut after: Option<OperationId> = None;
+        loop {
+            let page = Page { after, limit: PAGE_RECORDS_MAX };
+            let records = self.engine.store().list(Filter::default(), page).await?;
+            let Some(last) = records.last() else { return Ok(stored) };
+            after = Some(last.operation.id());
+            for record in &records {
+                let first = record.stamp.fence == Fence::FIRST;
+                match record.stamp.tag {
+                    StateTag::Completed if first => stored.completed += 1,
+                    StateTag::Completed
+                    | StateTag::Pending
+                    | StateTag::Running
+                    | StateTag::Failed
+                    | StateTag::InDoubt
+                    | StateTag::Released
+                    | StateTag::Buried => stored.others += 1,
+                }
+            }
+        }
+    }
+
+    fn batches(&self) -> Option<Batches> {
+        let stats = self.engine.stats();
+        Some(Batches { writes: stats.batched_writes, commits: stats.batches })
+    }
+}
+
+fn name<S: Store>(begun: &Begun<S>) -> &'static str {
+    match begun {
+        Begun::Execute(_) => "the right to run it",
+        Begun::TakenOver { .. } => "a takeover",
+        Begun::Queued(_) => "a place in the queue",
+        Begun::Replay(_) => "another answer than the one that was stored",
+        Begun::Busy { .. } => "busy",
+        Begun::InDoubt { .. } => "in doubt",
+        Begun::Mismatch(_) => "a mismatch",
+        Begun::Gone { .. } => "gone",
+    }
+}

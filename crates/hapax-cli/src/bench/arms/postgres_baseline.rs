@@ -1,0 +1,104 @@
+//! The usual hand-written way on PostgreSQL: a pool of connections, each write its own commit.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Semaphore;
+use tokio_postgres::{Client, Config, NoTls, Statement};
+
+use super::{Arm, Effects, Stored};
+use crate::bench::{
+    error::BenchError,
+    request::{self, SCOPE, TENANT},
+};
+
+const CONNECTIONS: usize = 20;
+
+const SCHEMA: &str = "CREATE TABLE requests (
+    key text PRIMARY KEY,
+    state text NOT NULL,
+    response bytea,
+    created_at timestamptz NOT NULL DEFAULT now()
+)";
+const CLAIM: &str = "INSERT INTO requests (key, state) VALUES ($1, 'running') \
+                     ON CONFLICT (key) DO NOTHING RETURNING key";
+const SETTLE: &str = "UPDATE requests SET state = 'completed', response = $2 WHERE key = $1";
+const COUNT: &str = "SELECT count(*) FILTER (WHERE state = 'completed' AND response IS NOT NULL), \
+                     count(*) FROM requests";
+
+pub(in crate::bench) struct PostgresBaseline {
+    free: Semaphore,
+    pool: Mutex<Vec<Session>>,
+    answer: Vec<u8>,
+    effects: Effects,
+}
+
+struct Session {
+    client: Client,
+    claim: Statement,
+    settle: Statement,
+}
+
+impl PostgresBaseline {
+    pub(in crate::bench) async fn connect(config: &Config) -> Result<Self, BenchError> {
+        connect(config).await?.batch_execute(SCHEMA).await?;
+        let mut pool = Vec::with_capacity(CONNECTIONS);
+        for _ in 0..CONNECTIONS {
+            let client = connect(config).await?;
+            let (claim, settle) = (client.prepare(CLAIM).await?, client.prepare(SETTLE).await?);
+            pool.push(Session { client, claim, settle });
+        }
+        Ok(Self {
+            free: Semaphore::new(CONNECTIONS),
+            pool: Mutex::new(pool),
+            answer: request::answer(),
+            effects: Effects::default(),
+        })
+    }
+
+    /// Does `work` on a connection of the pool, and gives the connection back.
+    async fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&Session) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, BenchError> {
+        let _permit = self.free.acquire().await;
+        let taken = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let Some(session) = taken else { return Err(BenchError::PoolEmpty) };
+        let done = work(&session).await;
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+        Ok(done?)
+    }
+}
+
+impl Arm for PostgresBaseline {
+    async fn request(&self, number: u64) -> Result<(), BenchError> {
+        let key = format!("{TENANT}/{SCOPE}/{}", request::key(number));
+        let claim = async |session: &Session| session.client.query(&session.claim, &[&key]).await;
+        if self.with(claim).await?.is_empty() {
+            return Err(BenchError::NotFresh { found: "a row" });
+        }
+        self.effects.happened();
+        let settle = async |session: &Session| {
+            session.client.execute(&session.settle, &[&key, &self.answer]).await
+        };
+        self.with(settle).await?;
+        Ok(())
+    }
+
+    fn effects(&self) -> &Effects {
+        &self.effects
+    }
+
+    async fn stored(&self) -> Result<Stored, BenchError> {
+        let counted = self.with(async |session| session.client.query_one(COUNT, &[]).await).await?;
+        let (completed, all): (i64, i64) = (counted.try_get(0)?, counted.try_get(1)?);
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        Ok(Stored { completed: count(completed), others: count(all - completed) })
+    }
+}
+
+/// Opens a connection and moves its bytes until it is dropped.
+pub(in crate::bench) async fn connect(config: &Config) -> Result<Client, BenchError> {
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}

@@ -1,0 +1,52 @@
+use std::{io, path::PathBuf};
+
+use hapax::{BeginError, InvalidName, InvalidOutcome, SettleError, StoreError};
+
+/// Why nothing could be measured, as what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BenchError {
+    #[error("--postgres is no PostgreSQL URL; write postgres://user@host:port/database, or none")]
+    Url(#[source] tokio_postgres::Error),
+    #[error("cannot use the temporary directory; set TMPDIR to one that can be written")]
+    Directory(#[source] io::Error),
+    #[error("cannot write {path}; give --json a file that can be written")]
+    Json {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot print the report")]
+    Print(#[source] io::Error),
+    #[error("cannot start the threads the callers run on")]
+    Runtime(#[source] io::Error),
+    #[error("cannot read what the system says about a process")]
+    Proc(#[source] io::Error),
+    #[error(
+        "PostgreSQL refused; check that --postgres is reachable and its user may create databases"
+    )]
+    Postgres(#[from] tokio_postgres::Error),
+    #[error("the PostgreSQL store cannot be opened")]
+    OpenPostgres(#[from] hapax::postgres::OpenError),
+    #[error("SQLite refused; check that the temporary directory has room")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the SQLite store cannot be opened")]
+    OpenSqlite(#[from] hapax::sqlite::OpenError),
+    #[error("an operation could not begin")]
+    Begin(#[from] BeginError),
+    #[error("an operation could not be settled")]
+    Settle(#[from] SettleError),
+    #[error("the store could not be read")]
+    Store(#[from] StoreError),
+    #[error("an operation's name was refused")]
+    Name(#[from] InvalidName),
+    #[error("an outcome was refused")]
+    Outcome(#[from] InvalidOutcome),
+    #[error("a fresh key was answered with {found}")]
+    NotFresh { found: &'static str },
+    #[error("a finished operation was answered with {found}")]
+    NotReplayed { found: &'static str },
+    #[error("the pool has no connection left")]
+    PoolEmpty,
+    #[error("a caller ended early")]
+    Caller(#[from] tokio::task::JoinError),
+}

@@ -1,0 +1,113 @@
+//! Several measurements of one thing, and what is claimed about them.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+/// The median of several measurements, and how far they lie apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Spread {
+    /// `None` without measurements.
+    pub(super) fn of(measurements: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut sorted: Vec<f64> = measurements.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
+        let middle = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            f64::midpoint(sorted[middle - 1], sorted[middle])
+        } else {
+            sorted[middle]
+        };
+        Some(Self { median, min, max })
+    }
+
+    pub(super) fn json(self) -> Value {
+        json!({ "median": self.median, "min": self.min, "max": self.max })
+    }
+}
+
+/// Something measured and the bound it is held against.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    pub(super) what: String,
+    pub(super) measured: Spread,
+    pub(super) unit: &'static str,
+    pub(super) target: Option<Target>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Claim {
+    pub(super) fn met(&self) -> Option<bool> {
+        self.target.map(|target| match target {
+            Target::AtLeast(bound) => self.measured.median >= bound,
+            Target::AtMost(bound) => self.measured.median <= bound,
+        })
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let target = self.target.map(|target| match target {
+            Target::AtLeast(bound) => json!({ "at_least": bound }),
+            Target::AtMost(bound) => json!({ "at_most": bound }),
+        });
+        json!({
+            "what": self.what,
+            "measured": self.measured.json(),
+            "unit": self.unit,
+            "target": target,
+            "met": self.met(),
+        })
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, measured: Spread { median, min, max }, unit, target } = self;
+        write!(f, "{what}: {}{unit}", number(*median))?;
+        if min < max {
+            write!(f, " ({} to {})", number(*min), number(*max))?;
+        }
+        match target {
+            Some(Target::AtLeast(bound)) => {
+                write!(f, ", target at least {}{unit}", number(*bound))?
+            }
+            Some(Target::AtMost(bound)) => write!(f, ", target at most {}{unit}", number(*bound))?,
+            None => {}
+        }
+        match self.met() {
+            Some(true) => f.write_str(": met"),
+            Some(false) => f.write_str(": NOT MET"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A number with as many digits as it deserves, thousands apart.
+pub(super) fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude < 10.0 {
+        return format!("{value:.2}");
+    }
+    if magnitude < 1000.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}

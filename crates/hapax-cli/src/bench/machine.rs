@@ -1,0 +1,84 @@
+//! What the figures were measured on.
+
+use std::{
+    fs::{self, File},
+    io::{Seek, SeekFrom, Write},
+    path::Path,
+    thread,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::error::BenchError;
+
+/// One line of the head: what, and how it is.
+pub(super) type Fact = (&'static str, String);
+
+/// What is known about this machine, and how long its disk takes.
+pub(super) fn facts(directory: &Path) -> Result<Vec<Fact>, BenchError> {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let mut facts = vec![
+        ("processor", format!("{cores} cores, {}", after_colon("/proc/cpuinfo", "model name"))),
+        ("memory", after_colon("/proc/meminfo", "MemTotal")),
+        ("kernel", fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()),
+        ("directory", directory.display().to_string()),
+        ("fdatasync of 8 KiB", disk(directory)?),
+    ];
+    if is_memory(directory) {
+        let warning =
+            "the directory is in memory, so nothing here is durable; set TMPDIR to a disk";
+        facts.push(("warning", warning.to_owned()));
+    }
+    for (_, value) in &mut facts {
+        value.truncate(value.trim_end().len());
+    }
+    Ok(facts)
+}
+
+fn after_colon(file: &str, name: &str) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(name));
+    let value = line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim());
+    value.unwrap_or("unknown").to_owned()
+}
+
+const BLOCK_BYTES: usize = 8 << 10;
+const BLOCKS: usize = 128;
+const SYNCS: usize = 500;
+
+/// How long it takes to write 8 KiB over a file that exists and to hear that they are on disk.
+fn disk(directory: &Path) -> Result<String, BenchError> {
+    let mut times = sync_times(directory).map_err(BenchError::Directory)?;
+    times.sort_unstable();
+    let micros = |share: usize| times[(times.len() - 1) * share / 100].as_micros();
+    Ok(format!("{} us median, {} us p99", micros(50), micros(99)))
+}
+
+fn sync_times(directory: &Path) -> std::io::Result<Vec<Duration>> {
+    let path = directory.join("fdatasync");
+    let mut file = File::create(&path)?;
+    let block = [7; BLOCK_BYTES];
+    for _ in 0..BLOCKS {
+        file.write_all(&block)?;
+    }
+    file.sync_all()?;
+    let mut times = Vec::with_capacity(SYNCS);
+    for at in 0..SYNCS {
+        let offset = u64::try_from(at % BLOCKS * BLOCK_BYTES).unwrap_or(0);
+        let began = Instant::now();
+        file.seek(SeekFrom::Start(offset))?;
+        file.write_all(&block)?;
+        file.sync_data()?;
+        times.push(began.elapsed());
+    }
+    fs::remove_file(&path)?;
+    Ok(times)
+}
+
+fn is_memory(directory: &Path) -> bool {
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    let kind = rustix::fs::statfs(directory).ok().and_then(|stat| u64::try_from(stat.f_type).ok());
+    kind.is_some_and(|kind| kind == TMPFS || kind == RAMFS)
+}

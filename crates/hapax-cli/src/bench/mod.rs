@@ -1,0 +1,89 @@
+//! `hapax bench store`: our stores and the usual hand-written way, side by side in one run.
+//!
+//! - `plan` says what is measured, `request` what one request is;
+//! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
+//! - `compare`, `fill` and `replay` are the three parts of the run;
+//! - `machine`, `process` and `server` read meters;
+//! - `figures` and `report` say what came out.
+
+mod arms;
+mod compare;
+mod error;
+mod figures;
+mod fill;
+mod load;
+mod machine;
+mod plan;
+mod process;
+mod replay;
+mod report;
+mod request;
+mod sample;
+mod server;
+
+use std::{io, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+pub(crate) use self::{error::BenchError, plan::Plan};
+use self::{plan::Postgres, report::Report, sample::Ground, server::Server};
+
+/// Whether the figures may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Valid,
+    /// A way did not have one effect for each key, or an operation failed.
+    Invalid,
+}
+
+/// Measures, prints the report, and saves it where the plan says.
+pub(crate) fn run(plan: &Plan) -> Result<Verdict, BenchError> {
+    let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
+    let directory = directory.map_err(BenchError::Directory)?;
+    let mut facts = machine::facts(directory.path())?;
+    let server = match &plan.postgres {
+        Postgres::None => None,
+        Postgres::Given(config) => Some(Server::given((**config).clone())),
+        Postgres::Own => match Server::start() {
+            Ok(server) => Some(server),
+            Err(error) => {
+                facts.push(("PostgreSQL", format!("not measured: {}", crate::sentence(&error))));
+                None
+            }
+        },
+    };
+    if let Some(server) = &server {
+        facts.extend(sample::workers()?.block_on(server.facts())?);
+    }
+
+    let progress = progress(plan, server.is_some());
+    let mut sections = Vec::new();
+    if plan.fill > 0 {
+        let file = directory.path().join("filled.db");
+        sections.push(fill::run(plan, &file, &progress)?);
+        sections.push(replay::run(plan, &file, &progress)?);
+    }
+    sections.extend(compare::run(plan, Ground::Sqlite(directory.path()), &progress)?);
+    if let Some(server) = &server {
+        sections.extend(compare::run(plan, Ground::Postgres(server), &progress)?);
+    }
+    progress.finish_and_clear();
+
+    let report = Report { facts, sections };
+    report.print(&mut io::stdout().lock()).map_err(BenchError::Print)?;
+    if let Some(path) = &plan.json {
+        report.save(path)?;
+    }
+    Ok(if report.is_valid() { Verdict::Valid } else { Verdict::Invalid })
+}
+
+/// Shown on a terminal alone.
+fn progress(plan: &Plan, with_postgres: bool) -> ProgressBar {
+    let fill = if plan.fill > 0 { fill::STEPS + replay::STEPS } else { 0 };
+    let stores = if with_postgres { 2 } else { 1 };
+    let bar = ProgressBar::new(fill + compare::steps(plan) * stores);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}

@@ -1,0 +1,61 @@
+//! What is measured, with every default filled in.
+
+use std::{path::PathBuf, time::Duration};
+
+use tokio_postgres::Config;
+
+use super::error::BenchError;
+use crate::args::StoreArgs;
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) postgres: Postgres,
+    pub(super) rounds: u32,
+    pub(super) duration: Duration,
+    pub(super) callers: Vec<usize>,
+    pub(super) fill: u64,
+    pub(super) json: Option<PathBuf>,
+}
+
+/// Which PostgreSQL server is measured.
+#[derive(Debug)]
+pub(super) enum Postgres {
+    Own,
+    Given(Box<Config>),
+    None,
+}
+
+impl Plan {
+    pub(crate) fn resolve(raw: &StoreArgs) -> Result<Self, BenchError> {
+        let defaults = if raw.quick { &QUICK } else { &FULL };
+        let postgres = match raw.postgres.as_deref() {
+            None => Postgres::Own,
+            Some("none") => Postgres::None,
+            Some(url) => Postgres::Given(url.parse().map(Box::new).map_err(BenchError::Url)?),
+        };
+        Ok(Self {
+            postgres,
+            rounds: raw.rounds.unwrap_or(defaults.rounds),
+            duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),
+            callers: raw.callers.clone().unwrap_or_else(|| defaults.callers.to_vec()),
+            fill: raw.fill.unwrap_or(defaults.fill),
+            json: raw.json.clone(),
+        })
+    }
+
+    /// How long each way runs before it is measured.
+    pub(super) fn warm_up(&self) -> Duration {
+        (self.duration / 6).min(Duration::from_secs(1))
+    }
+}
+
+struct Defaults {
+    rounds: u32,
+    seconds: f64,
+    callers: &'static [usize],
+    fill: u64,
+}
+
+const FULL: Defaults =
+    Defaults { rounds: 5, seconds: 3.0, callers: &[1, 16, 64, 256], fill: 1_000_000 };
+const QUICK: Defaults = Defaults { rounds: 1, seconds: 0.5, callers: &[1, 64], fill: 20_000 };

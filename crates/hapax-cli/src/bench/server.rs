@@ -1,0 +1,79 @@
+//! The PostgreSQL server that is measured, and a fresh database on it for each measurement.
+
+use hapax_services::{
+    ServiceError,
+    postgres::{Server as OwnServer, Settings},
+};
+use tokio_postgres::Config;
+
+use super::{arms::postgres_baseline::connect, error::BenchError, machine::Fact};
+
+pub(super) struct Server {
+    config: Config,
+    own: Option<OwnServer>,
+}
+
+impl Server {
+    /// Starts a server in the temporary directory, which is stopped and removed in the end.
+    pub(super) fn start() -> Result<Self, Unstarted> {
+        let own = OwnServer::start(Settings::default())?;
+        let config = own.url().parse()?;
+        Ok(Self { config, own: Some(own) })
+    }
+
+    pub(super) fn given(config: Config) -> Self {
+        Self { config, own: None }
+    }
+
+    /// The first process of a server we started; nothing is known of others.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.own.as_ref()?.pid()
+    }
+
+    /// A database with nothing in it.
+    pub(super) async fn create(&self, name: &str) -> Result<Config, BenchError> {
+        self.remove(name).await?;
+        let statement = format!("CREATE DATABASE {name}");
+        connect(&self.config).await?.batch_execute(&statement).await?;
+        let mut config = self.config.clone();
+        config.dbname(name);
+        Ok(config)
+    }
+
+    /// Removes the database, whoever is still connected to it.
+    pub(super) async fn remove(&self, name: &str) -> Result<(), BenchError> {
+        let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        Ok(connect(&self.config).await?.batch_execute(&statement).await?)
+    }
+
+    /// How many bytes of log were ever written.
+    pub(super) async fn log_bytes(&self) -> Result<u64, BenchError> {
+        let ask = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
+        let position: i64 = connect(&self.config).await?.query_one(ask, &[]).await?.try_get(0)?;
+        Ok(u64::try_from(position).unwrap_or(0))
+    }
+
+    pub(super) async fn facts(&self) -> Result<Vec<Fact>, BenchError> {
+        let client = connect(&self.config).await?;
+        let mut facts = Vec::new();
+        for (name, setting) in [
+            ("PostgreSQL", "server_version"),
+            ("its fsync", "fsync"),
+            ("its synchronous_commit", "synchronous_commit"),
+            ("its full_page_writes", "full_page_writes"),
+        ] {
+            let row = client.query_one("SELECT current_setting($1)", &[&setting]).await?;
+            facts.push((name, row.try_get(0)?));
+        }
+        Ok(facts)
+    }
+}
+
+/// Why no server of our own could be started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unstarted {
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error("its address is not understood")]
+    Address(#[from] tokio_postgres::Error),
+}

@@ -1,0 +1,75 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{hapax, text};
+
+const TINY: &[&str] = &[
+    "bench",
+    "store",
+    "--quick",
+    "--postgres",
+    "none",
+    "--rounds",
+    "2",
+    "--seconds",
+    "0.05",
+    "--callers",
+    "1,8",
+];
+
+#[test]
+fn a_quick_run_reports_both_ways_for_each_number_of_callers() {
+    let output = hapax(&[TINY, &["--fill", "200"]].concat());
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{report}{}", text(&output.stderr));
+    for part in [
+        "fdatasync of 8 KiB",
+        "SQLite, 1 callers",
+        "SQLite, 8 callers",
+        "hand-written",
+        "hapax",
+        "over the whole fill",
+        "bytes, target at most 700",
+        "replays/s from memory",
+        "replays/s from the file",
+    ] {
+        assert!(report.contains(part), "no {part:?} in:\n{report}");
+    }
+    assert!(!report.contains("INVALID"), "{report}");
+}
+
+#[test]
+fn every_measurement_is_in_the_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("report.json");
+    let output = hapax(&[TINY, &["--fill", "0", "--json", file.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["valid"], true);
+    let sections = report["sections"].as_array().unwrap();
+    assert_eq!(sections.len(), 2);
+    for (section, callers) in sections.iter().zip([1, 8]) {
+        assert_eq!(section["data"]["store"], "SQLite");
+        assert_eq!(section["data"]["callers"], callers);
+        for way in ["baseline", "hapax"] {
+            let samples = section["data"][way].as_array().unwrap();
+            assert_eq!(samples.len(), 2);
+            assert!(
+                samples.iter().all(|sample| sample["requests_per_second"].as_f64() > Some(0.0))
+            );
+        }
+        assert!(section["claims"].as_array().is_some_and(|claims| !claims.is_empty()));
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_saved_fails_and_says_where() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("missing").join("report.json");
+    let output = hapax(&[TINY, &["--fill", "0", "--json", file.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("give --json a file that can be written"));
+}

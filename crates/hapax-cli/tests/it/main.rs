@@ -1,0 +1,15 @@
+//! The program, as people run it.
+
+mod bench;
+mod usage;
+
+use std::process::{Command, Output};
+
+/// Runs the program and waits for its end.
+fn hapax(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hapax")).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
