@@ -46,7 +46,7 @@ CREATE TABLE hapax.operations (
     key           text NOT NULL,
     request       bytea
 ) WITH (
-    fillfactor = 60,
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05

@@ -53,7 +53,8 @@ pub(crate) async fn commit(shared: &Shared, batch: &Batch) -> Committed {
 type Written = HashMap<OperationId, Timestamp>;
 
 async fn write(shared: &Shared, wire: &Wire, batch: &Batch) -> Result<Written, Failure> {
-    let sealed = batch.settles.iter().map(|settle| Some(codec::seal(settle.id, settle.to.outcome()?)));
+    let sealed =
+        batch.settles.iter().map(|settle| Some(codec::seal(settle.id, settle.to.outcome()?)));
     let sealed: Vec<Option<Sealed>> = sealed.collect();
     let parts = Parts::new(batch, &sealed);
     let params: Vec<&(dyn ToSql + Sync)> = parts.params();
@@ -185,13 +186,16 @@ impl<'a> Parts<'a> {
 }
 
 fn settle_columns<'a>(settles: &[(&'a Settle, &'a Option<Sealed>)]) -> Vec<Column<'a>> {
-    let stamps: Vec<_> = settles.iter().map(|(settle, _)| match settle.by {
-        By::Owner { fence, owner } => (fence.get(), owner.0, None, None),
-        By::Onlooker(stamp) => {
-            let (tag, until) = (stamp.tag as i16, stamp.until.as_micros());
-            (stamp.fence.get(), stamp.owner.0, Some(tag), Some(until))
-        }
-    }).collect();
+    let stamps: Vec<_> = settles
+        .iter()
+        .map(|(settle, _)| match settle.by {
+            By::Owner { fence, owner } => (fence.get(), owner.0, None, None),
+            By::Onlooker(stamp) => {
+                let (tag, until) = (stamp.tag as i16, stamp.until.as_micros());
+                (stamp.fence.get(), stamp.owner.0, Some(tag), Some(until))
+            }
+        })
+        .collect();
     let outcomes: Vec<_> = settles.iter().map(|(_, sealed)| sealed.as_ref()).collect();
     vec![
         list(settles, |(settle, _)| Id(settle.id)),
@@ -221,11 +225,14 @@ fn renew_columns<'a>(renews: &[&'a Renew]) -> Vec<Column<'a>> {
 }
 
 fn take_over_columns<'a>(claims: &[&'a Claim]) -> Vec<Column<'a>> {
-    let seen: Vec<_> = claims.iter().filter_map(|claim| match claim.over {
-        Over::Nothing => None,
-        Over::Spent(stamp) => Some((stamp, true)),
-        Over::Abandoned(stamp) => Some((stamp, false)),
-    }).collect();
+    let seen: Vec<_> = claims
+        .iter()
+        .filter_map(|claim| match claim.over {
+            Over::Nothing => None,
+            Over::Spent(stamp) => Some((stamp, true)),
+            Over::Abandoned(stamp) => Some((stamp, false)),
+        })
+        .collect();
     vec![
         list(claims, |claim| Id(claim.operation.id())),
         list(&seen, |(stamp, _)| stamp.fence.get()),
@@ -275,7 +282,10 @@ fn entry(claim: &Claim) -> (i16, i64, Option<&[u8]>) {
     }
 }
 
-fn list<'a, I: Copy, T: ToSql + Sync + Send + 'a>(items: &[I], part: impl Fn(&I) -> T) -> Column<'a> {
+fn list<'a, I: Copy, T: ToSql + Sync + Send + 'a>(
+    items: &[I],
+    part: impl Fn(&I) -> T,
+) -> Column<'a> {
     Box::new(items.iter().map(part).collect::<Vec<T>>())
 }
 

@@ -89,11 +89,7 @@ impl Link {
         let (notify, notified) = mpsc::channel(NOTIFICATIONS_MAX);
         tokio::spawn(drive(connection, Arc::clone(&warnings), notify));
         client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
-        let read_only = client.query_one("SHOW transaction_read_only", &[]).await;
-        let read_only = read_only.map_err(OpenError::Unusable)?;
-        if read_only.try_get(0).is_ok_and(|setting: &str| setting == "on") {
-            return Err(OpenError::ReadOnly);
-        }
+        refuse_read_only(&client).await?;
         let wire = Wire {
             client,
             warnings,
@@ -189,6 +185,13 @@ impl Wire {
         }
         result
     }
+}
+
+/// Refuses a standby, and a database set to be read-only.
+pub(crate) async fn refuse_read_only(client: &Client) -> Result<(), OpenError> {
+    let row = client.query_one("SHOW transaction_read_only", &[]).await;
+    let setting: String = row.and_then(|row| row.try_get(0)).map_err(OpenError::Unusable)?;
+    if setting == "on" { Err(OpenError::ReadOnly) } else { Ok(()) }
 }
 
 /// Moves bytes until the connection ends.

@@ -12,7 +12,9 @@ use crate::migrate::VERSION;
 #[non_exhaustive]
 pub enum OpenError {
     /// No server answered, or it turned us away.
-    #[error("cannot connect to PostgreSQL: check that it runs, and the host, port, user and password")]
+    #[error(
+        "cannot connect to PostgreSQL: check that it runs, and the host, port, user and password"
+    )]
     Connect(#[source] tokio_postgres::Error),
     /// The server has no database of this name.
     #[error("the database does not exist: create it with `createdb`, or correct the name")]
@@ -21,7 +23,9 @@ pub enum OpenError {
     #[error("the server is read-only, a standby perhaps: connect to the primary")]
     ReadOnly,
     /// The server does not understand us, or forbids what we need.
-    #[error("the server cannot be used: PostgreSQL 14 or newer and a role that owns schema `hapax` are needed")]
+    #[error(
+        "the server cannot be used: PostgreSQL 14 or newer and a role that owns schema `hapax` are needed"
+    )]
     Unusable(#[source] tokio_postgres::Error),
     /// The schema has never been created, or is older than this version needs.
     #[error("the schema has version {found}, this version needs {VERSION}: run `hapax migrate`")]
@@ -30,7 +34,9 @@ pub enum OpenError {
         found: i32,
     },
     /// A newer version has changed the schema so that this one cannot use it.
-    #[error("the schema has version {found} and needs code for version {needed} or newer; this is {VERSION}: upgrade this process")]
+    #[error(
+        "the schema has version {found} and needs code for version {needed} or newer; this is {VERSION}: upgrade this process"
+    )]
     TooNew {
         /// The version found.
         found: i32,

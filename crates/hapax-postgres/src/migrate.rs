@@ -8,7 +8,7 @@
 use hapax_core::Salt;
 use tokio_postgres::{Client, Config, NoTls};
 
-use crate::error::OpenError;
+use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
 pub const VERSION: i32 = 1;
@@ -22,6 +22,7 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
 pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenError> {
     let (mut client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
     tokio::spawn(connection);
+    refuse_read_only(&client).await?;
     if migrate {
         run(&mut client).await?;
     }

@@ -5,11 +5,7 @@
 //! records it cannot remove. Outcomes are in tables of six hours, dropped once their last hour is
 //! long past; a settle makes the table it needs if it is not there.
 
-use hapax_core::{
-    Outcome, apply, codec,
-    limits::PAGE_RECORDS_MAX,
-    store::Purged,
-};
+use hapax_core::{Outcome, apply, codec, limits::PAGE_RECORDS_MAX, store::Purged};
 
 use crate::{
     connection::Wire,

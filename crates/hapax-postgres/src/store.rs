@@ -118,9 +118,9 @@ impl store::Store for Store {
             Ok(found) => found,
             Err(error) => return ids.iter().map(|_| Err(error.clone())).collect(),
         };
-        let loaded = found.into_iter().map(|found| {
-            Ok(Loaded { now: found.now, record: found.record?.map(Box::new) })
-        });
+        let loaded = found
+            .into_iter()
+            .map(|found| Ok(Loaded { now: found.now, record: found.record?.map(Box::new) }));
         loaded.collect()
     }
 

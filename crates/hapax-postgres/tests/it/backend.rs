@@ -3,8 +3,9 @@
 use std::{
     env, fs,
     path::Path,
-    process, thread,
+    process,
     sync::atomic::{AtomicI64, AtomicU32, Ordering},
+    thread,
 };
 
 use hapax_core::{Faults, OperationId};
@@ -90,7 +91,9 @@ impl Backend for Postgres {
                 "DELETE FROM hapax.responses AS r USING hapax.operations AS o \
                  WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
             }
-            Damage::UnknownState => "UPDATE hapax.operations SET state = 99 WHERE id = $1::text::uuid",
+            Damage::UnknownState => {
+                "UPDATE hapax.operations SET state = 99 WHERE id = $1::text::uuid"
+            }
             Damage::NewerRow => {
                 "UPDATE hapax.operations SET format = format + 1 WHERE id = $1::text::uuid"
             }

@@ -1,14 +1,17 @@
 //! Random histories, applied here and to the store in memory, are answered alike.
 
 use std::{
-    sync::{Arc, atomic::{AtomicI64, Ordering}},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
 use bytes::Bytes;
 use hapax_core::{
-    Body, Doubt, Fence, Fingerprint, Key, Operation, OperationId, Outcome, Owner, Record, Recovery, Salt,
-    Scope, Stamp, StateTag, Store, Tenant, Timestamp, memory,
+    Body, Doubt, Fence, Fingerprint, Key, Operation, OperationId, Outcome, Owner, Record, Recovery,
+    Salt, Scope, Stamp, StateTag, Store, Tenant, Timestamp, memory,
     store::{Batch, By, Claim, Claimed, Entry, Over, Renew, Renewed, Settle, Settled, Settlement},
 };
 use hapax_verify::conformance::Backend;
@@ -77,7 +80,11 @@ async fn random_batches_are_answered_as_by_the_store_in_memory() {
             database.step_clock(step).await;
         }
         if random.u8(..10) == 0 {
-            assert_eq!(store.purge(100).await.unwrap(), memory.purge(100).await.unwrap(), "{round}");
+            assert_eq!(
+                store.purge(100).await.unwrap(),
+                memory.purge(100).await.unwrap(),
+                "{round}"
+            );
         }
         let ids: Vec<_> = (0..KEYS).map(|at| operation(&format!("key {at}")).id()).collect();
         let (ours, theirs) = (all(&store, &ids).await, all(&memory, &ids).await);
@@ -143,11 +150,15 @@ fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
             0 | 1 => batch.claims.push(claim(&key, step.owner)),
             2 => batch.claims.push(Claim { entry: queue, ..claim(&key, step.owner) }),
             3 => batch.claims.push(over(Over::Spent(stamp), run)),
-            4 => batch.claims.push(over(Over::Abandoned(stamp), Entry::Run { lease: LEASE, request: None })),
+            4 => batch
+                .claims
+                .push(over(Over::Abandoned(stamp), Entry::Run { lease: LEASE, request: None })),
             5 => batch.settles.push(settle(by, completed)),
             6 => batch.settles.push(settle(By::Onlooker(stamp), failed)),
             7 => batch.settles.push(settle(by, Settlement::Released)),
-            8 => batch.settles.push(settle(By::Onlooker(stamp), Settlement::InDoubt(Doubt::OwnerVanished))),
+            8 => batch
+                .settles
+                .push(settle(By::Onlooker(stamp), Settlement::InDoubt(Doubt::OwnerVanished))),
             9 => batch.settles.push(settle(by, Settlement::InDoubt(Doubt::Unanswered))),
             _ => batch.renews.push(Renew { id: operation(&key).id(), fence, owner, lease: LEASE }),
         }
@@ -165,7 +176,13 @@ fn shape(record: &Option<Record>) -> String {
     let Some(record) = record else { return "nothing".to_owned() };
     let kept = (record.fingerprint, record.recovery, record.tombstone, record.request());
     let until = record.until() != Timestamp::ZERO;
-    format!("{:?} {:?} {:?} {until} {kept:?} {:?}", record.tag(), record.fence, record.owner, record.outcome())
+    format!(
+        "{:?} {:?} {:?} {until} {kept:?} {:?}",
+        record.tag(),
+        record.fence,
+        record.owner,
+        record.outcome()
+    )
 }
 
 fn answers(committed: hapax_core::store::Committed) -> Vec<String> {

@@ -18,7 +18,9 @@ async fn migrations_at_the_same_time_make_one_schema_and_one_salt() {
     let database = Postgres::empty().await;
     let openings = (0..8).map(|_| {
         let config = database.config();
-        tokio::spawn(async move { Store::connect(&config, Options::default()).await.unwrap().salt() })
+        tokio::spawn(
+            async move { Store::connect(&config, Options::default()).await.unwrap().salt() },
+        )
     });
     let openings: Vec<_> = openings.collect();
     let mut salts = Vec::new();
@@ -34,8 +36,14 @@ async fn an_interrupted_migration_leaves_nothing_behind_and_is_run_again() {
     let database = Postgres::empty().await;
     let operator = database.client().await;
     // The migration ends here because somebody else has a table in its way.
-    operator.batch_execute("CREATE SCHEMA hapax; CREATE TABLE hapax.sweep_cursors ()").await.unwrap();
-    assert!(matches!(refusal(&database.config(), true).await, OpenError::Migration { version: 1, .. }));
+    operator
+        .batch_execute("CREATE SCHEMA hapax; CREATE TABLE hapax.sweep_cursors ()")
+        .await
+        .unwrap();
+    assert!(matches!(
+        refusal(&database.config(), true).await,
+        OpenError::Migration { version: 1, .. }
+    ));
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'hapax'::regnamespace";
     assert_eq!(database.number(tables).await, 1);
     operator.batch_execute("DROP TABLE hapax.sweep_cursors").await.unwrap();
@@ -46,12 +54,15 @@ async fn an_interrupted_migration_leaves_nothing_behind_and_is_run_again() {
 async fn a_migration_whose_process_dies_is_run_again() {
     let database = Postgres::empty().await;
     let operator = database.client().await;
-    operator.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))").await.unwrap();
+    operator
+        .batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))")
+        .await
+        .unwrap();
     let config = database.config();
     let waiting = tokio::spawn(async move { Store::migrate(&config).await });
     let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                 WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while operator.query_one(kill, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+    while database.number(kill).await == 0 {
         tokio::task::yield_now().await;
     }
     assert!(matches!(waiting.await.unwrap(), Err(OpenError::Migration { version: 1, .. })));
@@ -66,7 +77,9 @@ async fn a_schema_that_needs_newer_code_is_refused() {
     let newer = VERSION + 1;
     database.execute("UPDATE hapax.meta SET version = $1, works_with = $1", &[&newer]).await;
     let refusal = refusal(&database.config(), true).await;
-    assert!(matches!(refusal, OpenError::TooNew { found, needed } if found == newer && needed == newer));
+    assert!(
+        matches!(refusal, OpenError::TooNew { found, needed } if found == newer && needed == newer)
+    );
     assert!(refusal.to_string().contains("upgrade this process"));
 }
 
