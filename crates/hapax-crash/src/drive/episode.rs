@@ -119,6 +119,7 @@ impl Scene {
         let mut victim = self.start(&format!("strike-{number}"), keys, |orders| {
             orders.seed = orders.seed.wrapping_add(number as u64);
             orders.linger = true;
+            orders.finish = number % 2 == 0;
             orders.limit_ms = STRIKE_LIMIT_MS;
             orders.die_at = match strike {
                 Strike::At(at) => Some(at.clone()),

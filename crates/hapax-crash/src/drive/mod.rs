@@ -120,7 +120,9 @@ impl Drive {
             None => Home::sqlite()?,
             Some(url) => runtime.block_on(Home::postgres(url))?,
         };
-        while let Some(number) = lock(state).next_episode(self) {
+        loop {
+            let number = lock(state).next_episode(self);
+            let Some(number) = number else { break };
             let found = episode::run(self, &runtime, &mut home, number)?;
             let mut state = lock(state);
             state.summary.add(found);

@@ -85,7 +85,10 @@ impl Hand {
                 self.doom.pass(place::EFFECT);
                 Ended::Answered(outcome(effect)?)
             }
-            Err(Outdated) => Ended::NothingSent { told: Outcome::bare(503) },
+            Err(Outdated) => {
+                let nothing = Ended::NothingSent { told: Outcome::bare(503) };
+                recovery.map_or(nothing.clone(), |recovery| nothing.following(recovery))
+            }
         };
         let settled = permit.settle(ended).await;
         self.doom.pass(place::SETTLED);

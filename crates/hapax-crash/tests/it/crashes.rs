@@ -47,11 +47,7 @@ fn a_hundred_deaths_on_postgres_leave_one_effect_per_key() {
 
 #[test]
 fn a_postgres_that_stops_at_once_in_mid_load_leaves_one_effect_per_key() {
-    let outages = Drive {
-        kills: 0,
-        server_stops: 2,
-        ..drive(Backend::Postgres { url: None })
-    };
+    let outages = Drive { kills: 0, server_stops: 2, ..drive(Backend::Postgres { url: None }) };
     let summary = outages.run(&|_| {}).unwrap();
     assert!(summary.findings.is_empty(), "{summary}");
     assert_eq!(summary.servers_stopped, 2);
