@@ -28,10 +28,17 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         command.args(["doc", "--locked", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    stage("simulate", || {
+        let which = ["run", "--locked", "-p", "hapax-verify", "--bin", "hapax-sim"];
+        cargo(root, &[&which[..], &["--", "--seeds", SEEDS]].concat())
+    })?;
     let tally = stage("test", || with_services(root, || tests(root)))?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }
+
+/// Simulated runs that every change must survive; `cargo xtask sim` runs more.
+const SEEDS: &str = "10000";
 
 fn stage<T>(name: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     println!("\n== {name}");
@@ -118,7 +125,7 @@ impl Tally {
     }
 }
 
-fn cargo(root: &Path, args: &[&str]) -> Result<(), Failure> {
+pub(crate) fn cargo(root: &Path, args: &[&str]) -> Result<(), Failure> {
     succeed(command(root).args(args))
 }
 

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 pub mod ci;
 pub mod services;
 pub mod tidy;
+pub mod trials;
 
 mod failure;
 
@@ -28,6 +29,10 @@ enum Command {
     Ci,
     /// The rules of the repository that no compiler checks.
     Tidy,
+    /// Simulated histories of real engines: one seed, one run.
+    Sim(trials::Sim),
+    /// Real processes killed at every named place and at random.
+    Crash(trials::Crash),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -41,6 +46,8 @@ impl Args {
         match self.command {
             Command::Ci => ci::run(root),
             Command::Tidy => tidy::run(root),
+            Command::Sim(sim) => sim.run(root),
+            Command::Crash(crash) => crash.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

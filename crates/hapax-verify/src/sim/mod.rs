@@ -4,8 +4,8 @@
 //! A run has three parts. First clients ask while stores refuse, lose and delay, processes die at
 //! any write and any effect, owners sleep through their leases and somebody sets the clock. Then
 //! all that stops, and everything must come to rest: no key stuck, every client answered. At last
-//! the retention passes, and the same keys begin a new life. The
-//! [checker](crate::checker) judges what clients heard by what really happened.
+//! the retention passes, and the same keys begin a new life. The [`checker`]
+//! judges what clients heard by what really happened.
 
 mod client;
 mod dice;

@@ -1,0 +1,65 @@
+//! `cargo xtask sim` and `cargo xtask crash`: the long forms of what `ci` runs short.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::{Failure, ci::cargo};
+
+/// How many simulated runs, or which one.
+#[derive(Debug, Args)]
+pub struct Sim {
+    /// How many seeds to run, on every core.
+    #[arg(long, default_value_t = 10_000)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// Only this one, with everything there is to tell about it.
+    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    seed: Option<u64>,
+}
+
+impl Sim {
+    /// Runs the simulator, optimised.
+    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+        let Self { seeds, from, seed } = self;
+        let args = match seed {
+            Some(seed) => vec!["--seed".to_owned(), seed.to_string()],
+            None => ["--seeds", &seeds.to_string(), "--from", &from.to_string()]
+                .map(str::to_owned)
+                .to_vec(),
+        };
+        release(root, &["-p", "hapax-verify", "--bin", "hapax-sim"], &args)
+    }
+}
+
+/// How many real processes to kill.
+#[derive(Debug, Args)]
+pub struct Crash {
+    /// How many kills, on each store.
+    #[arg(long, default_value_t = 1000)]
+    kills: u64,
+    /// Which store: `sqlite`, `postgres` or `both`.
+    #[arg(long, default_value = "both")]
+    store: String,
+    /// Repeats the choices of an earlier run.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl Crash {
+    /// Runs the crash harness, optimised.
+    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+        let kills = self.kills.to_string();
+        let mut args =
+            ["drive", "--kills", &kills, "--store", &self.store].map(str::to_owned).to_vec();
+        args.extend(self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+        release(root, &["-p", "hapax-crash"], &args)
+    }
+}
+
+fn release(root: &Path, which: &[&str], args: &[String]) -> Result<(), Failure> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    cargo(root, &[&["run", "--locked", "--release"], which, &["--"], &args].concat())
+}
