@@ -15,15 +15,21 @@ use rustix::process::{Signal, getpid, kill_process};
 
 /// After the right to run was won, before the effect.
 pub const BEGUN: &str = "victim.begun";
+/// After the right to follow a vanished owner was won, before anything is done with it.
+pub const TAKEN: &str = "victim.taken";
 /// After the upstream was asked what happened, before acting on the answer.
 pub const ASKED: &str = "victim.asked";
+/// After the operation of a vanished owner has its effect, before it is settled.
+pub const RECOVERED: &str = "victim.recovered";
 /// After the effect, before it is settled.
 pub const EFFECT: &str = "victim.effect";
 /// After the effect is settled, before anybody is told.
 pub const SETTLED: &str = "victim.settled";
 
 /// The places in the victim's own code.
-pub const VICTIM: &[&str] = &[BEGUN, ASKED, EFFECT, SETTLED];
+pub const VICTIM: &[&str] = &[BEGUN, TAKEN, ASKED, RECOVERED, EFFECT, SETTLED];
+/// Those of them that a victim passes only where others have died before.
+pub const RECOVERY: &[&str] = &[TAKEN, ASKED, RECOVERED];
 
 /// The place and the moment a process dies at: the `nth` time it passes `place`.
 #[derive(Debug, Clone, PartialEq, Eq)]

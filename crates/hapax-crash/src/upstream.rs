@@ -71,7 +71,7 @@ impl Upstream {
         if attempt.fence.get() < book.newest_fence() {
             return Ok(Err(Outdated));
         }
-        book.append(format!("asked {}\n", attempt.fence.get()))?;
+        book.append(&format!("asked {}\n", attempt.fence.get()))?;
         Ok(Ok(book.effects().into_iter().next()))
     }
 
@@ -103,7 +103,7 @@ impl Book {
     fn effect(&mut self, attempt: &Attempt) -> Result<String, CrashError> {
         let name = format!("{:016x}", fastrand::u64(..));
         let (fence, owner) = (attempt.fence.get(), attempt.owner.0);
-        self.append(format!("effect {fence} {owner} {name}\n"))?;
+        self.append(&format!("effect {fence} {owner} {name}\n"))?;
         Ok(name)
     }
 
@@ -120,13 +120,13 @@ impl Book {
         self.text.lines().filter_map(move |line| line.strip_prefix(word)?.strip_prefix(' '))
     }
 
-    fn append(&mut self, line: String) -> Result<(), CrashError> {
+    fn append(&mut self, line: &str) -> Result<(), CrashError> {
         let mut write = || {
             self.file.write_all(line.as_bytes())?;
             self.file.sync_data()
         };
         write().map_err(CrashError::io("write down an effect"))?;
-        self.text.push_str(&line);
+        self.text.push_str(line);
         Ok(())
     }
 }

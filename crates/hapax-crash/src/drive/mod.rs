@@ -5,6 +5,7 @@ mod facts;
 mod home;
 mod outage;
 mod process;
+mod scene;
 mod strike;
 mod summary;
 

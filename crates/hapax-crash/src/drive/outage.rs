@@ -6,10 +6,10 @@ use hapax_services::postgres::{Mode, Server};
 
 use super::{
     Drive, Summary,
-    episode::Scene,
     home::Home,
     process::{Fate, Victim},
     runtime,
+    scene::Scene,
 };
 use crate::{check::Violation, error::CrashError};
 
@@ -35,10 +35,14 @@ pub(crate) fn stop_under_load(
     for number in 0..drive.server_stops {
         let scene = Scene::new(drive, &home, &format!("outage {number}"))?;
         let survivor = scene.start("survivor", KEYS, |orders| orders.finish = true)?;
-        let mut mortal = scene.start("mortal", KEYS, |orders| orders.seed ^= 1)?;
+        let dies = number % 2 == 1;
+        let mut mortal = scene.start("mortal", KEYS, |orders| {
+            orders.seed ^= 1;
+            orders.linger = dies;
+        })?;
         thread::sleep(Duration::from_millis(dice.u64(STOP_MIN_MS..=STOP_MAX_MS)));
         server.stop(Mode::Immediate)?;
-        if number % 2 == 1 {
+        if dies {
             mortal.kill_after(Duration::ZERO)?;
         }
         server.resume()?;

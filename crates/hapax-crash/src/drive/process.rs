@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     error::CrashError,
@@ -52,6 +52,20 @@ impl Victim {
     pub(crate) fn kill_after(&mut self, delay: Duration) -> Result<(), CrashError> {
         thread::sleep(delay);
         self.child.kill().map_err(CrashError::io("kill a victim"))
+    }
+
+    /// Stops it after a while, as a machine under pressure would, and lets it go on later.
+    pub(crate) fn sleep_after(&self, delay: Duration, sleep: Duration) -> Result<(), CrashError> {
+        thread::sleep(delay);
+        self.signal(Signal::STOP)?;
+        thread::sleep(sleep);
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), CrashError> {
+        // Not yet waited for, so the id is still its own even if it has ended.
+        let sent = kill_process(Pid::from_child(&self.child), signal);
+        sent.map_err(|error| CrashError::io("signal a victim")(error.into()))
     }
 
     /// Waits for its end. A panic anywhere in it counts as failure, even if it was killed later.

@@ -16,6 +16,8 @@ pub struct Summary {
     pub killed_at: BTreeMap<String, usize>,
     /// Processes killed from outside at a random moment.
     pub killed_at_random: usize,
+    /// Processes killed from outside after they had slept through their leases.
+    pub killed_after_sleep: usize,
     /// Times the database server was stopped at once.
     pub servers_stopped: usize,
     /// Victims that ended before they came to the place they were to die at.
@@ -50,7 +52,8 @@ pub struct Finding {
 impl Summary {
     /// Processes killed.
     pub fn kills(&self) -> usize {
-        self.killed_at.values().sum::<usize>() + self.killed_at_random
+        let at_places: usize = self.killed_at.values().sum();
+        at_places + self.killed_at_random + self.killed_after_sleep
     }
 
     /// Counts what an episode left behind.
@@ -75,6 +78,7 @@ impl Summary {
             *self.killed_at.entry(place).or_default() += count;
         }
         self.killed_at_random += other.killed_at_random;
+        self.killed_after_sleep += other.killed_after_sleep;
         self.servers_stopped += other.servers_stopped;
         self.missed += other.missed;
         self.episodes += other.episodes;
@@ -93,6 +97,7 @@ impl fmt::Display for Summary {
             writeln!(f, "  {count:>5} killed at {place}")?;
         }
         writeln!(f, "  {:>5} killed at random", self.killed_at_random)?;
+        writeln!(f, "  {:>5} killed after sleeping through a lease", self.killed_after_sleep)?;
         writeln!(f, "  {:>5} kills in all, {} strikes missed", self.kills(), self.missed)?;
         writeln!(f, "  {:>5} immediate stops of the server", self.servers_stopped)?;
         writeln!(f, "  {:>5} episodes, {} keys", self.episodes, self.keys)?;

@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 const SWEEP_EVERY: Duration = Duration::from_millis(60);
 const PURGE_EVERY: Duration = Duration::from_millis(40);
 /// How far apart two callers may be in the order of their questions.
-const SCATTER: usize = 4;
+const SCATTER: usize = 14;
 
 /// The callers of one victim. Clones share everything.
 pub(crate) struct Crew<S: Store> {
@@ -58,7 +58,11 @@ impl<S: Store> Crew<S> {
         let default = Options::default();
         let options = Options {
             // Half of all victims ask the store for every replay.
-            cache_bytes_max: if orders.seed % 2 == 0 { 0 } else { default.cache_bytes_max },
+            cache_bytes_max: if orders.seed.is_multiple_of(2) {
+                0
+            } else {
+                default.cache_bytes_max
+            },
             sweep_every: SWEEP_EVERY,
             purge_every: PURGE_EVERY,
             finisher,

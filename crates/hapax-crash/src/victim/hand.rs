@@ -1,10 +1,10 @@
 //! What is done with the right to run an operation: the effect, its record, the answer.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use hapax_core::{Attempt, Body, Ended, Outcome, Record, Recovery, Store};
 use hapax_engine::{Permit, Settled};
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Broken, Orders};
 use crate::{
@@ -74,6 +74,10 @@ impl Hand {
         let (fence, owner) = (attempt.fence.get(), attempt.owner.0);
         self.note(&Entry::Attempt { work, fence, owner })?;
         self.doom.pass(place::BEGUN);
+        if recovery.is_some() {
+            self.doom.pass(place::TAKEN);
+        }
+        sleep(delay()).await;
         let hand = Arc::clone(self);
         let acted = spawn_blocking(move || hand.act(work, &attempt, recovery)).await;
         let acted = acted.map_err(|error| CrashError::io("act")(io::Error::other(error)))??;
@@ -82,12 +86,19 @@ impl Hand {
                 if self.broken == Some(Broken::AckBeforeSettle) {
                     self.note(&Entry::Told { work, status: DONE, effect: effect.clone() })?;
                 }
+                if recovery.is_some() {
+                    self.doom.pass(place::RECOVERED);
+                }
                 self.doom.pass(place::EFFECT);
+                sleep(delay()).await;
                 Ended::Answered(outcome(effect)?)
             }
             Err(Outdated) => {
-                let nothing = Ended::NothingSent { told: Outcome::bare(503) };
-                recovery.map_or(nothing.clone(), |recovery| nothing.following(recovery))
+                let told = Outcome::bare(503);
+                match recovery {
+                    None => Ended::NothingSent { told },
+                    Some(recovery) => Ended::NothingSent { told }.following(recovery),
+                }
             }
         };
         let settled = permit.settle(ended).await;
@@ -152,6 +163,7 @@ impl Hand {
 }
 
 const DONE: u16 = 200;
+const DELAY_MAX_MICROS: u64 = 6000;
 
 /// The answer of an operation is the name of its effect, so that a second one would show.
 fn outcome(effect: String) -> Result<Outcome, CrashError> {
@@ -161,8 +173,12 @@ fn outcome(effect: String) -> Result<Outcome, CrashError> {
 
 /// The name of the effect an outcome tells of.
 pub(crate) fn effect(outcome: &Outcome) -> Option<String> {
-    match outcome.body() {
-        Body::Kept(body) => String::from_utf8(body.to_vec()).ok().filter(|name| !name.is_empty()),
-        _ => None,
-    }
+    let Body::Kept(body) = outcome.body() else { return None };
+    String::from_utf8(body.to_vec()).ok().filter(|name| !name.is_empty())
+}
+
+/// How long a request or an answer is under way: much of a victim's life is spent there, and so are
+/// many of its deaths.
+fn delay() -> Duration {
+    Duration::from_micros(fastrand::u64(..DELAY_MAX_MICROS))
 }

@@ -23,10 +23,10 @@ pub struct Orders {
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// How many operations there are.
-    #[arg(long, default_value_t = 21)]
+    #[arg(long, default_value_t = 28)]
     pub keys: usize,
     /// How many callers ask at the same time, each for every operation.
-    #[arg(long, default_value_t = 6)]
+    #[arg(long, default_value_t = 24)]
     pub callers: u64,
     /// Where it dies, as PLACE:NTH.
     #[arg(long)]

@@ -23,6 +23,7 @@ fn check(drive: &Drive) -> Summary {
     assert!(summary.findings.is_empty(), "{summary}");
     assert!(summary.kills() >= drive.kills, "too few died:\n{summary}");
     assert!(summary.killed_at_random > 0, "nobody died at random:\n{summary}");
+    assert!(summary.killed_after_sleep > 0, "nobody slept through a lease:\n{summary}");
     for place in drive.backend.places() {
         assert!(summary.killed_at.contains_key(place), "nobody died at {place}:\n{summary}");
     }
