@@ -132,7 +132,8 @@ fn an_operation_whose_lease_is_over_is_recovered_as_its_record_says() {
     for recovery in [Recovery::Resend, Recovery::Probe] {
         let found = record(StateTag::Running, recovery);
         let decision = told(now, "same", Some(&found));
-        claims(&decision, Over::Abandoned(found.stamp()), 2);
+        let claim = claims(&decision, Over::Abandoned(found.stamp()), 2);
+        assert_eq!(claim.recovery, recovery);
         let Decision::TakeOver { recovery: how, .. } = decision else { panic!("{decision:?}") };
         assert_eq!(how, recovery, "the record's recovery counts, not the arrival's");
     }
@@ -145,7 +146,8 @@ fn an_operation_in_doubt_is_recovered_as_its_record_says() {
     for recovery in [Recovery::Resend, Recovery::Probe] {
         let found = record(StateTag::InDoubt, recovery);
         let decision = told(CREATED, "same", Some(&found));
-        claims(&decision, Over::Abandoned(found.stamp()), 2);
+        let claim = claims(&decision, Over::Abandoned(found.stamp()), 2);
+        assert_eq!(claim.recovery, recovery);
         let Decision::TakeOver { recovery: how, .. } = decision else { panic!("{decision:?}") };
         assert_eq!(how, recovery);
     }

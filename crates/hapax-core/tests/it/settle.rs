@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hapax_core::{
     Attempt, Doubt, Ended, Fence, Outcome, Owner, Policy, Record, Recovery, ResultPolicy,
-    RetainFrom, Retention, State, StateTag, Sweep, settle,
-    store::{By, Settlement},
+    RetainFrom, Retention, State, StateTag, Sweep, give_back, settle,
+    store::{By, Over, Settlement},
     sweep,
 };
 
@@ -95,6 +95,7 @@ fn an_attempt_without_an_answer_means_what_its_policy_says() {
             (Ended::NothingSent { told: told.clone() }, Settlement::Released),
             (Ended::Unanswered { told: told.clone() }, Settlement::InDoubt(Doubt::Unanswered)),
             (Ended::Interrupted { told: told.clone() }, Settlement::InDoubt(Doubt::Interrupted)),
+            (Ended::NotRecovered { told: told.clone() }, Settlement::InDoubt(Doubt::OwnerVanished)),
         ];
         for (ended, otherwise) in ends {
             let expected = match results {
@@ -105,6 +106,43 @@ fn an_attempt_without_an_answer_means_what_its_policy_says() {
             };
             assert_eq!(meaning(ended, results), expected, "under {results:?}");
         }
+    }
+}
+
+#[test]
+fn a_follower_that_sent_nothing_leaves_the_doubt_where_it_must_be_asked_about() {
+    let told = Outcome::bare(502);
+    let nothing_sent = Ended::NothingSent { told: told.clone() };
+    for (recovery, expected) in [
+        (Recovery::Resend, Settlement::Released),
+        (Recovery::Probe, Settlement::InDoubt(Doubt::OwnerVanished)),
+        (Recovery::Hold, Settlement::InDoubt(Doubt::OwnerVanished)),
+    ] {
+        let ended = nothing_sent.clone().following(recovery);
+        assert_eq!(meaning(ended, ResultPolicy::Terminal), expected, "{recovery:?}");
+        let ended = Ended::Unanswered { told: told.clone() }.following(recovery);
+        let expected = Settlement::InDoubt(Doubt::Unanswered);
+        assert_eq!(meaning(ended, ResultPolicy::Terminal), expected, "{recovery:?}");
+    }
+}
+
+#[test]
+fn a_right_given_back_frees_the_key_unless_an_owner_before_it_vanished() {
+    let attempt = Attempt { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1) };
+    for recovery in RECOVERIES {
+        let to = |over| give_back(&attempt, over, recovery).to;
+        assert_eq!(to(Over::Nothing), Settlement::Released);
+        for tag in StateTag::ALL {
+            let stamp = record(tag, recovery).stamp();
+            assert_eq!(to(Over::Spent(stamp)), Settlement::Released);
+            let free = recovery == Recovery::Resend || tag == StateTag::Pending;
+            let expected =
+                if free { Settlement::Released } else { Settlement::InDoubt(Doubt::OwnerVanished) };
+            assert_eq!(to(Over::Abandoned(stamp)), expected, "{tag:?} under {recovery:?}");
+        }
+        let settle = give_back(&attempt, Over::Nothing, recovery);
+        let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
+        assert_eq!((settle.id, settle.by, settle.keep), (attempt.id, by, Duration::ZERO));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The suite against the reference store, and the judges against seeded faults.
-#![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
 mod checker;
 mod memory;
 mod model;
+mod suite;
