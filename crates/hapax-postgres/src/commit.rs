@@ -4,20 +4,17 @@
 //! inserts that give way. What was not written is then read by a second statement, with a snapshot
 //! of its own: in one statement, a claim that lost a race would find nothing at all.
 
-use std::{collections::HashMap, sync::LazyLock, time::Duration};
+use std::{collections::HashMap, time::Duration};
 
 use hapax_core::{
     OperationId, StoreError, Timestamp,
     codec::{self, Sealed},
-    store::{
-        Batch, By, Claim, Claimed, Committed, Entry, Over, Renew, Renewed, Settle, Settled,
-        Settlement,
-    },
-    time::micros,
+    store::{Batch, Claimed, Committed, Renewed, Settled},
 };
 use tokio_postgres::types::ToSql;
 
 use crate::{
+    batch::{Parts, span},
     connection::Wire,
     error::{Failure, after, before},
     row::{self, Found, Id, column},
@@ -28,8 +25,6 @@ use crate::{
 const ATTEMPTS_MAX: u32 = 4;
 /// Longest pause before that.
 const PAUSE_MAX: Duration = Duration::from_millis(40);
-/// Longest span written, so that no sum of instants and spans overflows.
-const SPAN_MAX: i64 = i64::MAX / 8;
 
 const PREPARE_BUCKETS: &str = include_str!("sql/prepare_buckets.sql");
 
@@ -139,196 +134,4 @@ async fn answer(wire: &Wire, batch: &Batch, written: &Written) -> Committed {
             })
             .collect(),
     }
-}
-
-/// The columns of a batch, part by part, each sorted by id: two batches that meet wait for each
-/// other and do not lock up.
-struct Parts<'a> {
-    mask: usize,
-    columns: Vec<Column<'a>>,
-}
-
-type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
-
-impl<'a> Parts<'a> {
-    fn new(batch: &'a Batch, sealed: &'a [Option<Sealed>]) -> Self {
-        let mut settles: Vec<_> = batch.settles.iter().zip(sealed).collect();
-        settles.sort_unstable_by_key(|(settle, _)| settle.id);
-        let mut renews: Vec<_> = batch.renews.iter().collect();
-        renews.sort_unstable_by_key(|renew| renew.id);
-        let mut claims: Vec<_> = batch.claims.iter().collect();
-        claims.sort_unstable_by_key(|claim| claim.operation.id());
-        let (claims, takeovers): (Vec<_>, Vec<_>) =
-            claims.into_iter().partition(|claim| claim.over == Over::Nothing);
-
-        let mut parts = Self { mask: 0, columns: Vec::new() };
-        parts.add(SETTLE, !settles.is_empty(), || settle_columns(&settles));
-        parts.add(RENEW, !renews.is_empty(), || renew_columns(&renews));
-        parts.add(TAKE_OVER, !takeovers.is_empty(), || take_over_columns(&takeovers));
-        parts.add(CLAIM, !claims.is_empty(), || claim_columns(&claims));
-        parts
-    }
-
-    fn add(&mut self, part: usize, wanted: bool, columns: impl FnOnce() -> Vec<Column<'a>>) {
-        if wanted {
-            self.mask |= 1 << part;
-            self.columns.extend(columns());
-        }
-    }
-
-    fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
-        self.columns.iter().map(|column| &**column as &(dyn ToSql + Sync)).collect()
-    }
-
-    fn text(&self) -> &'static str {
-        &TEXTS[self.mask]
-    }
-}
-
-fn settle_columns<'a>(settles: &[(&'a Settle, &'a Option<Sealed>)]) -> Vec<Column<'a>> {
-    let stamps: Vec<_> = settles
-        .iter()
-        .map(|(settle, _)| match settle.by {
-            By::Owner { fence, owner } => (fence.get(), owner.0, None, None),
-            By::Onlooker(stamp) => {
-                let (tag, until) = (stamp.tag as i16, stamp.until.as_micros());
-                (stamp.fence.get(), stamp.owner.0, Some(tag), Some(until))
-            }
-        })
-        .collect();
-    let outcomes: Vec<_> = settles.iter().map(|(_, sealed)| sealed.as_ref()).collect();
-    vec![
-        list(settles, |(settle, _)| Id(settle.id)),
-        list(&stamps, |stamp| stamp.0),
-        list(&stamps, |stamp| stamp.1),
-        list(&stamps, |stamp| stamp.2),
-        list(&stamps, |stamp| stamp.3),
-        list(settles, |(settle, _)| settle.to.tag() as i16),
-        list(settles, |(settle, _)| match settle.to {
-            Settlement::InDoubt(doubt) => doubt as i16,
-            Settlement::Completed(_) | Settlement::Failed(_) | Settlement::Released => 0,
-        }),
-        list(settles, |(settle, _)| span(settle.keep)),
-        list(&outcomes, |sealed| sealed.map(|sealed| &*sealed.head)),
-        list(&outcomes, |sealed| sealed.map(|sealed| &*sealed.body)),
-        list(&outcomes, |sealed| sealed.map(|sealed| &sealed.digest[..])),
-    ]
-}
-
-fn renew_columns<'a>(renews: &[&'a Renew]) -> Vec<Column<'a>> {
-    vec![
-        list(renews, |renew| Id(renew.id)),
-        list(renews, |renew| renew.fence.get()),
-        list(renews, |renew| renew.owner.0),
-        list(renews, |renew| span(renew.lease)),
-    ]
-}
-
-fn take_over_columns<'a>(claims: &[&'a Claim]) -> Vec<Column<'a>> {
-    let seen: Vec<_> = claims
-        .iter()
-        .filter_map(|claim| match claim.over {
-            Over::Nothing => None,
-            Over::Spent(stamp) => Some((stamp, true)),
-            Over::Abandoned(stamp) => Some((stamp, false)),
-        })
-        .collect();
-    vec![
-        list(claims, |claim| Id(claim.operation.id())),
-        list(&seen, |(stamp, _)| stamp.fence.get()),
-        list(&seen, |(stamp, _)| stamp.owner.0),
-        list(&seen, |(stamp, _)| stamp.tag as i16),
-        list(&seen, |(stamp, _)| stamp.until.as_micros()),
-        list(&seen, |(_, spent)| *spent),
-        list(claims, |claim| claim.fence.get()),
-        list(claims, |claim| claim.owner.0),
-        list(claims, |claim| entry(claim).0),
-        list(claims, |claim| entry(claim).1),
-        list(claims, |claim| entry(claim).2),
-        list(claims, |claim| span(claim.retention)),
-        list(claims, |claim| span(claim.tombstone)),
-        list(claims, |claim| claim.recovery as i16),
-        list(claims, |claim| &claim.fingerprint.as_bytes()[..]),
-    ]
-}
-
-fn claim_columns<'a>(claims: &[&'a Claim]) -> Vec<Column<'a>> {
-    vec![
-        list(claims, |claim| Id(claim.operation.id())),
-        list(claims, |claim| claim.operation.tenant().as_str()),
-        list(claims, |claim| claim.operation.scope().as_str()),
-        list(claims, |claim| claim.operation.key().as_str()),
-        list(claims, |claim| &claim.fingerprint.as_bytes()[..]),
-        list(claims, |claim| claim.fence.get()),
-        list(claims, |claim| claim.owner.0),
-        list(claims, |claim| claim.recovery as i16),
-        list(claims, |claim| span(claim.retention)),
-        list(claims, |claim| span(claim.tombstone)),
-        list(claims, |claim| entry(claim).0),
-        list(claims, |claim| entry(claim).1),
-        list(claims, |claim| entry(claim).2),
-    ]
-}
-
-/// The state a claim enters, how long it may stay there, and the request it brings.
-fn entry(claim: &Claim) -> (i16, i64, Option<&[u8]>) {
-    match &claim.entry {
-        Entry::Run { lease, request } => {
-            (hapax_core::StateTag::Running as i16, span(*lease), request.as_deref())
-        }
-        Entry::Queue { pick_up, request } => {
-            (hapax_core::StateTag::Pending as i16, span(*pick_up), Some(request))
-        }
-    }
-}
-
-fn list<'a, I: Copy, T: ToSql + Sync + Send + 'a>(
-    items: &[I],
-    part: impl Fn(&I) -> T,
-) -> Column<'a> {
-    Box::new(items.iter().map(part).collect::<Vec<T>>())
-}
-
-fn span(span: Duration) -> i64 {
-    micros(span).min(SPAN_MAX)
-}
-
-const SETTLE: usize = 0;
-const RENEW: usize = 1;
-const TAKE_OVER: usize = 2;
-const CLAIM: usize = 3;
-
-/// Each part: how many parameters it has, what it writes and what it answers.
-const PARTS: [(usize, &str, &str); 4] = [
-    (11, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
-    (4, include_str!("sql/renew.sql"), "SELECT id, now, false FROM renewed"),
-    (15, include_str!("sql/take_over.sql"), "SELECT id, changed_at, false FROM taken"),
-    (13, include_str!("sql/claim.sql"), "SELECT id, created_at, false FROM claimed"),
-];
-
-/// The statement for every choice of parts, so that what is not in a batch costs nothing.
-static TEXTS: LazyLock<[String; 1 << PARTS.len()]> = LazyLock::new(|| std::array::from_fn(text));
-
-fn text(mask: usize) -> String {
-    let (mut first, mut writes, mut answers) = (0, Vec::new(), Vec::new());
-    for (at, (params, write, answer)) in PARTS.into_iter().enumerate() {
-        if mask & (1 << at) != 0 {
-            writes.push(renumbered(write, first));
-            answers.push(answer);
-            first += params;
-        }
-    }
-    format!("WITH {}\n{}", writes.join(",\n"), answers.join("\nUNION ALL "))
-}
-
-/// The same text with its parameters counted from `first`.
-fn renumbered(text: &str, first: usize) -> String {
-    let mut pieces = text.split('$');
-    let mut renumbered = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
-        let number: usize = piece[..digits].parse().unwrap_or_default();
-        renumbered.push_str(&format!("${}{}", number + first, &piece[digits..]));
-    }
-    renumbered
 }

@@ -5,7 +5,7 @@
 //! People read the view `hapax.operations_readable`.
 //!
 //! - `store`: [`Store`] and [`Options`]; which connection does what;
-//! - `commit`: a batch as one statement;
+//! - `commit` and `batch`: a batch as one statement, and its answers;
 //! - `row` and `list`: reading;
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `retire`: purging records and turning over the outcome tables;
@@ -16,6 +16,7 @@
 //! is believed when the server says so under its own `synchronous_commit`, which is raised to `on`
 //! where it was `off`; whether a standby has it too is the server's configuration.
 
+mod batch;
 mod commit;
 mod connection;
 mod error;

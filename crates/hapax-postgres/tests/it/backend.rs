@@ -14,14 +14,14 @@ use hapax_verify::conformance::{Backend, Damage};
 use tokio_postgres::{Client, Config, NoTls, types::ToSql};
 
 /// A database that is dropped at the end of the test.
-pub struct Postgres {
-    pub name: String,
+pub(crate) struct Postgres {
+    pub(crate) name: String,
     clock_offset: AtomicI64,
 }
 
 impl Postgres {
     /// An empty database, without our schema.
-    pub async fn empty() -> Self {
+    pub(crate) async fn empty() -> Self {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let name = format!("hapax_test_{}_{number}", process::id());
@@ -29,31 +29,31 @@ impl Postgres {
         Self { name, clock_offset: AtomicI64::new(0) }
     }
 
-    pub fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let mut config = server();
         config.dbname(&self.name);
         config
     }
 
-    pub async fn store(&self) -> Store {
+    pub(crate) async fn store(&self) -> Store {
         self.store_with(Options::default()).await
     }
 
-    pub async fn store_with(&self, options: Options) -> Store {
+    pub(crate) async fn store_with(&self, options: Options) -> Store {
         Store::connect(&self.config(), options).await.unwrap()
     }
 
     /// A plain connection, as an operator has.
-    pub async fn client(&self) -> Client {
+    pub(crate) async fn client(&self) -> Client {
         connect(&self.config()).await
     }
 
-    pub async fn execute(&self, text: &str, params: &[&(dyn ToSql + Sync)]) -> u64 {
+    pub(crate) async fn execute(&self, text: &str, params: &[&(dyn ToSql + Sync)]) -> u64 {
         self.client().await.execute(text, params).await.unwrap()
     }
 
     /// The single number a query answers with.
-    pub async fn number(&self, text: &str) -> i64 {
+    pub(crate) async fn number(&self, text: &str) -> i64 {
         self.client().await.query_one(text, &[]).await.unwrap().get(0)
     }
 }
@@ -121,13 +121,13 @@ impl Drop for Postgres {
     }
 }
 
-pub async fn connect(config: &Config) -> Client {
+pub(crate) async fn connect(config: &Config) -> Client {
     let (client, connection) = config.connect(NoTls).await.expect("the test server must answer");
     tokio::spawn(connection);
     client
 }
 
-pub fn server() -> Config {
+pub(crate) fn server() -> Config {
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.services/postgres.url");
     let url = env::var("HAPAX_POSTGRES_URL").or_else(|_| fs::read_to_string(written));
     let url = url.expect("no PostgreSQL server: run `cargo xtask services up`");

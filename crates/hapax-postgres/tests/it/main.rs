@@ -1,4 +1,9 @@
 //! The store against a real server: the suite for all stores, and what is PostgreSQL's own.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "these are tests: what they did not expect ends them"
+)]
 
 mod backend;
 mod buckets;

@@ -18,15 +18,15 @@ use hapax_verify::conformance::Backend;
 
 use crate::backend::Postgres;
 
-pub const LEASE: Duration = Duration::from_secs(30);
-pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+pub(crate) const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub fn operation(key: &str) -> Operation {
+pub(crate) fn operation(key: &str) -> Operation {
     let (tenant, scope) = (Tenant::parse("acme").unwrap(), Scope::parse("POST /pay").unwrap());
     Operation::new(tenant, scope, Key::parse(key).unwrap())
 }
 
-pub fn claim(key: &str, owner: i64) -> Claim {
+pub(crate) fn claim(key: &str, owner: i64) -> Claim {
     Claim {
         operation: operation(key),
         fingerprint: Fingerprint::from_bytes([7; Fingerprint::BYTES]),
@@ -40,7 +40,7 @@ pub fn claim(key: &str, owner: i64) -> Claim {
     }
 }
 
-pub fn completion(key: &str, owner: i64, body: &[u8]) -> Settle {
+pub(crate) fn completion(key: &str, owner: i64, body: &[u8]) -> Settle {
     let body = Body::Kept(Bytes::copy_from_slice(body));
     Settle {
         id: operation(key).id(),
@@ -51,7 +51,7 @@ pub fn completion(key: &str, owner: i64, body: &[u8]) -> Settle {
 }
 
 /// Claims and completes under a new key.
-pub async fn complete(store: &impl Store, key: &str, body: &[u8]) {
+pub(crate) async fn complete(store: &impl Store, key: &str, body: &[u8]) {
     let batch = Batch { claims: vec![claim(key, 1)], ..Batch::default() };
     assert!(matches!(store.commit(batch).await.claims[..], [Ok(Claimed::Won { .. })]));
     let batch = Batch { settles: vec![completion(key, 1, body)], ..Batch::default() };

@@ -1,0 +1,236 @@
+//! A batch as the text and the parameters of one statement.
+
+use std::{array, sync::LazyLock, time::Duration};
+
+use hapax_core::{
+    StateTag,
+    codec::Sealed,
+    store::{Batch, By, Claim, Entry, Over, Renew, Settle, Settlement},
+    time::micros,
+};
+use tokio_postgres::types::ToSql;
+
+use crate::row::Id;
+
+/// Longest span written, so that no sum of instants and spans overflows.
+const SPAN_MAX: i64 = i64::MAX / 8;
+
+/// The columns of a batch, part by part, each sorted by id: two batches that meet wait for each
+/// other and do not lock up.
+pub(crate) struct Parts<'a> {
+    mask: usize,
+    /// Whether no part has more than one item: such a batch is spared the arrays.
+    lone: bool,
+    columns: Vec<Column<'a>>,
+}
+
+type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
+
+impl<'a> Parts<'a> {
+    pub(crate) fn new(batch: &'a Batch, sealed: &'a [Option<Sealed>]) -> Self {
+        let mut settles: Vec<_> = batch.settles.iter().zip(sealed).collect();
+        settles.sort_unstable_by_key(|(settle, _)| settle.id);
+        let mut renews: Vec<_> = batch.renews.iter().collect();
+        renews.sort_unstable_by_key(|renew| renew.id);
+        let mut claims: Vec<_> = batch.claims.iter().collect();
+        claims.sort_unstable_by_key(|claim| claim.operation.id());
+        let (claims, takeovers): (Vec<_>, Vec<_>) =
+            claims.into_iter().partition(|claim| claim.over == Over::Nothing);
+
+        let lone = settles.len().max(renews.len()).max(takeovers.len()).max(claims.len()) == 1;
+        let mut parts = Self { mask: 0, lone, columns: Vec::new() };
+        if !settles.is_empty() {
+            parts.add(SETTLE, settle_columns(lone, &settles));
+        }
+        if !renews.is_empty() {
+            parts.add(RENEW, renew_columns(lone, &renews));
+        }
+        if !takeovers.is_empty() {
+            parts.add(TAKE_OVER, take_over_columns(lone, &takeovers));
+        }
+        if !claims.is_empty() {
+            parts.add(CLAIM, claim_columns(lone, &claims));
+        }
+        parts
+    }
+
+    fn add(&mut self, part: usize, columns: Vec<Column<'a>>) {
+        self.mask |= 1 << part;
+        self.columns.extend(columns);
+    }
+
+    /// What the statement is given.
+    pub(crate) fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
+        self.columns.iter().map(|column| &**column as &(dyn ToSql + Sync)).collect()
+    }
+
+    /// The statement.
+    pub(crate) fn text(&self) -> &'static str {
+        let texts = if self.lone { &LONE_TEXTS } else { &TEXTS };
+        &texts[self.mask]
+    }
+}
+
+fn settle_columns<'a>(lone: bool, settles: &[(&'a Settle, &'a Option<Sealed>)]) -> Vec<Column<'a>> {
+    let stamps: Vec<_> = settles
+        .iter()
+        .map(|(settle, _)| match settle.by {
+            By::Owner { fence, owner } => (fence.get(), owner.0, None, None),
+            By::Onlooker(stamp) => {
+                let (tag, until) = (stamp.tag as i16, stamp.until.as_micros());
+                (stamp.fence.get(), stamp.owner.0, Some(tag), Some(until))
+            }
+        })
+        .collect();
+    let outcomes: Vec<_> = settles.iter().map(|(_, sealed)| sealed.as_ref()).collect();
+    vec![
+        list(lone, settles, |(settle, _)| Id(settle.id)),
+        list(lone, &stamps, |stamp| stamp.0),
+        list(lone, &stamps, |stamp| stamp.1),
+        list(lone, &stamps, |stamp| stamp.2),
+        list(lone, &stamps, |stamp| stamp.3),
+        list(lone, settles, |(settle, _)| settle.to.tag() as i16),
+        list(lone, settles, |(settle, _)| match settle.to {
+            Settlement::InDoubt(doubt) => doubt as i16,
+            Settlement::Completed(_) | Settlement::Failed(_) | Settlement::Released => 0,
+        }),
+        list(lone, settles, |(settle, _)| span(settle.keep)),
+        list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.head)),
+        list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.body)),
+        list(lone, &outcomes, |sealed| sealed.map(|sealed| &sealed.digest[..])),
+    ]
+}
+
+fn renew_columns<'a>(lone: bool, renews: &[&'a Renew]) -> Vec<Column<'a>> {
+    vec![
+        list(lone, renews, |renew| Id(renew.id)),
+        list(lone, renews, |renew| renew.fence.get()),
+        list(lone, renews, |renew| renew.owner.0),
+        list(lone, renews, |renew| span(renew.lease)),
+    ]
+}
+
+fn take_over_columns<'a>(lone: bool, claims: &[&'a Claim]) -> Vec<Column<'a>> {
+    let seen: Vec<_> = claims
+        .iter()
+        .filter_map(|claim| match claim.over {
+            Over::Nothing => None,
+            Over::Spent(stamp) => Some((stamp, true)),
+            Over::Abandoned(stamp) => Some((stamp, false)),
+        })
+        .collect();
+    vec![
+        list(lone, claims, |claim| Id(claim.operation.id())),
+        list(lone, &seen, |(stamp, _)| stamp.fence.get()),
+        list(lone, &seen, |(stamp, _)| stamp.owner.0),
+        list(lone, &seen, |(stamp, _)| stamp.tag as i16),
+        list(lone, &seen, |(stamp, _)| stamp.until.as_micros()),
+        list(lone, &seen, |(_, spent)| *spent),
+        list(lone, claims, |claim| claim.fence.get()),
+        list(lone, claims, |claim| claim.owner.0),
+        list(lone, claims, |claim| entry(claim).0),
+        list(lone, claims, |claim| entry(claim).1),
+        list(lone, claims, |claim| entry(claim).2),
+        list(lone, claims, |claim| span(claim.retention)),
+        list(lone, claims, |claim| span(claim.tombstone)),
+        list(lone, claims, |claim| claim.recovery as i16),
+        list(lone, claims, |claim| &claim.fingerprint.as_bytes()[..]),
+    ]
+}
+
+fn claim_columns<'a>(lone: bool, claims: &[&'a Claim]) -> Vec<Column<'a>> {
+    vec![
+        list(lone, claims, |claim| Id(claim.operation.id())),
+        list(lone, claims, |claim| claim.operation.tenant().as_str()),
+        list(lone, claims, |claim| claim.operation.scope().as_str()),
+        list(lone, claims, |claim| claim.operation.key().as_str()),
+        list(lone, claims, |claim| &claim.fingerprint.as_bytes()[..]),
+        list(lone, claims, |claim| claim.fence.get()),
+        list(lone, claims, |claim| claim.owner.0),
+        list(lone, claims, |claim| claim.recovery as i16),
+        list(lone, claims, |claim| span(claim.retention)),
+        list(lone, claims, |claim| span(claim.tombstone)),
+        list(lone, claims, |claim| entry(claim).0),
+        list(lone, claims, |claim| entry(claim).1),
+        list(lone, claims, |claim| entry(claim).2),
+    ]
+}
+
+/// The state a claim enters, how long it may stay there, and the request it brings.
+fn entry(claim: &Claim) -> (i16, i64, Option<&[u8]>) {
+    match &claim.entry {
+        Entry::Run { lease, request } => {
+            (StateTag::Running as i16, span(*lease), request.as_deref())
+        }
+        Entry::Queue { pick_up, request } => {
+            (StateTag::Pending as i16, span(*pick_up), Some(request))
+        }
+    }
+}
+
+/// One parameter: the items' values as an array, or the value of the only item.
+fn list<'a, I, T: ToSql + Sync + Send + 'a>(
+    lone: bool,
+    items: &[I],
+    value: impl Fn(&I) -> T,
+) -> Column<'a> {
+    match items {
+        [item] if lone => Box::new(value(item)),
+        _ => Box::new(items.iter().map(value).collect::<Vec<T>>()),
+    }
+}
+
+/// A span as it is written.
+pub(crate) fn span(span: Duration) -> i64 {
+    micros(span).min(SPAN_MAX)
+}
+
+const SETTLE: usize = 0;
+const RENEW: usize = 1;
+const TAKE_OVER: usize = 2;
+const CLAIM: usize = 3;
+
+/// Each part: how many parameters it has, what it writes and what it answers.
+const PARTS: [(usize, &str, &str); 4] = [
+    (11, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
+    (4, include_str!("sql/renew.sql"), "SELECT id, now, false FROM renewed"),
+    (15, include_str!("sql/take_over.sql"), "SELECT id, changed_at, false FROM taken"),
+    (13, include_str!("sql/claim.sql"), "SELECT id, created_at, false FROM claimed"),
+];
+
+/// The statement for every choice of parts, so that what is not in a batch costs nothing.
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, str::to_owned)));
+/// The same for batches without more than one item in any part.
+static LONE_TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, lone)));
+
+type Texts = [String; 1 << PARTS.len()];
+
+fn text(mask: usize, form: fn(&str) -> String) -> String {
+    let (mut first, mut writes, mut answers) = (0, Vec::new(), Vec::new());
+    for (at, (params, write, answer)) in PARTS.into_iter().enumerate() {
+        if mask & (1 << at) != 0 {
+            writes.push(renumbered(&form(write), first));
+            answers.push(answer);
+            first += params;
+        }
+    }
+    format!("WITH {}\n{}", writes.join(",\n"), answers.join("\nUNION ALL "))
+}
+
+/// The same text with plain values in place of arrays.
+fn lone(text: &str) -> String {
+    let text = text.replace("unnest(", "(VALUES (").replace("[])\n", "))\n");
+    text.replace("[]) AS i(", ")) AS i(").replace("[]", "")
+}
+
+/// The same text with its parameters counted from `first`.
+fn renumbered(text: &str, first: usize) -> String {
+    let mut pieces = text.split('$');
+    let mut renumbered = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.bytes().take_while(u8::is_ascii_digit).count();
+        let number: usize = piece[..digits].parse().unwrap_or_default();
+        renumbered.push_str(&format!("${}{}", number + first, &piece[digits..]));
+    }
+    renumbered
+}
