@@ -113,6 +113,12 @@ pub enum Violation {
         /// What it said.
         what: String,
     },
+    /// What the crashes left in the store cannot be read.
+    #[error("the store cannot be read: {how}")]
+    Unreadable {
+        /// What it said.
+        how: String,
+    },
     /// A victim ended in a way nobody asked for.
     #[error("a victim failed: {how}")]
     Failed {

@@ -2,7 +2,7 @@
 
 use std::{error::Error, io};
 
-use hapax_core::StoreError;
+use hapax_core::{InvalidName, StoreError};
 use hapax_services::ServiceError;
 
 /// Why the harness itself could not go on. What it finds wrong with a store is no error but a
@@ -46,6 +46,13 @@ pub enum CrashError {
 }
 
 impl CrashError {
+    pub(crate) fn name(refusal: InvalidName) -> Self {
+        Self::Io {
+            action: "name an operation".to_owned(),
+            source: io::Error::new(io::ErrorKind::InvalidInput, refusal),
+        }
+    }
+
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::Io { action, source }

@@ -72,6 +72,11 @@ impl Work {
         Tenant::parse("crash")
     }
 
+    /// The scope of operations that are forgotten at once.
+    pub fn fleeting_scope() -> Result<Scope, InvalidName> {
+        Scope::parse("fleeting")
+    }
+
     /// What makes it the same request every time.
     pub fn fingerprint(self, keys: &TenantKey) -> Fingerprint {
         keys.fingerprint(&RequestParts { body: &self.request(), ..RequestParts::default() })

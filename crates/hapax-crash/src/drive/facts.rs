@@ -31,12 +31,18 @@ pub(crate) async fn gather(
     let effects = works.iter().map(|work| Ok((*work, upstream.effects(*work)?)));
     let effects = effects.collect::<Result<_, CrashError>>()?;
     let kept = match address {
-        Address::Sqlite(path) => kept(&Address::sqlite(path, Faults::default())?, scope).await?,
+        Address::Sqlite(path) => read(&Address::sqlite(path, Faults::default())?, scope).await?,
         Address::Postgres(url) => {
-            kept(&Address::postgres(url, Faults::default()).await?, scope).await?
+            read(&Address::postgres(url, Faults::default()).await?, scope).await?
         }
     };
     Ok(Facts { works, journal, effects, kept })
+}
+
+/// What is stored in a scope, after everything else was read too.
+async fn read(store: &impl Store, scope: &Scope) -> Result<BTreeMap<Work, Kept>, CrashError> {
+    kept(store, &Work::fleeting_scope().map_err(CrashError::name)?).await?;
+    Ok(kept(store, scope).await?)
 }
 
 /// What is stored in a scope.

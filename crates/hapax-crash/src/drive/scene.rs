@@ -1,7 +1,7 @@
 //! Where victims work together on the same operations, and what is left behind there.
 
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -114,13 +114,17 @@ impl Scene {
                 Fate::Failed(how) => violations.push(Violation::Failed { how }),
             }
         }
-        let scope = Scope::parse(&self.orders.scope);
-        let scope =
-            scope.map_err(|error| CrashError::io("name a scope")(io::Error::other(error)))?;
-        let facts = gather(&self.orders.store, &self.dir, &scope, keys);
-        let facts = runtime.block_on(facts)?;
-        violations.extend(check(&facts));
-        summary.count(&facts);
+        let scope = Scope::parse(&self.orders.scope).map_err(CrashError::name)?;
+        match runtime.block_on(gather(&self.orders.store, &self.dir, &scope, keys)) {
+            Ok(facts) => {
+                violations.extend(check(&facts));
+                summary.count(&facts);
+            }
+            Err(CrashError::Store(error)) => {
+                violations.push(Violation::Unreadable { how: format!("{error:?}") });
+            }
+            Err(error) => return Err(error),
+        }
         summary.findings.extend(violations.into_iter().map(|violation| Finding {
             violation,
             repeat: repeat.to_owned(),

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    Orders,
+    Orders, fleeting,
     hand::{Hand, Heard},
 };
 use crate::{error::CrashError, journal::Entry, place::Doom, watched::Watched, work::Work};
@@ -68,7 +68,7 @@ impl<S: Store> Crew<S> {
             finisher,
             ..default
         };
-        let keys = store.salt().tenant_key(&Work::tenant().map_err(invalid)?);
+        let keys = store.salt().tenant_key(&Work::tenant().map_err(CrashError::name)?);
         let engine = Engine::start(Watched::new(store, doom), options);
         let unsettled = Mutex::new((0..orders.keys).map(Work::new).collect());
         let orders = orders.clone();
@@ -77,6 +77,8 @@ impl<S: Store> Crew<S> {
 
     /// Asks for everything at once.
     pub(crate) async fn work(self, limit: Duration) -> Result<(), CrashError> {
+        let (engine, keys) = (self.shared.engine.clone(), self.shared.keys.clone());
+        let fleeting = tokio::spawn(fleeting::run(engine, keys));
         let mut callers = JoinSet::new();
         for caller in 0..self.shared.orders.callers {
             callers.spawn(Arc::clone(&self.shared).call(caller));
@@ -87,7 +89,9 @@ impl<S: Store> Crew<S> {
             }
             Ok(())
         };
-        match timeout(limit, all).await {
+        let all = timeout(limit, all).await;
+        fleeting.abort();
+        match all {
             Ok(worked) => worked,
             Err(_) if self.shared.orders.linger => Ok(()),
             Err(_) => {
@@ -129,7 +133,7 @@ impl<S: Store> Shared<S> {
 
     async fn ask(&self, work: Work) -> Result<Heard, CrashError> {
         let ask = Ask {
-            operation: work.operation(&self.scope).map_err(invalid)?,
+            operation: work.operation(&self.scope).map_err(CrashError::name)?,
             fingerprint: work.fingerprint(&self.keys),
             wish: work.wish(),
             policy: work.policy(),
@@ -156,8 +160,4 @@ impl<S: Store> Shared<S> {
     fn unsettled(&self) -> std::sync::MutexGuard<'_, BTreeSet<Work>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn invalid(refusal: hapax_core::InvalidName) -> CrashError {
-    CrashError::io("name an operation")(io::Error::new(io::ErrorKind::InvalidInput, refusal))
 }

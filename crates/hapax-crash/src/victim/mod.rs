@@ -1,6 +1,7 @@
 //! A process that asks for many operations at once on a real store, until it dies.
 
 mod caller;
+mod fleeting;
 pub(crate) mod hand;
 mod orders;
 
@@ -53,9 +54,7 @@ async fn work<S: Store>(
     doom: Doom,
     limit: Duration,
 ) -> Result<(), CrashError> {
-    let scope = Scope::parse(&orders.scope).map_err(|refusal| {
-        CrashError::io("use the scope")(io::Error::new(io::ErrorKind::InvalidInput, refusal))
-    })?;
+    let scope = Scope::parse(&orders.scope).map_err(CrashError::name)?;
     let crew = caller::Crew::new(store, orders, scope, doom)?;
     let say = || writeln!(io::stdout(), "{READY}").and_then(|()| io::stdout().flush());
     say().map_err(CrashError::io("say that it is ready"))?;
