@@ -64,7 +64,10 @@ impl Pair {
             reasons.map(|reason| format!("{}: {reason}", label(*way)))
         });
         Section {
-            title: format!("{}, {} callers", name(ground), self.callers),
+            title: match self.callers {
+                1 => format!("{}, 1 caller", name(ground)),
+                callers => format!("{}, {callers} callers", name(ground)),
+            },
             header: HEADER.to_vec(),
             rows: ways.iter().map(|(way, samples)| row(*way, samples)).collect(),
             claims: self.claims(ground),

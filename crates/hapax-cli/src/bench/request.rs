@@ -1,6 +1,9 @@
 //! The one request everybody makes: a numbered key, a small JSON body, an answer of 512 bytes.
 
-use std::fmt::Write;
+use std::{
+    fmt::Write,
+    hash::{DefaultHasher, Hasher},
+};
 
 /// Who asks, in every request.
 pub(super) const TENANT: &str = "acme";
@@ -35,6 +38,13 @@ pub(super) fn body(number: u64) -> String {
     body.push_str(r#""description":"one subscription, monthly, renewed","customer":"cus_8131","#);
     body.push_str(r#""capture":true,"metadata":{"shop":"berlin-3","cart":"a81b-77"}}"#);
     body
+}
+
+/// What a hand-written service stores to tell requests apart.
+pub(super) fn hash(number: u64) -> i64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body(number).as_bytes());
+    hasher.finish().cast_signed()
 }
 
 /// The answer that is stored: bytes that do not compress.

@@ -25,7 +25,7 @@ fn a_quick_run_reports_both_ways_for_each_number_of_callers() {
     assert_eq!(output.status.code(), Some(0), "{report}{}", text(&output.stderr));
     for part in [
         "fdatasync of 8 KiB",
-        "SQLite, 1 callers",
+        "SQLite, 1 caller",
         "SQLite, 8 callers",
         "hand-written",
         "hapax",

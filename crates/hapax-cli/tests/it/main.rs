@@ -1,4 +1,5 @@
 //! The program, as people run it.
+#![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
 mod bench;
 mod usage;

@@ -43,7 +43,11 @@ impl Payments {
             }
             Begun::Replay(record) => Answer::Replayed(record.outcome().unwrap().clone()),
             Begun::Mismatch(_) => Answer::Refused,
-            other => panic!("neither the first nor a repetition: {other:?}"),
+            begun @ (Begun::TakenOver { .. }
+            | Begun::Queued(_)
+            | Begun::Busy { .. }
+            | Begun::InDoubt { .. }
+            | Begun::Gone { .. }) => panic!("neither the first nor a repetition: {begun:?}"),
         }
     }
 }

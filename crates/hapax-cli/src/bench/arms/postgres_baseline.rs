@@ -1,4 +1,7 @@
 //! The usual hand-written way on PostgreSQL: a pool of connections, each write its own commit.
+//!
+//! The table holds what it must to do the same work: a hash that tells requests apart, and an
+//! indexed expiry, without which nothing could ever be deleted.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,11 +18,14 @@ const CONNECTIONS: usize = 20;
 
 const SCHEMA: &str = "CREATE TABLE requests (
     key text PRIMARY KEY,
+    request_hash bigint NOT NULL,
     state text NOT NULL,
     response bytea,
-    created_at timestamptz NOT NULL DEFAULT now()
-)";
-const CLAIM: &str = "INSERT INTO requests (key, state) VALUES ($1, 'running') \
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz NOT NULL DEFAULT now() + interval '1 day'
+);
+CREATE INDEX ON requests (expires_at)";
+const CLAIM: &str = "INSERT INTO requests (key, request_hash, state) VALUES ($1, $2, 'running') \
                      ON CONFLICT (key) DO NOTHING RETURNING key";
 const SETTLE: &str = "UPDATE requests SET state = 'completed', response = $2 WHERE key = $1";
 const COUNT: &str = "SELECT count(*) FILTER (WHERE state = 'completed' AND response IS NOT NULL), \
@@ -72,7 +78,9 @@ impl PostgresBaseline {
 impl Arm for PostgresBaseline {
     async fn request(&self, number: u64) -> Result<(), BenchError> {
         let key = format!("{TENANT}/{SCOPE}/{}", request::key(number));
-        let claim = async |session: &Session| session.client.query(&session.claim, &[&key]).await;
+        let hash = request::hash(number);
+        let claim =
+            async |session: &Session| session.client.query(&session.claim, &[&key, &hash]).await;
         if self.with(claim).await?.is_empty() {
             return Err(BenchError::NotFresh { found: "a row" });
         }

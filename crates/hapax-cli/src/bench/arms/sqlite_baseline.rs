@@ -1,4 +1,7 @@
 //! The usual hand-written way on SQLite: one connection behind a lock, one transaction per write.
+//!
+//! The table holds what it must to do the same work: a hash that tells requests apart, and an
+//! indexed expiry, without which nothing could ever be deleted.
 
 use std::{path::Path, sync::Arc};
 
@@ -26,13 +29,16 @@ const SETTINGS: &str = "
     PRAGMA wal_autocheckpoint = 8000;
     CREATE TABLE requests (
         key TEXT PRIMARY KEY,
+        request_hash INTEGER NOT NULL,
         state TEXT NOT NULL,
         response BLOB,
-        created_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+        created_at INTEGER NOT NULL DEFAULT (unixepoch()),
+        expires_at INTEGER NOT NULL DEFAULT (unixepoch() + 86400)
     );
+    CREATE INDEX requests_expires_at ON requests (expires_at);
 ";
-const CLAIM: &str =
-    "INSERT INTO requests (key, state) VALUES (?1, 'running') ON CONFLICT DO NOTHING RETURNING key";
+const CLAIM: &str = "INSERT INTO requests (key, request_hash, state) VALUES (?1, ?2, 'running') \
+                     ON CONFLICT DO NOTHING RETURNING key";
 const SETTLE: &str = "UPDATE requests SET state = 'completed', response = ?2 WHERE key = ?1";
 const COUNT: &str = "SELECT count(*) FILTER (WHERE state = 'completed' AND response IS NOT NULL), \
                      count(*) FROM requests";
@@ -61,10 +67,10 @@ impl SqliteBaseline {
 impl Arm for SqliteBaseline {
     async fn request(&self, number: u64) -> Result<(), BenchError> {
         let key: Arc<str> = format!("{TENANT}/{SCOPE}/{}", request::key(number)).into();
-        let own = Arc::clone(&key);
+        let (own, hash) = (Arc::clone(&key), request::hash(number));
         let claimed = self.with(move |connection| {
             let mut claim = connection.prepare_cached(CLAIM)?;
-            let mut rows = claim.query([&*own])?;
+            let mut rows = claim.query(rusqlite::params![&*own, hash])?;
             let claimed = rows.next()?.is_some();
             // Stepping to the end commits.
             while rows.next()?.is_some() {}
