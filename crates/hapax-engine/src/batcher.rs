@@ -1,10 +1,14 @@
 //! Group commit: what callers bring while one commit is under way goes out together in the next.
 //!
-//! A lone write never waits for company: a lane that is free takes it at once.
+//! A lone write never waits for company: whoever brings one while a lane is free commits it there
+//! and then, without a task in between. What gathers meanwhile is committed in the background.
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
 };
 
 use hapax_core::{
@@ -12,24 +16,22 @@ use hapax_core::{
     limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX},
     store::{Batch, Claim, Claimed, Committed, Entry, Renew, Renewed, Settle, Settled},
 };
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::{runtime::Handle, sync::oneshot};
 
-use crate::{clock::StoreClock, digest::DigestHasher, stats::Counters};
-
-pub(crate) type Answer<T> = oneshot::Receiver<Result<T, StoreError>>;
+use crate::{clock::StoreClock, digest::DigestHasher, engine::Inner};
 
 /// Writes waiting for a lane.
 #[derive(Debug)]
 pub(crate) struct Batcher {
     queue: Mutex<Queue>,
-    ready: Notify,
     claims_max: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     writes: VecDeque<Write>,
     claims: usize,
+    lanes_free: usize,
 }
 
 #[derive(Debug)]
@@ -42,81 +44,129 @@ enum Write {
 type Asker<T> = oneshot::Sender<Result<T, StoreError>>;
 
 impl Batcher {
-    pub(crate) fn new(claims_max: usize) -> Self {
-        Self { queue: Mutex::default(), ready: Notify::new(), claims_max }
+    pub(crate) fn new(lanes: usize, claims_max: usize) -> Self {
+        let lanes_free = lanes.max(1);
+        let queue = Queue { writes: VecDeque::new(), claims: 0, lanes_free };
+        Self { queue: Mutex::new(queue), claims_max }
     }
 
-    /// Queues a claim; `None` if too many are waiting.
-    pub(crate) fn claim(&self, claim: Claim) -> Option<Answer<Claimed>> {
-        let (asker, answer) = oneshot::channel();
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.claims >= self.claims_max {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// Has a claim written; `None` if too many are waiting.
+    pub(crate) async fn commit_claim(
+        self: &Arc<Self>,
+        claim: Claim,
+    ) -> Option<Result<Claimed, StoreError>> {
+        if self.batcher.lock().claims >= self.batcher.claims_max {
             return None;
         }
-        queue.claims += 1;
-        queue.writes.push_back(Write::Claim(claim, asker));
-        drop(queue);
-        self.ready.notify_one();
-        Some(answer)
+        Some(self.commit(|asker| Write::Claim(claim, asker)).await)
     }
 
-    /// Queues a settle. There is room for it: only the winner of a claim brings one.
-    pub(crate) fn settle(&self, settle: Settle) -> Answer<Settled> {
+    /// Has a settle written. There is room for it: only the winner of a claim brings one.
+    pub(crate) async fn commit_settle(
+        self: &Arc<Self>,
+        settle: Settle,
+    ) -> Result<Settled, StoreError> {
+        self.commit(|asker| Write::Settle(settle, asker)).await
+    }
+
+    /// Has a renewal written. There is room for it: only the winner of a claim brings one.
+    pub(crate) async fn commit_renew(
+        self: &Arc<Self>,
+        renew: Renew,
+    ) -> Result<Renewed, StoreError> {
+        self.commit(|asker| Write::Renew(renew, asker)).await
+    }
+
+    async fn commit<T>(
+        self: &Arc<Self>,
+        write: impl FnOnce(Asker<T>) -> Write,
+    ) -> Result<T, StoreError> {
         let (asker, answer) = oneshot::channel();
-        self.push(Write::Settle(settle, asker));
-        answer
+        if let Some(lane) = Lane::after(self, write(asker)) {
+            lane.commit_next().await;
+        }
+        let unanswered = || StoreError::unconfirmed("the commit ended without an answer");
+        answer.await.unwrap_or_else(|_| Err(unanswered()))
+    }
+}
+
+/// The right to commit one batch at a time. Given up, it passes to what waits meanwhile.
+struct Lane<S: Store>(Arc<Inner<S>>);
+
+impl<S: Store> Lane<S> {
+    /// Queues a write, and takes a lane if one is free.
+    fn after(inner: &Arc<Inner<S>>, write: Write) -> Option<Self> {
+        let mut queue = inner.batcher.lock();
+        queue.claims += usize::from(write.is_claim());
+        queue.writes.push_back(write);
+        let free = queue.lanes_free > 0;
+        queue.lanes_free -= usize::from(free);
+        free.then(|| Self(Arc::clone(inner)))
     }
 
-    /// Queues a renewal. There is room for it: only the winner of a claim brings one.
-    pub(crate) fn renew(&self, renew: Renew) -> Answer<Renewed> {
-        let (asker, answer) = oneshot::channel();
-        self.push(Write::Renew(renew, asker));
-        answer
+    async fn commit_next(&self) {
+        let (batch, askers) = self.0.batcher.lock().take();
+        let counters = &self.0.counters;
+        counters.batches.one();
+        counters.batched_writes.add(askers.len());
+        askers.answer(commit(&*self.0.store, batch).await, &self.0.clock);
     }
 
-    /// Commits batch after batch until told to stop.
-    pub(crate) async fn run_lane<S: Store>(
-        &self,
-        store: &Arc<S>,
-        clock: &StoreClock,
-        counters: &Counters,
-        mut stop: watch::Receiver<bool>,
-    ) {
+    /// Commits until nothing waits any more.
+    async fn drain(self) {
         loop {
-            let (batch, askers) = self.take();
-            if batch.is_empty() {
-                tokio::select! {
-                    biased;
-                    () = self.ready.notified() => continue,
-                    _ = stop.wait_for(|stop| *stop) => return,
-                }
-            }
-            counters.batches.one();
-            counters.batched_writes.add(askers.len());
-            askers.answer(commit(store, batch).await, clock);
             // Lets those just answered bring their next write into the next batch.
             tokio::task::yield_now().await;
+            if self.0.batcher.lock().writes.is_empty() {
+                return;
+            }
+            self.commit_next().await;
         }
     }
+}
 
-    fn push(&self, write: Write) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.writes.push_back(write);
-        drop(queue);
-        self.ready.notify_one();
+impl<S: Store> Drop for Lane<S> {
+    fn drop(&mut self) {
+        let mut queue = self.0.batcher.lock();
+        match Handle::try_current() {
+            Ok(runtime) if !queue.writes.is_empty() => {
+                drop(queue);
+                let inner = Arc::clone(&self.0);
+                // The lane is made inside: a runtime that is going away drops the task unpolled.
+                runtime.spawn(async move { Self(inner).drain().await });
+            }
+            Ok(_) | Err(_) => queue.lanes_free += 1,
+        }
     }
+}
 
+/// Commits so that a store that panics costs one batch and not the lane.
+async fn commit<S: Store>(store: &S, batch: Batch) -> Committed {
+    let lost = StoreError::unconfirmed("the store panicked");
+    let failed = batch.all_failed(&lost);
+    let mut committing = pin!(store.commit(batch));
+    let polled = std::future::poll_fn(|cx| {
+        let poll = AssertUnwindSafe(|| committing.as_mut().poll(cx));
+        catch_unwind(poll).map_or(Poll::Ready(None), |poll| poll.map(Some))
+    });
+    polled.await.unwrap_or(failed)
+}
+
+impl Queue {
     /// The next batch: the oldest writes that fit, each operation once.
-    fn take(&self) -> (Batch, Askers) {
+    fn take(&mut self) -> (Batch, Askers) {
         let (mut batch, mut askers) = (Batch::default(), Askers::default());
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ids = HashSet::with_capacity_and_hasher(
-            queue.writes.len().min(BATCH_WRITES_MAX),
-            DigestHasher::default(),
-        );
+        let room = self.writes.len().min(BATCH_WRITES_MAX);
+        let mut ids = HashSet::with_capacity_and_hasher(room, DigestHasher::default());
         let (mut bytes, mut deferred) = (0, VecDeque::new());
         while ids.len() < BATCH_WRITES_MAX
-            && let Some(write) = queue.writes.pop_front()
+            && let Some(write) = self.writes.pop_front()
         {
             bytes += write.bytes();
             let fits = ids.is_empty() || bytes <= BATCH_BYTES_MAX;
@@ -127,9 +177,9 @@ impl Batcher {
                 }
                 continue;
             }
+            self.claims -= usize::from(write.is_claim());
             match write {
                 Write::Claim(claim, asker) => {
-                    queue.claims -= 1;
                     batch.claims.push(claim);
                     askers.claims.push(asker);
                 }
@@ -144,23 +194,10 @@ impl Batcher {
             }
         }
         while let Some(write) = deferred.pop_back() {
-            queue.writes.push_front(write);
-        }
-        let more = !queue.writes.is_empty();
-        drop(queue);
-        if more {
-            self.ready.notify_one();
+            self.writes.push_front(write);
         }
         (batch, askers)
     }
-}
-
-/// Commits in a task of its own, so that a store that panics costs one batch and not the lane.
-async fn commit<S: Store>(store: &Arc<S>, batch: Batch) -> Committed {
-    let lost = StoreError::unconfirmed("the store's task ended without an answer");
-    let failed = batch.all_failed(&lost);
-    let store = Arc::clone(store);
-    tokio::spawn(async move { store.commit(batch).await }).await.unwrap_or(failed)
 }
 
 #[derive(Default)]
@@ -203,6 +240,10 @@ fn tell<T>(askers: Vec<Asker<T>>, answers: Vec<Result<T, StoreError>>) {
 }
 
 impl Write {
+    fn is_claim(&self) -> bool {
+        matches!(self, Self::Claim(..))
+    }
+
     fn id(&self) -> OperationId {
         match self {
             Self::Claim(claim, _) => claim.operation.id(),

@@ -15,7 +15,7 @@ use crate::{
     engine::{Inner, Shared},
     error::{BeginError, SettleError},
     flights::{Boarding, Flight, Phase, Seat},
-    permit::{Ending, Permit, stopped, write_end},
+    permit::{Ending, Permit, write_end},
 };
 
 /// Somebody asks for an operation.
@@ -224,7 +224,7 @@ fn land<S: Store>(inner: &Inner<S>, seat: Seat, found: Option<Box<Record>>) -> A
 
 /// Marks an abandoned record in doubt, and reads what is there then.
 async fn give_up<S: Store>(
-    inner: &Inner<S>,
+    inner: &Arc<Inner<S>>,
     found: Option<Box<Record>>,
 ) -> Result<(Timestamp, Option<Box<Record>>), BeginError> {
     let Some(record) = found else { return Ok((Timestamp::ZERO, None)) };
@@ -236,7 +236,7 @@ async fn give_up<S: Store>(
 /// Says, as an onlooker, that nobody knows what became of the record's owner; `false` if the
 /// record had changed meanwhile.
 pub(crate) async fn mark_in_doubt<S: Store>(
-    inner: &Inner<S>,
+    inner: &Arc<Inner<S>>,
     record: &Record,
 ) -> Result<bool, StoreError> {
     let end = Settle {
@@ -260,8 +260,7 @@ pub(crate) async fn write<S: Store>(
     inner: &Arc<Inner<S>>,
     claim: &Claim,
 ) -> Result<Claimed, BeginError> {
-    let answer = inner.batcher.claim(claim.clone()).ok_or(BeginError::Overloaded)?;
-    match answer.await.unwrap_or_else(|_| Err(stopped())) {
+    match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
             inner.counters.unconfirmed.one();
             match confirm(inner, claim).await {

@@ -45,7 +45,7 @@ impl<S: Store> Engine<S> {
     pub fn start(store: S, options: Options<S>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let inner = Arc::new(Inner {
-            batcher: Batcher::new(options.queued_claims_max),
+            batcher: Batcher::new(store.lanes(), options.queued_claims_max),
             flights: Arc::default(),
             watchers: Watchers::new(options.waiters_max),
             cache: Cache::new(options.cache_bytes_max),
@@ -57,12 +57,6 @@ impl<S: Store> Engine<S> {
             store: Arc::new(store),
             options,
         });
-        for _ in 0..inner.store.lanes().max(1) {
-            let (inner, stop) = (Arc::clone(&inner), stopped.clone());
-            tokio::spawn(async move {
-                inner.batcher.run_lane(&inner.store, &inner.clock, &inner.counters, stop).await;
-            });
-        }
         let shared = Arc::new(Shared { inner: Arc::clone(&inner), stop });
         tokio::spawn(Renewer::run(Arc::clone(&inner), stopped.clone()));
         tokio::spawn(sweeper::run(Arc::downgrade(&shared), stopped.clone()));

@@ -174,14 +174,13 @@ pub(crate) enum Ending {
 
 /// Writes the end of an attempt, reading again whenever it is not clear what was written.
 pub(crate) async fn write_end<S: Store>(
-    inner: &Inner<S>,
+    inner: &Arc<Inner<S>>,
     end: &Settle,
 ) -> Result<Ending, SettleError> {
     let give_up_at = Instant::now() + inner.options.settle_patience;
     let mut pause = PAUSE_MIN;
     loop {
-        let answer = inner.batcher.settle(end.clone()).await;
-        let failed = match answer.unwrap_or_else(|_| Err(stopped())) {
+        let failed = match inner.commit_settle(end.clone()).await {
             Ok(store::Settled::Done { now }) => return Ok(Ending::Written { now }),
             Ok(store::Settled::Lost) if matches!(end.by, By::Onlooker(_)) => {
                 return Ok(Ending::Superseded(None));
@@ -235,8 +234,4 @@ fn ended(now: Timestamp, begun: &Record, end: &Settle) -> Arc<Record> {
     #[expect(clippy::expect_used, reason = "a store that settles more breaks the contract")]
     let written = apply::settle(now, Some(begun), end).expect("a store settles only what it may");
     Arc::new(written)
-}
-
-pub(crate) fn stopped() -> StoreError {
-    StoreError::unconfirmed("the engine stopped before the store answered")
 }

@@ -75,15 +75,15 @@ async fn renew<S: Store>(
 ) {
     let (id, fence, owner) = (record.operation.id(), record.fence, record.owner);
     let renew = Renew { id, fence, owner, lease };
-    match inner.batcher.renew(renew).await {
-        Ok(Ok(Renewed::Done { now })) => {
+    match inner.commit_renew(renew).await {
+        Ok(Renewed::Done { now }) => {
             inner.counters.renewals.one();
             inner.clock.heard(now);
             if let Some(renewed) = apply::renew(now, Some(&record), &renew) {
                 flight.renewed(Arc::new(renewed));
             }
         }
-        Ok(Ok(Renewed::Lost)) => {
+        Ok(Renewed::Lost) => {
             inner.counters.leases_lost.one();
             tracing::warn!(%id, fence = fence.get(), "a lease was lost");
             let over = Renew { lease: Duration::ZERO, ..renew };
@@ -91,11 +91,9 @@ async fn renew<S: Store>(
                 flight.renewed(Arc::new(lost));
             }
         }
-        Ok(Err(error)) => {
+        Err(error) => {
             tracing::warn!(%id, fence = fence.get(), %error, "a lease could not be renewed");
         }
-        // The engine stopped: the lease runs out by itself.
-        Err(_) => {}
     }
 }
 

@@ -114,7 +114,7 @@ async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result
     }
 }
 
-async fn release<S: Store>(inner: &Inner<S>, record: &Record) -> Result<bool, StoreError> {
+async fn release<S: Store>(inner: &Arc<Inner<S>>, record: &Record) -> Result<bool, StoreError> {
     let end = Settle {
         id: record.operation.id(),
         by: By::Onlooker(record.stamp()),
