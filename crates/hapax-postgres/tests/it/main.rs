@@ -11,6 +11,7 @@ mod failures;
 mod plans;
 mod reference;
 mod schema;
+mod sweeping;
 mod watching;
 
 use backend::Postgres;
