@@ -105,11 +105,10 @@ impl store::Store for Store {
         self.shared.lanes.len()
     }
 
+    /// A batch is one statement: once it is sent, the server finishes it, whether or not anybody
+    /// still waits for the answer.
     async fn commit(&self, batch: Batch) -> Committed {
-        let (shared, batch) = (Arc::clone(&self.shared), Arc::new(batch));
-        let work = Arc::clone(&batch);
-        let work = detached(async move { commit::commit(&shared, &work).await });
-        work.await.unwrap_or_else(|failure| batch.all_failed(&failure.into()))
+        commit::commit(&self.shared, &batch).await
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
