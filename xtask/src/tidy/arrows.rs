@@ -41,6 +41,11 @@ const RULES: &[Rule] = &[
         reason: "a backend knows the core alone",
     },
     Rule {
+        package: "hapax-tower",
+        forbidden: &[DRIVERS, BACKENDS, &["axum", "hyper", "hyper-util", "reqwest"]],
+        reason: "the layer protects any tower service on any store",
+    },
+    Rule {
         package: "hapax-verify",
         forbidden: &[HTTP, DRIVERS, BACKENDS],
         reason: "what judges the stores names none of them",

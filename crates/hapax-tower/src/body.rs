@@ -1,0 +1,105 @@
+//! The one body type: what the inner service is given, and what a client is answered with.
+
+use std::{
+    error::Error,
+    fmt,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
+use tokio::sync::mpsc;
+
+/// Any error of a body or a service.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A request or response body: whole in memory, or on its way.
+pub struct Body(Kind);
+
+enum Kind {
+    Whole(Bytes),
+    OnItsWay(UnsyncBoxBody<Bytes, BoxError>),
+    /// Ends with `None`; a pipe that ends otherwise broke off.
+    Piped(mpsc::Receiver<Option<Bytes>>),
+}
+
+impl Body {
+    /// A body that passes on another one.
+    pub fn new<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self(Kind::OnItsWay(body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// A body without a byte.
+    pub fn empty() -> Self {
+        Self(Kind::Whole(Bytes::new()))
+    }
+
+    /// A body that hands on what somebody else reads.
+    pub(crate) fn piped(pipe: mpsc::Receiver<Option<Bytes>>) -> Self {
+        Self(Kind::Piped(pipe))
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self(Kind::Whole(bytes))
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            Kind::OnItsWay(_) | Kind::Piped(_) => f.write_str("Body(..)"),
+        }
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Kind::OnItsWay(body) => Pin::new(body).poll_frame(cx),
+            Kind::Piped(pipe) => {
+                let next = ready!(pipe.poll_recv(cx));
+                if !matches!(next, Some(Some(_))) {
+                    self.0 = Kind::Whole(Bytes::new());
+                }
+                Poll::Ready(match next {
+                    Some(Some(chunk)) => Some(Ok(Frame::data(chunk))),
+                    Some(None) => None,
+                    None => Some(Err("the response broke off".into())),
+                })
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Kind::Whole(bytes) => bytes.is_empty(),
+            Kind::OnItsWay(body) => body.is_end_stream(),
+            Kind::Piped(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(0)),
+            Kind::OnItsWay(body) => body.size_hint(),
+            Kind::Piped(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The `Idempotency-Key` header for any tower service: one execution per key, replays, and honest
+//! refusals.
+//!
+//! Put [`IdempotencyLayer`] around a service that changes something. The first request with a key
+//! runs; every later one with the same key is answered with what the first one said. What cannot
+//! be known is said as it is: in flight, in doubt, gone.
+//!
+//! ```
+//! use hapax_core::{Salt, Timestamp, memory};
+//! use hapax_engine::{Engine, Options};
+//! use hapax_tower::{IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), hapax_tower::InvalidRoute> {
+//! let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+//! let engine = Engine::start(store, Options::default());
+//! let routes = Routes::new(Treatment::Protect(Protection::default()))?;
+//! let layer = IdempotencyLayer::new(engine, Tenancy::credential(), routes)?;
+//!
+//! let app: axum::Router = axum::Router::new()
+//!     .route("/payments", axum::routing::post(|| async { "paid" }))
+//!     .layer(layer);
+//! # drop(app);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Routes`] and [`Protection`] say how each route is treated; [`Tenancy`] whose keys they are;
+//! - [`Later`] runs requests that were accepted to be run later, also after a restart;
+//! - [`Code`] lists every refusal, each with a page that explains it;
+//! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force.
+//!
+//! The layer runs the protected service in a task of its own: a client that hangs up neither stops
+//! it nor loses its answer.
+
+mod body;
+mod server;
+
+pub use self::{
+    body::{Body, BoxError},
+    server::{
+        BodyForm, Code, Dialect, Idempotency, IdempotencyLayer, InFlight, InvalidRoute, KeyForm,
+        KeyRule, Later, NotCanonical, Protection, Routes, Scoping, Site, StoreDown, Tenancy,
+        Treatment, canonical_json, openapi_fragment, published_policy,
+    },
+};

@@ -1,0 +1,105 @@
+//! Requests that were accepted for later: where to look, and what is seen there.
+
+use std::time::Duration;
+
+use hapax_core::{OperationId, Record, StateTag, Store, Tenant, store::Loaded};
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER},
+};
+use serde_json::json;
+
+use super::{
+    answer, headers,
+    layer::{Shared, Site},
+    prefer::PREFERENCE_APPLIED,
+    problem::{Code, Problem, seconds},
+};
+use crate::body::Body;
+
+/// When to look again: nobody knows how long it takes, so often, but not all the time.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// The path where an operation can be looked at.
+pub(crate) fn location(site: &Site, id: OperationId) -> String {
+    format!("{}/operations/{id}", site.home)
+}
+
+/// 202: it is accepted, and this is where to look.
+pub(crate) fn accepted(site: &Site, id: OperationId, record: Option<&Record>) -> Response<Body> {
+    let state = record.map_or(StateTag::Running, Record::tag);
+    let mut response = state_of(StatusCode::ACCEPTED, state);
+    let headers = response.headers_mut();
+    if let Ok(location) = HeaderValue::try_from(location(site, id)) {
+        headers.insert(LOCATION, location);
+    }
+    headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
+    if let Some(record) = record {
+        headers::add_expiry(headers, record.expires_at);
+    }
+    response
+}
+
+/// What is seen at the address of an operation. Another tenant's operation is not there.
+pub(crate) async fn look<S: Store>(
+    shared: &Shared<S>,
+    tenant: &Tenant,
+    id: &str,
+) -> Response<Body> {
+    let site = &shared.site;
+    let unknown = || {
+        let detail = "Nothing is known under this address for this caller.";
+        Problem::new(Code::OperationUnknown, detail).into_response(site)
+    };
+    let Some(id) = parse_id(id) else { return unknown() };
+    let Loaded { now, record } = match shared.engine.load(id).await {
+        Ok(loaded) => loaded,
+        Err(error) => return answer::store_failed(&error).into_response(site),
+    };
+    let Some(record) = record.filter(|record| record.operation.tenant() == tenant) else {
+        return unknown();
+    };
+    let mut response = if record.is_expired(now) {
+        answer::gone().into_response(site)
+    } else {
+        seen(site, &record)
+    };
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn seen(site: &Site, record: &Record) -> Response<Body> {
+    match record.tag() {
+        StateTag::Pending | StateTag::Running | StateTag::Released => {
+            state_of(StatusCode::OK, record.tag())
+        }
+        StateTag::Completed | StateTag::Failed => answer::replay(site, record),
+        StateTag::InDoubt => answer::in_doubt(record.operation.id()).into_response(site),
+        StateTag::Buried => answer::gone().into_response(site),
+    }
+}
+
+fn state_of(status: StatusCode, state: StateTag) -> Response<Body> {
+    let document = json!({ "state": state.as_str() }).to_string();
+    let mut response = Response::new(Body::from(bytes::Bytes::from(document)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if state != StateTag::Released {
+        headers.insert(RETRY_AFTER, seconds(LOOK_AGAIN));
+    }
+    response
+}
+
+fn parse_id(text: &str) -> Option<OperationId> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; 16];
+    if digits.len() != 2 * bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
+        *byte = u8::try_from(high? * 16 + low?).ok()?;
+    }
+    Some(OperationId::from_bytes(bytes))
+}

@@ -1,0 +1,98 @@
+//! Which headers are stored, forwarded and added.
+
+use bytes::Bytes;
+use hapax_core::{Fence, Header, Timestamp};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE},
+};
+
+use super::options::Protection;
+
+pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+pub(crate) const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
+pub(crate) const FENCE: HeaderName = HeaderName::from_static("hapax-fence");
+pub(crate) const UNPROTECTED: HeaderName = HeaderName::from_static("hapax-unprotected");
+
+/// Headers that belong to one connection, by RFC 9110.
+static HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Headers that belong to one answer or one person, and would lie in another.
+static OF_ONE_ANSWER: [HeaderName; 6] = [
+    SET_COOKIE,
+    DATE,
+    HeaderName::from_static("alt-svc"),
+    HeaderName::from_static("server-timing"),
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+];
+
+/// The headers of a response that are stored with it.
+pub(crate) fn stored(headers: &HeaderMap, protection: &Protection) -> Vec<Header> {
+    let named = named_by_connection(headers);
+    let is_kept = |name: &HeaderName| {
+        let never = HOP_BY_HOP.contains(name) || named.contains(name) || is_ours(name);
+        let usually = !OF_ONE_ANSWER.contains(name) && !protection.unstored_headers.contains(name);
+        // The server writes the length anew; a stored one could only disagree with the body.
+        !never && *name != CONTENT_LENGTH && (usually || protection.stored_headers.contains(name))
+    };
+    let kept = headers.iter().filter(|(name, _)| is_kept(name));
+    let kept = kept.map(|(name, value)| Header {
+        name: name.as_str().to_owned(),
+        value: Bytes::copy_from_slice(value.as_bytes()),
+    });
+    kept.collect()
+}
+
+/// The headers of a request that are kept to run it later: not those of the connection, and no
+/// credentials, which must not lie in a store.
+pub(crate) fn kept_for_later(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &[u8])> {
+    let named = named_by_connection(headers);
+    let kept = headers.iter().filter(move |(name, _)| {
+        let is_credential = matches!(**name, header::AUTHORIZATION | header::COOKIE);
+        !HOP_BY_HOP.contains(name) && !named.contains(name) && !is_credential
+    });
+    kept.map(|(name, value)| (name, value.as_bytes()))
+}
+
+/// Removes what only this layer may say, so that no client can pretend to be it.
+pub(crate) fn strip_ours(headers: &mut HeaderMap) {
+    let ours: Vec<_> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
+    for name in ours {
+        headers.remove(name);
+    }
+}
+
+/// Tells the protected service which attempt it is.
+pub(crate) fn add_fence(headers: &mut HeaderMap, fence: Fence) {
+    headers.insert(FENCE, HeaderValue::from(fence.get()));
+}
+
+/// Tells the client until when the answer is kept.
+pub(crate) fn add_expiry(headers: &mut HeaderMap, expires_at: Timestamp) {
+    let since_epoch = expires_at.after(Timestamp::ZERO);
+    let date = httpdate::fmt_http_date(std::time::UNIX_EPOCH + since_epoch);
+    if let Ok(date) = HeaderValue::try_from(date) {
+        headers.insert(EXPIRES, date);
+    }
+}
+
+fn is_ours(name: &HeaderName) -> bool {
+    *name == REPLAYED || *name == EXPIRES || name.as_str().starts_with("hapax-")
+}
+
+fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let lines = headers.get_all(CONNECTION).iter().filter_map(|line| line.to_str().ok());
+    let names = lines.flat_map(|line| line.split(','));
+    names.filter_map(|name| HeaderName::try_from(name.trim()).ok()).collect()
+}

@@ -1,0 +1,140 @@
+//! The key, read from its header.
+
+use hapax_core::{InvalidName, Key};
+use http::{HeaderMap, HeaderName};
+use sfv::{BareItem, Item, Parser};
+
+use super::{
+    options::KeyForm,
+    problem::{Code, Problem},
+};
+
+/// Reads the one key under this header; `None` if there is no such header.
+pub(crate) fn read(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    form: KeyForm,
+) -> Result<Option<Key>, Problem> {
+    let mut lines = headers.get_all(name).iter();
+    let Some(line) = lines.next() else { return Ok(None) };
+    if lines.next().is_some() {
+        return Err(Problem::new(Code::KeyRepeated, "Send the header with one key, once."));
+    }
+    parse(line.as_bytes(), form).map(Some)
+}
+
+fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
+    let raw = raw.trim_ascii();
+    let key = if raw.first() == Some(&b'"') {
+        Key::parse(quoted(raw)?)
+    } else {
+        bare(raw, form)?;
+        Key::parse(raw)
+    };
+    key.map_err(|refusal| {
+        let code = if matches!(refusal, InvalidName::Empty { .. }) {
+            Code::KeyEmpty
+        } else if matches!(refusal, InvalidName::TooLong { .. }) {
+            Code::KeyTooLong
+        } else {
+            Code::KeyMalformed
+        };
+        Problem::new(code, refusal.to_string())
+    })
+}
+
+/// An item of RFC 9651 that is a string and nothing else.
+fn quoted(raw: &[u8]) -> Result<String, Problem> {
+    let item: Item = Parser::new(raw)
+        .parse()
+        .map_err(|_| malformed("It is not one quoted string of RFC 9651."))?;
+    if !item.params.is_empty() {
+        return Err(malformed("A key has no parameters."));
+    }
+    let BareItem::String(text) = item.bare_item else {
+        return Err(malformed("It is not a string of RFC 9651."));
+    };
+    Ok(text.as_str().to_owned())
+}
+
+/// Whether an unquoted key can be nothing but that key.
+fn bare(raw: &[u8], form: KeyForm) -> Result<(), Problem> {
+    if raw.is_empty() {
+        return Ok(());
+    }
+    let starts_otherwise = matches!(raw.first(), Some(b':' | b'?' | b'@' | b'('));
+    if starts_otherwise || raw.iter().any(|byte| matches!(byte, b'"' | b',' | b';' | b'\\')) {
+        return Err(malformed("It is neither one quoted string nor one plain key."));
+    }
+    match form {
+        KeyForm::QuotedOrBare => Ok(()),
+        KeyForm::Quoted => Err(Problem::new(Code::KeyNotQuoted, "Put the key in double quotes.")),
+    }
+}
+
+fn malformed(detail: impl Into<std::borrow::Cow<'static, str>>) -> Problem {
+    Problem::new(Code::KeyMalformed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &str, form: KeyForm, expected: Result<&str, Code>) {
+        let key = parse(raw.as_bytes(), form);
+        let key = key.as_ref().map(Key::as_str).map_err(|problem| problem.code);
+        assert_eq!(key, expected, "{raw}");
+    }
+
+    #[test]
+    fn the_quoted_and_the_bare_form_are_the_same_key() {
+        check("\"a-1\"", KeyForm::QuotedOrBare, Ok("a-1"));
+        check("a-1", KeyForm::QuotedOrBare, Ok("a-1"));
+        check("  \"a b\" ", KeyForm::QuotedOrBare, Ok("a b"));
+        check("\"a\\\"b\\\\\"", KeyForm::QuotedOrBare, Ok("a\"b\\"));
+    }
+
+    #[test]
+    fn a_strict_route_takes_the_quoted_form_alone() {
+        check("\"a-1\"", KeyForm::Quoted, Ok("a-1"));
+        check("a-1", KeyForm::Quoted, Err(Code::KeyNotQuoted));
+        check("17", KeyForm::Quoted, Err(Code::KeyNotQuoted));
+        check(":YWI=:", KeyForm::Quoted, Err(Code::KeyMalformed));
+    }
+
+    #[test]
+    fn keys_that_are_not_one_string_are_refused() {
+        for raw in [
+            "\"a\", \"b\"",
+            "a, b",
+            "\"a\";v=1",
+            "a;v=1",
+            "\"a",
+            "\"a\\n\"",
+            "\"a\"b",
+            ":YWI=:",
+            "?1",
+            "@17",
+            "(\"a\")",
+            "a\"b",
+            "\"schl\u{fc}ssel\"",
+            "schl\u{fc}ssel",
+            "\"a\tb\"",
+        ] {
+            check(raw, KeyForm::QuotedOrBare, Err(Code::KeyMalformed));
+        }
+    }
+
+    #[test]
+    fn empty_and_overlong_keys_are_refused_and_never_cut() {
+        for raw in ["", "   ", "\"\"", "\"  \""] {
+            check(raw, KeyForm::QuotedOrBare, Err(Code::KeyEmpty));
+            check(raw, KeyForm::Quoted, Err(Code::KeyEmpty));
+        }
+        let longest = "k".repeat(255);
+        check(&longest, KeyForm::QuotedOrBare, Ok(&longest));
+        check(&format!("\"{longest}\""), KeyForm::Quoted, Ok(&longest));
+        check(&"k".repeat(256), KeyForm::QuotedOrBare, Err(Code::KeyTooLong));
+        check(&format!("\"{}\"", "k".repeat(256)), KeyForm::Quoted, Err(Code::KeyTooLong));
+    }
+}

@@ -1,0 +1,115 @@
+//! Runs requests nobody waits for: those accepted for later, and those whose owner vanished.
+
+use std::{fmt, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use hapax_core::{Ended, Outcome, Policy, Record, Recovery, Store};
+use hapax_engine::{Finisher, Permit};
+use http::{Request, Response};
+use tokio::sync::watch;
+use tower_service::Service;
+
+use super::{layer::Site, options::Protection, route::Routes, stored_request, unit::Unit};
+use crate::body::{Body, BoxError};
+
+/// Runs stored requests, in this process or the next one. Clones share everything.
+///
+/// Give [`Later::finisher`] to the engine's options, [`Later::serve`] the service without its layer,
+/// and the layer to [`IdempotencyLayer::with_later`](crate::IdempotencyLayer::with_later). A
+/// request kept for later has no credentials and no extensions but the attempt and its operation.
+pub struct Later<S: Store> {
+    shared: Arc<Shared<S>>,
+}
+
+struct Shared<S: Store> {
+    routes: Routes,
+    site: Site,
+    service: watch::Sender<Option<Runner<S>>>,
+}
+
+type Runner<S> = Arc<dyn Fn(Unit<S>) -> Running + Send + Sync>;
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl<S: Store> Later<S> {
+    /// Runs requests as these routes say.
+    pub fn new(routes: Routes, site: Site) -> Self {
+        let (service, _) = watch::channel(None);
+        Self { shared: Arc::new(Shared { routes, site, service }) }
+    }
+
+    /// What the engine calls for operations nobody waits for.
+    pub fn finisher(&self) -> Finisher<S> {
+        let (policies, finishing) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
+        Finisher::new(
+            move |record| policies.policy_of(record),
+            move |permit, recovery| finish(Arc::clone(&finishing), permit, recovery),
+        )
+    }
+
+    /// The service that stored requests are given to; until it is known they wait.
+    pub fn serve<Inner, B>(&self, inner: Inner)
+    where
+        Inner: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        Inner::Future: Send,
+        Inner::Error: Into<BoxError> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let run = move |unit: Unit<S>| -> Running { Box::pin(unit.run(inner.clone(), None)) };
+        self.shared.service.send_replace(Some(Arc::new(run)));
+    }
+
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.shared.routes
+    }
+
+    pub(crate) fn site(&self) -> &Site {
+        &self.shared.site
+    }
+}
+
+impl<S: Store> Clone for Later<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: Store> fmt::Debug for Later<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Later").field("routes", &self.shared.routes).finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> Shared<S> {
+    fn policy_of(&self, record: &Record) -> Policy {
+        let protection = self.kept(record).and_then(|(_, protection)| protection);
+        protection.map_or_else(Policy::default, |protection| protection.policy)
+    }
+
+    /// The stored request, and how its route is protected now.
+    fn kept(&self, record: &Record) -> Option<(Request<Body>, Option<Arc<Protection>>)> {
+        let request = stored_request::read(record.request()?.clone())?;
+        let (parts, body) = request.into_parts();
+        let protection = self.routes.protection(&parts).map(Arc::clone);
+        Some((Request::from_parts(parts, body), protection))
+    }
+}
+
+async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>, recovery: Recovery) {
+    let mut service = shared.service.subscribe();
+    let run = match service.wait_for(Option::is_some).await {
+        Ok(run) => run.clone(),
+        Err(_) => None,
+    };
+    match (run, shared.kept(permit.record()), recovery) {
+        (Some(run), Some((request, protection)), Recovery::Resend | Recovery::Hold) => {
+            let protection = protection.unwrap_or_default();
+            run(Unit { permit, request, protection, site: shared.site.clone() }).await;
+        }
+        (_, _, _) => {
+            let id = permit.attempt().id;
+            tracing::error!(%id, "a stored request cannot be run here; it is in doubt");
+            let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(500) }).await;
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The layer, and what it shares with every service it makes.
+
+use std::{fmt, sync::Arc};
+
+use hapax_core::Store;
+use hapax_engine::Engine;
+use tower_layer::Layer;
+
+use super::{
+    later::Later,
+    problem::Code,
+    route::{InvalidRoute, Routes},
+    service::Idempotency,
+    tenancy::Tenancy,
+};
+
+/// Protects a service: one execution per key, every later request answered with the first answer.
+///
+/// Put it inside what authenticates and outside what limits the rate of new work: replays are free.
+pub struct IdempotencyLayer<S: Store> {
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: Store> IdempotencyLayer<S> {
+    /// A layer that runs everything while its client waits.
+    pub fn new(engine: Engine<S>, tenancy: Tenancy, routes: Routes) -> Result<Self, InvalidRoute> {
+        if routes.accepts_for_later() {
+            return Err(InvalidRoute::NobodyForLater);
+        }
+        let site = Site::default();
+        Ok(Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: false }) })
+    }
+
+    /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
+    ///
+    /// The engine must have been started with [`Later::finisher`].
+    pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
+        let (routes, site) = (later.routes().clone(), later.site().clone());
+        Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: true }) }
+    }
+
+    /// The same layer with its pages elsewhere.
+    #[must_use]
+    pub fn site(self, site: Site) -> Self {
+        let Shared { engine, tenancy, routes, has_later, .. } = &*self.shared;
+        Self {
+            shared: Arc::new(Shared {
+                engine: engine.clone(),
+                tenancy: tenancy.clone(),
+                routes: routes.clone(),
+                site,
+                has_later: *has_later,
+            }),
+        }
+    }
+}
+
+impl<S: Store, Inner> Layer<Inner> for IdempotencyLayer<S> {
+    type Service = Idempotency<Inner, S>;
+
+    fn layer(&self, inner: Inner) -> Self::Service {
+        Idempotency::new(inner, Arc::clone(&self.shared))
+    }
+}
+
+impl<S: Store> Clone for IdempotencyLayer<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut layer = f.debug_struct("IdempotencyLayer");
+        layer.field("tenancy", &self.shared.tenancy).field("routes", &self.shared.routes);
+        layer.finish_non_exhaustive()
+    }
+}
+
+/// What every request needs to know.
+pub(crate) struct Shared<S: Store> {
+    pub(crate) engine: Engine<S>,
+    pub(crate) tenancy: Tenancy,
+    pub(crate) routes: Routes,
+    pub(crate) site: Site,
+    /// Whether requests can be run without their client.
+    pub(crate) has_later: bool,
+}
+
+/// Where the layer's own pages are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// What a problem's `type` starts with: the address of the pages in `docs/errors`.
+    ///
+    /// By default they are served by the layer itself.
+    pub errors: String,
+    /// Where the layer answers for its policy, its errors and its operations.
+    pub home: String,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        let home = "/.well-known/idempotency";
+        Self { errors: format!("{home}/errors"), home: home.to_owned() }
+    }
+}
+
+impl Site {
+    /// The address of the page that explains a code.
+    pub(crate) fn page(&self, code: Code) -> String {
+        format!("{}/{}", self.errors, code.code())
+    }
+}

@@ -1,0 +1,211 @@
+//! How one route is protected.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use hapax_core::{
+    Policy, Recovery, Scope,
+    limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
+};
+use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
+
+use super::route::InvalidRoute;
+
+/// How the requests of one route are protected.
+#[derive(Debug, Clone)]
+pub struct Protection {
+    /// Leases, retention, what a result means, what recovery may do.
+    pub policy: Policy,
+    /// Whether a request without a key is refused.
+    pub key: KeyRule,
+    /// How a key may be written.
+    pub key_form: KeyForm,
+    /// Which header carries the key.
+    pub dialect: Dialect,
+    /// Within what a key is unique.
+    pub scope: Scoping,
+    /// What a duplicate hears while the first request is at work.
+    pub in_flight: InFlight,
+    /// The longest wait a client may ask for by `Prefer: wait=N`.
+    pub wait_max: Duration,
+    /// How long the service may work, and how long its body or its reader may stall; shorter than
+    /// the lease.
+    pub timeout: Duration,
+    /// How bodies are compared.
+    pub body: BodyForm,
+    /// Headers that tell requests apart.
+    pub compared_headers: Vec<HeaderName>,
+    /// Headers of a response that are not stored, beside those that never are.
+    pub unstored_headers: Vec<HeaderName>,
+    /// Headers of a response that are stored although they usually are not, such as `Set-Cookie`.
+    pub stored_headers: Vec<HeaderName>,
+    /// Largest request body, in bytes; a larger one is refused before anything is claimed.
+    pub request_bytes_max: usize,
+    /// Largest response body that is stored, in bytes; a larger one is passed on, not kept.
+    pub response_bytes_max: usize,
+    /// What happens while the store cannot be asked.
+    pub store_down: StoreDown,
+}
+
+impl Default for Protection {
+    /// A required key in either form, 409 while in flight, raw bodies, 1 MiB each way, 25 s.
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            key: KeyRule::Required,
+            key_form: KeyForm::QuotedOrBare,
+            dialect: Dialect::Header(IDEMPOTENCY_KEY),
+            scope: Scoping::MethodAndPath,
+            in_flight: InFlight::Reject,
+            wait_max: Duration::from_secs(30),
+            timeout: Duration::from_secs(25),
+            body: BodyForm::Raw,
+            compared_headers: vec![CONTENT_TYPE],
+            unstored_headers: Vec::new(),
+            stored_headers: Vec::new(),
+            request_bytes_max: 1 << 20,
+            response_bytes_max: 1 << 20,
+            store_down: StoreDown::Refuse,
+        }
+    }
+}
+
+/// The header of the standard.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The header of OASIS Repeatable Requests that carries the key.
+pub(crate) static REPEATABILITY_REQUEST_ID: HeaderName =
+    HeaderName::from_static("repeatability-request-id");
+
+/// Most room a stored request takes beside its body, in bytes: what servers read as a head.
+const HEAD_BYTES_MAX: usize = 1 << 20;
+
+impl Protection {
+    /// Refuses what contradicts itself.
+    pub(crate) fn check(&self) -> Result<(), InvalidRoute> {
+        if self.timeout >= self.policy.lease() {
+            let (timeout, lease) = (self.timeout, self.policy.lease());
+            return Err(InvalidRoute::Timeout { timeout, lease });
+        }
+        if self.response_bytes_max > OUTCOME_BODY_BYTES_MAX {
+            return Err(InvalidRoute::ResponseCap { bytes: self.response_bytes_max });
+        }
+        if self.request_bytes_max > REQUEST_BYTES_MAX - HEAD_BYTES_MAX {
+            return Err(InvalidRoute::RequestCap { bytes: self.request_bytes_max });
+        }
+        if self.policy.recovery() == Recovery::Probe {
+            return Err(InvalidRoute::Probe);
+        }
+        Ok(())
+    }
+
+    /// The header that carries the key.
+    pub(crate) fn key_header(&self) -> &HeaderName {
+        match &self.dialect {
+            Dialect::Header(name) => name,
+            Dialect::Repeatability => &REPEATABILITY_REQUEST_ID,
+        }
+    }
+}
+
+/// Whether a request without a key is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyRule {
+    /// It is refused.
+    Required,
+    /// It passes, without protection.
+    Optional,
+}
+
+/// How a key may be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyForm {
+    /// As a quoted string, or bare as most clients send it; both are the same key.
+    QuotedOrBare,
+    /// As a quoted string of RFC 9651 alone.
+    Quoted,
+}
+
+/// Which header carries the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dialect {
+    /// A header of this name.
+    Header(HeaderName),
+    /// `Repeatability-Request-ID` and `Repeatability-First-Sent`, as OASIS Repeatable Requests say.
+    Repeatability,
+}
+
+/// Within what a key is unique, beside its tenant.
+#[derive(Clone)]
+pub enum Scoping {
+    /// The method and the concrete path.
+    MethodAndPath,
+    /// One name for the whole route: the same key on another path of it is refused.
+    Named(Scope),
+    /// What the application says; `None` refuses the request.
+    FromFn(Arc<ScopeFn>),
+}
+
+/// Names the scope of a request.
+pub(crate) type ScopeFn = dyn Fn(&Parts) -> Option<Scope> + Send + Sync;
+
+impl Scoping {
+    /// Asks the application for the scope of each request.
+    pub fn from_fn(scope: impl Fn(&Parts) -> Option<Scope> + Send + Sync + 'static) -> Self {
+        Self::FromFn(Arc::new(scope))
+    }
+
+    pub(crate) fn of(&self, parts: &Parts) -> Option<Scope> {
+        match self {
+            Self::MethodAndPath => Self::method_and_path(&parts.method, parts.uri.path()),
+            Self::Named(scope) => Some(scope.clone()),
+            Self::FromFn(scope) => scope(parts),
+        }
+    }
+
+    fn method_and_path(method: &Method, path: &str) -> Option<Scope> {
+        Scope::parse(format!("{method} {path}")).ok()
+    }
+}
+
+impl fmt::Debug for Scoping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MethodAndPath => f.write_str("MethodAndPath"),
+            Self::Named(scope) => f.debug_tuple("Named").field(scope).finish(),
+            Self::FromFn(_) => f.write_str("FromFn(..)"),
+        }
+    }
+}
+
+/// What a duplicate hears while the first request is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InFlight {
+    /// 409, with the time the present lease lasts.
+    Reject,
+    /// It waits this long for the answer, then hears 409.
+    Wait(Duration),
+    /// The first request and its duplicates are answered 202 with an address to look at, and the
+    /// request is run later. Needs [`Later`](crate::Later).
+    Accept,
+}
+
+/// How bodies are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BodyForm {
+    /// Byte by byte.
+    Raw,
+    /// As JSON values: order and spelling of members do not matter. What is not JSON is refused.
+    Json {
+        /// JSON pointers of members that do not tell requests apart, such as `/sent_at`.
+        ignored: Vec<String>,
+    },
+}
+
+/// What happens while the store cannot be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreDown {
+    /// 503: nothing runs unprotected.
+    Refuse,
+    /// The request runs **without protection**: a retry runs it again. Each time is logged as an
+    /// error and the answer carries `Hapax-Unprotected: true`.
+    RunUnprotected,
+}

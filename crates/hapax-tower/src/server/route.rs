@@ -1,0 +1,186 @@
+//! Which requests are protected, and how.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{Method, request::Parts};
+
+use super::options::{InFlight, Protection};
+
+/// What happens to the requests of a route.
+#[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "there is one per route, made at the start")]
+pub enum Treatment {
+    /// They are protected so.
+    Protect(Protection),
+    /// They pass; a key on them is ignored.
+    PassThrough,
+}
+
+/// Which route is treated how. The first that matches counts.
+#[derive(Debug, Clone)]
+pub struct Routes {
+    routes: Vec<Route>,
+    otherwise: Option<Arc<Protection>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) pattern: String,
+    pub(crate) protection: Option<Arc<Protection>>,
+}
+
+impl Routes {
+    /// Treats every request that changes something so, unless a route says otherwise.
+    pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
+        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise)? })
+    }
+
+    /// Adds a route.
+    ///
+    /// A pattern is a path whose segments are compared as they are; `{name}` stands for any one
+    /// segment, and a last `*` for whatever follows.
+    pub fn route(
+        mut self,
+        method: Method,
+        pattern: &str,
+        treatment: Treatment,
+    ) -> Result<Self, InvalidRoute> {
+        if is_safe(&method) {
+            return Err(InvalidRoute::SafeMethod { method });
+        }
+        let rest = pattern.strip_suffix('*').unwrap_or(pattern);
+        if !pattern.starts_with('/') || rest.contains('*') {
+            return Err(InvalidRoute::Pattern { pattern: pattern.to_owned() });
+        }
+        let protection = checked(treatment)?;
+        self.routes.push(Route { method, pattern: pattern.to_owned(), protection });
+        Ok(self)
+    }
+
+    /// How this request is protected; `None` if it passes.
+    pub(crate) fn protection(&self, parts: &Parts) -> Option<&Arc<Protection>> {
+        if is_safe(&parts.method) {
+            return None;
+        }
+        let matching = self.routes.iter().find(|route| {
+            route.method == parts.method && matches(&route.pattern, parts.uri.path())
+        });
+        matching.map_or(self.otherwise.as_ref(), |route| route.protection.as_ref())
+    }
+
+    pub(crate) fn all(&self) -> &[Route] {
+        &self.routes
+    }
+
+    pub(crate) fn otherwise(&self) -> Option<&Arc<Protection>> {
+        self.otherwise.as_ref()
+    }
+
+    pub(crate) fn accepts_for_later(&self) -> bool {
+        let all = self.routes.iter().filter_map(|route| route.protection.as_ref());
+        all.chain(&self.otherwise).any(|route| route.in_flight == InFlight::Accept)
+    }
+}
+
+fn checked(treatment: Treatment) -> Result<Option<Arc<Protection>>, InvalidRoute> {
+    match treatment {
+        Treatment::Protect(protection) => {
+            protection.check()?;
+            Ok(Some(Arc::new(protection)))
+        }
+        Treatment::PassThrough => Ok(None),
+    }
+}
+
+/// Methods that promise to change nothing.
+pub(crate) fn is_safe(method: &Method) -> bool {
+    *method == Method::GET
+        || *method == Method::HEAD
+        || *method == Method::OPTIONS
+        || *method == Method::TRACE
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let (pattern, open) = match pattern.strip_suffix('*') {
+        Some(start) => (start.strip_suffix('/').unwrap_or(start), true),
+        None => (pattern, false),
+    };
+    let mut segments = path.split('/');
+    let mut wanted = pattern.split('/');
+    let fits = wanted.by_ref().all(|wanted| {
+        segments.next().is_some_and(|segment| {
+            let is_name = wanted.starts_with('{') && wanted.ends_with('}');
+            segment == wanted || is_name && !segment.is_empty()
+        })
+    });
+    fits && (open || segments.next().is_none())
+}
+
+/// Why a route was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRoute {
+    /// The pattern cannot be understood.
+    #[error("`{pattern}` is not a pattern: start it with `/`, and use `*` only at its end")]
+    Pattern {
+        /// The pattern given.
+        pattern: String,
+    },
+    /// The method promises to change nothing, so there is nothing to protect.
+    #[error("{method} is never protected: it promises to change nothing")]
+    SafeMethod {
+        /// The method given.
+        method: Method,
+    },
+    /// The service could still be at work when its lease is over.
+    #[error("a timeout of {timeout:?} is not shorter than the lease of {lease:?}")]
+    Timeout {
+        /// The timeout asked for.
+        timeout: Duration,
+        /// The lease asked for.
+        lease: Duration,
+    },
+    /// Requests as large as this cannot be stored.
+    #[error("a request of {bytes} bytes cannot be stored")]
+    RequestCap {
+        /// The cap asked for, in bytes.
+        bytes: usize,
+    },
+    /// Responses as large as this cannot be stored.
+    #[error("a response of {bytes} bytes cannot be stored")]
+    ResponseCap {
+        /// The cap asked for, in bytes.
+        bytes: usize,
+    },
+    /// The layer has nobody to ask whether something happened.
+    #[error("the layer cannot probe; choose the recovery `resend` or `hold`")]
+    Probe,
+    /// Requests are to be accepted, and nobody would run them.
+    #[error("a route accepts requests for later, and nobody runs them; give the layer a `Later`")]
+    NobodyForLater,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_compared_segment_by_segment() {
+        for (pattern, path, fits) in [
+            ("/payments", "/payments", true),
+            ("/payments", "/payments/", false),
+            ("/payments", "/payments/7", false),
+            ("/payments/{id}", "/payments/7", true),
+            ("/payments/{id}", "/payments/", false),
+            ("/payments/{id}", "/payments", false),
+            ("/payments/{id}/refunds", "/payments/7/refunds", true),
+            ("/v1/*", "/v1/a/b", true),
+            ("/v1/*", "/v1", true),
+            ("/v1/*", "/v10", false),
+            ("/*", "/anything/at/all", true),
+        ] {
+            assert_eq!(matches(pattern, path), fits, "{pattern} {path}");
+        }
+    }
+}

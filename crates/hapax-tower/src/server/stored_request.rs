@@ -1,0 +1,83 @@
+//! A request as it is kept to be run later: versioned, length-prefixed.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
+
+use super::headers;
+use crate::body::Body;
+
+const FORMAT: u8 = 1;
+
+/// The bytes that keep this request.
+pub(crate) fn write(parts: &Parts, body: &Bytes) -> Bytes {
+    let mut out = BytesMut::with_capacity(512 + body.len());
+    out.put_u8(FORMAT);
+    put(&mut out, parts.method.as_str().as_bytes());
+    put(&mut out, parts.uri.to_string().as_bytes());
+    let kept: Vec<_> = headers::kept_for_later(&parts.headers).collect();
+    out.put_u32(u32::try_from(kept.len()).unwrap_or(u32::MAX));
+    for (name, value) in kept {
+        put(&mut out, name.as_str().as_bytes());
+        put(&mut out, value);
+    }
+    put(&mut out, body);
+    out.freeze()
+}
+
+/// The request kept in these bytes; `None` if no version of this code wrote them.
+pub(crate) fn read(mut bytes: Bytes) -> Option<Request<Body>> {
+    if bytes.try_get_u8().ok()? != FORMAT {
+        return None;
+    }
+    let method = Method::from_bytes(&take(&mut bytes)?).ok()?;
+    let uri = Uri::try_from(&*take(&mut bytes)?).ok()?;
+    let mut request = Request::new(Body::empty());
+    (*request.method_mut(), *request.uri_mut()) = (method, uri);
+    for _ in 0..bytes.try_get_u32().ok()? {
+        let name = HeaderName::from_bytes(&take(&mut bytes)?).ok()?;
+        let value = HeaderValue::from_bytes(&take(&mut bytes)?).ok()?;
+        request.headers_mut().append(name, value);
+    }
+    *request.body_mut() = Body::from(take(&mut bytes)?);
+    bytes.is_empty().then_some(request)
+}
+
+fn put(out: &mut BytesMut, chunk: &[u8]) {
+    out.put_u32(u32::try_from(chunk.len()).unwrap_or(u32::MAX));
+    out.put_slice(chunk);
+}
+
+fn take(bytes: &mut Bytes) -> Option<Bytes> {
+    let len = usize::try_from(bytes.try_get_u32().ok()?).ok()?;
+    (len <= bytes.len()).then(|| bytes.split_to(len))
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_comes_back_without_credentials_and_connection_headers() {
+        let request = Request::post("/payments?a=1")
+            .header("content-type", "text/plain")
+            .header("x-two", "1")
+            .header("x-two", "2")
+            .header("authorization", "secret")
+            .header("connection", "x-gone")
+            .header("x-gone", "1")
+            .body(())
+            .unwrap();
+        let stored = write(&request.into_parts().0, &Bytes::from_static(b"pay"));
+        let back = read(stored.clone()).unwrap();
+        assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
+        assert_eq!(back.uri().query(), Some("a=1"));
+        assert_eq!(back.headers().get_all("x-two").iter().count(), 2);
+        assert_eq!(back.headers().len(), 3);
+        assert_eq!(back.into_body().collect().await.unwrap().to_bytes(), "pay");
+        for cut in 0..stored.len() {
+            assert!(read(stored.slice(..cut)).is_none());
+        }
+    }
+}

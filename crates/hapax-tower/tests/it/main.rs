@@ -1,0 +1,21 @@
+//! The layer, through its public door: an axum router on the memory store, and real connections.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "these are tests: what they did not expect ends them"
+)]
+
+mod bodies;
+mod canonical;
+mod connections;
+mod doubt;
+mod in_flight;
+mod keys;
+mod later;
+mod pages;
+mod policy;
+mod replay;
+mod stores;
+mod tenants;
+mod world;

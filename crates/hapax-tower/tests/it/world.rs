@@ -1,0 +1,282 @@
+//! A payment service behind the layer, on a memory store whose wire can be cut.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+use bytes::Bytes;
+use hapax_core::{
+    OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt, Store,
+    StoreError, Timestamp, memory,
+    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+use hapax_engine::{Engine, Options};
+use hapax_tower::{IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use tokio::{sync::Semaphore, time::Instant};
+use tower::ServiceExt;
+
+/// What the service does, decided by the last part of the path.
+pub(crate) struct Service {
+    /// How often it was begun.
+    pub(crate) runs: AtomicUsize,
+    /// Requests to `/slow` wait until there is one of these.
+    pub(crate) go: Semaphore,
+    /// What it was sent last.
+    pub(crate) last: std::sync::Mutex<Option<HeaderMap>>,
+    /// What it answers under `/made`.
+    pub(crate) make: Box<dyn Fn() -> Response + Send + Sync>,
+}
+
+pub(crate) struct World {
+    pub(crate) store: Wire,
+    pub(crate) engine: Engine<Wire>,
+    pub(crate) service: Arc<Service>,
+    pub(crate) app: Router,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Protection::default())
+    }
+
+    pub(crate) fn with(protection: Protection) -> Self {
+        Self::build(protection, Tenancy::credential(), || "made".into_response())
+    }
+
+    /// A service whose answer under `/made` is this.
+    pub(crate) fn making(make: impl Fn() -> Response + Send + Sync + 'static) -> Self {
+        Self::build(Protection::default(), Tenancy::credential(), make)
+    }
+
+    pub(crate) fn build(
+        protection: Protection,
+        tenancy: Tenancy,
+        make: impl Fn() -> Response + Send + Sync + 'static,
+    ) -> Self {
+        let store = Wire::new();
+        let options = Options { seed: Some(7), ..Options::default() };
+        let engine = Engine::start(store.clone(), options);
+        let routes = Routes::new(Treatment::Protect(protection)).unwrap();
+        let layer = IdempotencyLayer::new(engine.clone(), tenancy, routes).unwrap();
+        let service = service(make);
+        let app = router(&service).layer(layer);
+        Self { store, engine, service, app }
+    }
+
+    pub(crate) fn runs(&self) -> usize {
+        self.service.runs.load(Relaxed)
+    }
+
+    pub(crate) async fn send(&self, request: http::request::Builder, body: &str) -> Answer {
+        send(&self.app, request, body).await
+    }
+
+    pub(crate) async fn pay(&self, key: &str, body: &str) -> Answer {
+        self.send(post("/pay").header("idempotency-key", key), body).await
+    }
+
+    /// A request under way, in a task of its own.
+    pub(crate) fn start(
+        &self,
+        request: http::request::Builder,
+        body: &'static str,
+    ) -> tokio::task::JoinHandle<Answer> {
+        let app = self.app.clone();
+        tokio::spawn(async move { send(&app, request, body).await })
+    }
+
+    /// Waits until the service was begun so often.
+    pub(crate) async fn begun(&self, runs: usize) {
+        while self.runs() < runs {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+pub(crate) fn service(make: impl Fn() -> Response + Send + Sync + 'static) -> Arc<Service> {
+    Arc::new(Service {
+        runs: AtomicUsize::new(0),
+        go: Semaphore::new(0),
+        last: std::sync::Mutex::default(),
+        make: Box::new(make),
+    })
+}
+
+pub(crate) fn router(service: &Arc<Service>) -> Router {
+    Router::new().fallback(any(serve)).with_state(Arc::clone(service))
+}
+
+async fn serve(State(service): State<Arc<Service>>, request: Request) -> Response {
+    let run = service.runs.fetch_add(1, Relaxed) + 1;
+    let (parts, body) = request.into_parts();
+    assert!(
+        parts.headers.contains_key("hapax-fence")
+            == parts.extensions.get::<hapax_core::Attempt>().is_some()
+    );
+    *service.last.lock().unwrap() = Some(parts.headers);
+    let body = body.collect().await.unwrap().to_bytes();
+    let name = parts.uri.path().rsplit('/').next().unwrap_or_default().to_owned();
+    match name.as_str() {
+        "slow" => service.go.acquire().await.unwrap().forget(),
+        "panic" => panic!("the handler gave up"),
+        "made" => return (service.make)(),
+        _ => {}
+    }
+    let status = name.parse().map_or(StatusCode::CREATED, |s| StatusCode::from_u16(s).unwrap());
+    let text = format!("run {run} of {} bytes", body.len());
+    (status, [("x-run", run.to_string())], text).into_response()
+}
+
+/// What a client was told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn code(&self) -> String {
+        let problem = self.json();
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{problem}");
+        assert_eq!(problem["status"], self.status);
+        let code = problem["code"].as_str().unwrap().to_owned();
+        let page = problem["type"].as_str().unwrap();
+        assert!(page.ends_with(&format!("/{code}")));
+        assert_eq!(self.header("link").unwrap(), format!("<{page}>; rel=\"describedby\""));
+        code
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn is_replay(&self) -> bool {
+        self.header("idempotent-replayed") == Some("true")
+    }
+
+    pub(crate) fn check(&self, status: u16, code: &str) {
+        assert_eq!((self.status, self.code().as_str()), (status, code));
+    }
+}
+
+pub(crate) async fn send(app: &Router, request: http::request::Builder, body: &str) -> Answer {
+    let request = request.body(axum::body::Body::from(body.to_owned())).unwrap();
+    let response = app.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+}
+
+/// A request with the usual credential.
+pub(crate) fn post(path: &str) -> http::request::Builder {
+    http::Request::post(path).header("authorization", "Bearer alice")
+}
+
+/// The usual key on another path.
+pub(crate) fn keyed(path: &str) -> http::request::Builder {
+    post(path).header("idempotency-key", "k-1")
+}
+
+pub(crate) fn policy(results: ResultPolicy, recovery: Recovery) -> Policy {
+    let retention = Retention {
+        window: Duration::from_secs(3600),
+        from: RetainFrom::Creation,
+        tombstone: Duration::ZERO,
+    };
+    Policy::new(Duration::from_secs(30), retention, results, recovery).unwrap()
+}
+
+/// The memory store behind a wire that tests can cut.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    pub(crate) memory: memory::Store,
+    away: Arc<AtomicBool>,
+    loses_answers: Arc<AtomicBool>,
+}
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        let began = Instant::now();
+        let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
+        let memory = memory::Store::new(Salt::from_bytes([9; 32]), clock);
+        Self { memory, away: Arc::default(), loses_answers: Arc::default() }
+    }
+
+    /// From now on the store refuses, or does so no more.
+    pub(crate) fn away(&self, away: bool) {
+        self.away.store(away, Relaxed);
+    }
+
+    /// From now on commits are written and not confirmed, or are again.
+    pub(crate) fn loses_answers(&self, loses: bool) {
+        self.loses_answers.store(loses, Relaxed);
+    }
+
+    /// Everything stored.
+    pub(crate) async fn all(&self) -> Vec<Summary> {
+        let page = Page { after: None, limit: 1000 };
+        self.memory.list(Filter::default(), page).await.unwrap()
+    }
+}
+
+impl Store for Wire {
+    fn salt(&self) -> Salt {
+        self.memory.salt()
+    }
+
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        if self.away.load(Relaxed) {
+            return batch.all_failed(&StoreError::unavailable("cut"));
+        }
+        if self.loses_answers.load(Relaxed) {
+            let lost = batch.all_failed(&StoreError::unconfirmed("answer lost"));
+            self.memory.commit(batch).await;
+            return lost;
+        }
+        self.memory.commit(batch).await
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        if self.away.load(Relaxed) {
+            return ids.iter().map(|_| Err(StoreError::unavailable("cut"))).collect();
+        }
+        self.memory.load(ids).await
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.memory.overdue(limit).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        self.memory.purge(limit).await
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        self.memory.list(filter, page).await
+    }
+
+    async fn watch(&self, _: OperationId) {
+        std::future::pending().await
+    }
+}
