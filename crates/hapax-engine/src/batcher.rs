@@ -148,14 +148,20 @@ impl<S: Store> Drop for Lane<S> {
 
 /// Commits so that a store that panics costs one batch and not the lane.
 async fn commit<S: Store>(store: &S, batch: Batch) -> Committed {
-    let lost = StoreError::unconfirmed("the store panicked");
-    let failed = batch.all_failed(&lost);
+    let (claims, settles, renews) = (batch.claims.len(), batch.settles.len(), batch.renews.len());
     let mut committing = pin!(store.commit(batch));
     let polled = std::future::poll_fn(|cx| {
         let poll = AssertUnwindSafe(|| committing.as_mut().poll(cx));
         catch_unwind(poll).map_or(Poll::Ready(None), |poll| poll.map(Some))
     });
-    polled.await.unwrap_or(failed)
+    polled.await.unwrap_or_else(|| {
+        let lost = StoreError::unconfirmed("the store panicked");
+        Committed {
+            claims: (0..claims).map(|_| Err(lost.clone())).collect(),
+            settles: (0..settles).map(|_| Err(lost.clone())).collect(),
+            renews: (0..renews).map(|_| Err(lost.clone())).collect(),
+        }
+    })
 }
 
 impl Queue {

@@ -1,19 +1,19 @@
 settled AS (
     UPDATE hapax.operations AS o
-    SET (state, doubt, until, changed_at, expires_at, request, bucket, response, filed_at) = (
-        SELECT i.state, i.doubt, 0, c.now, e.expires_at,
-               CASE WHEN i.state = 5 THEN o.request END,
-               CASE WHEN i.head IS NOT NULL THEN hapax.bucket(greatest(e.expires_at, c.now)) END,
-               CASE WHEN i.head IS NOT NULL THEN nextval('hapax.response_ids') END,
-               CASE WHEN i.state = 5 THEN 9223372036854775807
-                    WHEN o.state = 5 THEN c.now
-                    ELSE o.filed_at END
-        FROM (SELECT hapax.clock() AS now) AS c,
-             LATERAL (SELECT greatest(o.expires_at, c.now + i.keep) AS expires_at) AS e
-    )
-    FROM unnest($1::uuid[], $2::int8[], $3::int8[], $4::int2[], $5::int8[], $6::int2[], $7::int2[],
-                $8::int8[], $9::bytea[], $10::bytea[], $11::bytea[])
-         AS i(id, fence, owner, seen, until, state, doubt, keep, head, body, digest)
+    SET state = i.state, doubt = i.doubt, until = 0, changed_at = i.now,
+        expires_at = greatest(o.expires_at, i.now + i.keep),
+        request = CASE WHEN i.state = 5 THEN o.request END,
+        bucket = CASE WHEN i.head IS NOT NULL THEN hapax.bucket(greatest(o.expires_at, i.now + i.keep)) END,
+        response = CASE WHEN i.head IS NOT NULL THEN nextval('hapax.response_ids') END,
+        filed_at = CASE WHEN i.state = 5 THEN 9223372036854775807
+                        WHEN o.state = 5 THEN i.now
+                        ELSE o.filed_at END
+    FROM (
+        SELECT i.*, hapax.clock() AS now
+        FROM unnest($1::uuid[], $2::int8[], $3::int8[], $4::int2[], $5::int8[], $6::int2[], $7::int2[],
+                    $8::int8[], $9::bytea[], $10::bytea[], $11::bytea[])
+             AS i(id, fence, owner, seen, until, state, doubt, keep, head, body, digest)
+    ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.fence AND o.owner = i.owner
       AND o.state IN (1, 2, 5)
       AND (i.seen IS NULL OR (o.state = i.seen AND o.until = i.until))
