@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, value_parser};
+use clap::{Parser, Subcommand, ValueEnum, value_parser};
 
 /// One effect per key: makes retries harmless.
 #[derive(Debug, Parser)]
@@ -35,6 +35,11 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "URL|none")]
     pub(crate) postgres: Option<String>,
 
+    /// How the hand-written way on PostgreSQL sends its statements: prepared once per connection, or
+    /// as text with every call, as a client does that is not told otherwise.
+    #[arg(long, value_enum, default_value_t = Statements::Prepared)]
+    pub(crate) statements: Statements,
+
     /// One short round: whether it works, not how fast it is.
     #[arg(long)]
     pub(crate) quick: bool,
@@ -59,6 +64,13 @@ pub(crate) struct StoreArgs {
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// How a hand-written client sends its statements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Statements {
+    Prepared,
+    Text,
 }
 
 fn seconds(raw: &str) -> Result<f64, String> {

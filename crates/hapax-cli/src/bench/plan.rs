@@ -5,11 +5,12 @@ use std::{path::PathBuf, time::Duration};
 use tokio_postgres::Config;
 
 use super::error::BenchError;
-use crate::args::StoreArgs;
+use crate::args::{Statements, StoreArgs};
 
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) postgres: Postgres,
+    pub(super) statements: Statements,
     pub(super) rounds: u32,
     pub(super) duration: Duration,
     pub(super) callers: Vec<usize>,
@@ -35,6 +36,7 @@ impl Plan {
         };
         Ok(Self {
             postgres,
+            statements: raw.statements,
             rounds: raw.rounds.unwrap_or(defaults.rounds),
             duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),
             callers: raw.callers.clone().unwrap_or_else(|| defaults.callers.to_vec()),

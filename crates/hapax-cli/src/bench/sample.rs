@@ -127,7 +127,10 @@ impl Trial<'_> {
     async fn on_server(&self, server: &Server, way: Way) -> Result<Sample, BenchError> {
         let config = server.create(DATABASE).await?;
         match way {
-            Way::Baseline => self.measure(PostgresBaseline::connect(&config).await?).await,
+            Way::Baseline => {
+                let arm = PostgresBaseline::connect(&config, self.plan.statements).await?;
+                self.measure(arm).await
+            }
             Way::Ours => {
                 let options = postgres::Options::default();
                 let store = postgres::Store::connect(&config, options).await?;

@@ -9,9 +9,12 @@ use tokio::sync::Semaphore;
 use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use super::{Arm, Effects, Stored};
-use crate::bench::{
-    error::BenchError,
-    request::{self, SCOPE, TENANT},
+use crate::{
+    args::Statements,
+    bench::{
+        error::BenchError,
+        request::{self, SCOPE, TENANT},
+    },
 };
 
 const CONNECTIONS: usize = 20;
@@ -40,18 +43,43 @@ pub(in crate::bench) struct PostgresBaseline {
 
 struct Session {
     client: Client,
-    claim: Statement,
-    settle: Statement,
+    /// The claim and the settle, where they are prepared once.
+    prepared: Option<(Statement, Statement)>,
+}
+
+impl Session {
+    async fn claim(&self, key: &str, hash: i64) -> Result<bool, tokio_postgres::Error> {
+        let rows = match &self.prepared {
+            Some((claim, _)) => self.client.query(claim, &[&key, &hash]).await?,
+            None => self.client.query(CLAIM, &[&key, &hash]).await?,
+        };
+        Ok(!rows.is_empty())
+    }
+
+    async fn settle(&self, key: &str, answer: &[u8]) -> Result<u64, tokio_postgres::Error> {
+        match &self.prepared {
+            Some((_, settle)) => self.client.execute(settle, &[&key, &answer]).await,
+            None => self.client.execute(SETTLE, &[&key, &answer]).await,
+        }
+    }
 }
 
 impl PostgresBaseline {
-    pub(in crate::bench) async fn connect(config: &Config) -> Result<Self, BenchError> {
+    pub(in crate::bench) async fn connect(
+        config: &Config,
+        statements: Statements,
+    ) -> Result<Self, BenchError> {
         connect(config).await?.batch_execute(SCHEMA).await?;
         let mut pool = Vec::with_capacity(CONNECTIONS);
         for _ in 0..CONNECTIONS {
             let client = connect(config).await?;
-            let (claim, settle) = (client.prepare(CLAIM).await?, client.prepare(SETTLE).await?);
-            pool.push(Session { client, claim, settle });
+            let prepared = match statements {
+                Statements::Prepared => {
+                    Some((client.prepare(CLAIM).await?, client.prepare(SETTLE).await?))
+                }
+                Statements::Text => None,
+            };
+            pool.push(Session { client, prepared });
         }
         Ok(Self {
             free: Semaphore::new(CONNECTIONS),
@@ -79,16 +107,11 @@ impl Arm for PostgresBaseline {
     async fn request(&self, number: u64) -> Result<(), BenchError> {
         let key = format!("{TENANT}/{SCOPE}/{}", request::key(number));
         let hash = request::hash(number);
-        let claim =
-            async |session: &Session| session.client.query(&session.claim, &[&key, &hash]).await;
-        if self.with(claim).await?.is_empty() {
+        if !self.with(async |session| session.claim(&key, hash).await).await? {
             return Err(BenchError::NotFresh { found: "a row" });
         }
         self.effects.happened();
-        let settle = async |session: &Session| {
-            session.client.execute(&session.settle, &[&key, &self.answer]).await
-        };
-        self.with(settle).await?;
+        self.with(async |session| session.settle(&key, &self.answer).await).await?;
         Ok(())
     }
 
