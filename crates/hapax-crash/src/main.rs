@@ -33,7 +33,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct DriveArgs {
-    /// How many processes must die on each store.
+    /// How many processes must die on each store; more do if nobody has died at some place yet.
     #[arg(long, default_value_t = 100)]
     kills: usize,
     /// What they keep their records in.

@@ -24,21 +24,16 @@ pub(crate) fn run(
     let scene = Scene::new(drive, home, &format!("episode {number}"))?;
     let mut summary = Summary::default();
     let mut failures = Vec::new();
-    let places = drive.places();
-    let mut strikes: Vec<_> = (number * STRIKES..(number + 1) * STRIKES)
-        .map(|number| (number, Strike::draw(drive.seed, number, &places)))
-        .collect();
-    strikes.sort_by_key(|(_, strike)| strike.needs_the_dead());
-    let mut strikes = strikes.into_iter();
-    for (run, victims) in RUNS.into_iter().enumerate() {
+    let runs = plan(drive, number);
+    let keys = runs.len() * KEYS_PER_RUN;
+    let mut victims = number * (STRIKES + 1)..;
+    for (run, strikes) in runs.into_iter().enumerate() {
         let keys = (run + 1) * KEYS_PER_RUN;
         let struck = thread::scope(|scope| {
-            let threads: Vec<_> = strikes
-                .by_ref()
-                .take(victims)
-                .map(|(number, strike)| {
+            let threads: Vec<_> = (strikes.into_iter().zip(victims.by_ref()))
+                .map(|(strike, victim)| {
                     let scene = &scene;
-                    scope.spawn(move || (scene.strike(number, keys, &strike), strike))
+                    scope.spawn(move || (scene.strike(victim, keys, &strike), strike))
                 })
                 .collect();
             threads.into_iter().map(join).collect::<Vec<_>>()
@@ -56,11 +51,27 @@ pub(crate) fn run(
         }
     }
     let repeat = drive.repeat(&format!("--only {number}"));
-    scene.finish(runtime, RUNS.len() * KEYS_PER_RUN, failures, &mut summary, &repeat)?;
+    scene.finish(runtime, keys, failures, &mut summary, &repeat)?;
     if !summary.findings.is_empty() {
         home.keep();
     }
     Ok(summary)
+}
+
+/// Who dies how, run after run. Where somebody is to die while recovering, somebody else leaves
+/// much to recover first.
+fn plan(drive: &Drive, number: usize) -> Vec<Vec<Strike>> {
+    let places = drive.places();
+    let mut strikes: Vec<_> = (number * STRIKES..(number + 1) * STRIKES)
+        .map(|number| Strike::draw(drive.seed, number, &places))
+        .collect();
+    strikes.sort_by_key(|strike| !strike.needs_the_dead());
+    let mut runs = Vec::new();
+    if strikes.iter().any(Strike::needs_the_dead) {
+        runs.push(vec![Strike::in_mid_work()]);
+    }
+    runs.extend(RUNS.map(|victims| strikes.drain(..victims).collect()));
+    runs
 }
 
 fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {

@@ -32,7 +32,7 @@ pub struct Drive {
     pub program: PathBuf,
     /// What they keep their records in.
     pub backend: Backend,
-    /// How many processes must die.
+    /// How many processes must die; more do if nobody has died at some place yet.
     pub kills: usize,
     /// How often the database server is stopped at once under load, where there is one.
     pub server_stops: usize,
@@ -164,10 +164,15 @@ impl State {
         let wanted = match drive.only {
             Some(_) => number == 0,
             // So many that most strikes may miss.
-            None => self.summary.kills() < drive.kills && number < drive.kills,
+            None => number < drive.kills && !self.is_enough(drive),
         };
         self.begun += 1;
         wanted.then(|| drive.only.unwrap_or(number))
+    }
+
+    fn is_enough(&self, drive: &Drive) -> bool {
+        let died_at = |place: &&str| self.summary.killed_at.contains_key(*place);
+        self.summary.kills() >= drive.kills && drive.places().iter().all(died_at)
     }
 }
 

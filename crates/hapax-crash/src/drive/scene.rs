@@ -68,17 +68,17 @@ impl Scene {
         Victim::start(&self.program, &orders, self.dir.join(format!("{name}.log")))
     }
 
-    /// Runs a victim until it dies of this strike, or misses it.
+    /// Runs a victim, known by its number, until it dies of this strike or misses it.
     pub(crate) fn strike(
         &self,
-        number: usize,
+        victim: usize,
         keys: usize,
         strike: &Strike,
     ) -> Result<Fate, CrashError> {
-        let mut victim = self.start(&format!("strike-{number}"), keys, |orders| {
-            orders.seed = orders.seed.wrapping_add(number as u64);
+        let mut victim = self.start(&format!("victim-{victim}"), keys, |orders| {
+            orders.seed = orders.seed.wrapping_add(victim as u64);
             orders.linger = true;
-            orders.finish = number.is_multiple_of(2);
+            orders.finish = victim.is_multiple_of(2);
             orders.limit_ms = STRIKE_LIMIT_MS;
             orders.die_at = match strike {
                 Strike::At(at) => Some(at.clone()),

@@ -29,6 +29,7 @@ pub enum Strike {
 const NTHS: [u64; 6] = [1, 3, 8, 2, 5, 13];
 /// Vanished owners are few, so later passings of such a place seldom come.
 const RECOVERY_NTH_MAX: u64 = 2;
+const MID_WORK_NTH: u64 = 16;
 /// One strike in so many comes from outside, at random.
 const RANDOM_EVERY: usize = 3;
 
@@ -53,6 +54,11 @@ impl Strike {
         let (place, nth) = (order[at], NTHS[cycle % NTHS.len()]);
         let nth = if place::RECOVERY.contains(&place) { nth.min(RECOVERY_NTH_MAX) } else { nth };
         Self::At(DieAt { place: place.to_owned(), nth })
+    }
+
+    /// The strike that leaves the most unfinished: many have begun, few have ended.
+    pub fn in_mid_work() -> Self {
+        Self::At(DieAt { place: place::BEGUN.to_owned(), nth: MID_WORK_NTH })
     }
 
     /// Whether a victim dies of it only where others have died before.
