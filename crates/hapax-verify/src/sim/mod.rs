@@ -93,6 +93,7 @@ async fn simulate(plan: Plan) -> Report {
     live_again(&world, &mut failures).await;
     let checked = judge(&world, &mut failures).await;
     let (faults, trace) = (dice.injected(), world.recorder.trace());
+    world.end();
     Report { plan, calls: checked.calls, effects: checked.effects, faults, failures, trace }
 }
 
