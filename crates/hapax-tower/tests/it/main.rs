@@ -16,6 +16,8 @@ mod later;
 mod pages;
 mod policy;
 mod replay;
+mod services;
+mod spans;
 mod stores;
 mod tenants;
 mod world;

@@ -148,12 +148,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn code(&self) -> String {
-        let problem = self.json();
-        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{problem}");
-        assert_eq!(problem["status"], self.status);
-        let code = problem["code"].as_str().unwrap().to_owned();
-        let page = problem["type"].as_str().unwrap();
+    /// The code of a refusal that is a problem document in every respect.
+    pub(crate) fn problem(&self) -> String {
+        let document = self.json();
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{document}");
+        assert_eq!(document["status"], self.status);
+        let code = document["code"].as_str().unwrap().to_owned();
+        let page = document["type"].as_str().unwrap();
         assert!(page.ends_with(&format!("/{code}")));
         assert_eq!(self.header("link").unwrap(), format!("<{page}>; rel=\"describedby\""));
         code
@@ -172,7 +173,7 @@ impl Answer {
     }
 
     pub(crate) fn check(&self, status: u16, code: &str) {
-        assert_eq!((self.status, self.code().as_str()), (status, code));
+        assert_eq!((self.status, self.problem().as_str()), (status, code));
     }
 }
 
