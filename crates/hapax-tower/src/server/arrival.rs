@@ -38,6 +38,8 @@ pub(crate) struct Arrival {
     pub(crate) patience: Duration,
     /// Whether it is answered before it is run.
     pub(crate) for_later: bool,
+    /// Whether that is what the client asked for.
+    pub(crate) prefers_async: bool,
     pub(crate) span: Span,
 }
 
@@ -78,8 +80,8 @@ pub(crate) async fn arrive<S: Store>(
     };
     let span = span(&operation, &tenant_key);
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
-    let protection = Arc::clone(protection);
-    Ok(Arrival { ask, parts, body, protection, patience, for_later, span })
+    let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
+    Ok(Arrival { ask, parts, body, protection, patience, for_later, prefers_async, span })
 }
 
 /// Which operation is meant.

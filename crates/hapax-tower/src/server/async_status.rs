@@ -12,7 +12,6 @@ use serde_json::json;
 use super::{
     answer, headers,
     layer::{Shared, Site},
-    prefer::PREFERENCE_APPLIED,
     problem::{Code, Problem, seconds},
 };
 use crate::body::Body;
@@ -33,7 +32,6 @@ pub(crate) fn accepted(site: &Site, id: OperationId, record: Option<&Record>) ->
     if let Ok(location) = HeaderValue::try_from(location(site, id)) {
         headers.insert(LOCATION, location);
     }
-    headers.insert(PREFERENCE_APPLIED, HeaderValue::from_static("respond-async"));
     if let Some(record) = record {
         headers::add_expiry(headers, record.expires_at);
     }

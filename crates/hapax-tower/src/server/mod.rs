@@ -21,6 +21,8 @@ mod problem;
 mod repeatability;
 mod route;
 mod service;
+#[cfg(test)]
+mod spans;
 mod stored_request;
 mod tenancy;
 mod unit;

@@ -23,6 +23,7 @@ use super::{
     headers,
     layer::Shared,
     options::{Dialect, KeyRule, Protection, StoreDown},
+    prefer::PREFERENCE_APPLIED,
     problem::{Code, Problem},
     repeatability,
     unit::Unit,
@@ -182,9 +183,13 @@ where
             let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(409) }).await;
             answer::in_doubt(id).into_response(site)
         }
-        Begun::Queued(record) => async_status::accepted(site, id, Some(&record)),
+        Begun::Queued(record) => {
+            accepted(&arrival, async_status::accepted(site, id, Some(&record)))
+        }
         Begun::Replay(record) => answer::replay(site, &record),
-        Begun::Busy { .. } if arrival.for_later => async_status::accepted(site, id, None),
+        Begun::Busy { .. } if arrival.for_later => {
+            accepted(&arrival, async_status::accepted(site, id, None))
+        }
         Begun::Busy { lease_left } => answer::in_flight(id, lease_left).into_response(site),
         Begun::InDoubt { .. } => answer::in_doubt(id).into_response(site),
         Begun::Mismatch(difference) => {
@@ -196,17 +201,22 @@ where
     })
 }
 
-/// Waits while somebody else is at work, as long as the client or the route wants to; after
-/// queueing too.
-async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<S>, BeginError> {
-    let (engine, patience) = (&shared.engine, arrival.patience);
-    if patience.is_zero() {
-        return engine.begin(&arrival.ask).await;
+/// Says so where 202 is what the client preferred, not only what the route does.
+fn accepted(arrival: &Arrival, mut response: Response<Body>) -> Response<Body> {
+    if arrival.prefers_async {
+        let applied = HeaderValue::from_static("respond-async");
+        response.headers_mut().insert(PREFERENCE_APPLIED, applied);
     }
-    let begun = engine.begin_waiting(&arrival.ask, patience).await?;
-    let Begun::Queued(record) = begun else { return Ok(begun) };
-    let later = engine.begin_waiting(&arrival.ask, patience).await?;
-    Ok(if matches!(later, Begun::Busy { .. }) { Begun::Queued(record) } else { later })
+    response
+}
+
+/// Waits while somebody else is at work, as long as the client or the route wants to.
+async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<S>, BeginError> {
+    if arrival.patience.is_zero() {
+        shared.engine.begin(&arrival.ask).await
+    } else {
+        shared.engine.begin_waiting(&arrival.ask, arrival.patience).await
+    }
 }
 
 /// Runs the attempt detached, and waits for its answer.

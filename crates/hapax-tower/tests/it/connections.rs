@@ -40,8 +40,8 @@ impl Server {
     /// Everything the server says to these bytes until it closes the connection.
     async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
-        stream.write_all(bytes).await.unwrap();
-        stream.shutdown().await.unwrap();
+        // A server that closes early may not take everything.
+        let _ = stream.write_all(bytes).await;
         let mut said = Vec::new();
         let _ = stream.read_to_end(&mut said).await;
         String::from_utf8_lossy(&said).into_owned()
@@ -78,7 +78,10 @@ async fn a_folded_or_injected_header_never_becomes_a_key() {
 async fn a_body_shorter_than_announced_claims_nothing() {
     let server = Server::start(Protection::default()).await;
     let cut = request("/pay", "idempotency-key: a\r\n", "x").replace("length: 1", "length: 9");
-    server.exchange(cut.as_bytes()).await;
+    let mut stream = server.connect().await;
+    stream.write_all(cut.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    stream.read_to_end(&mut Vec::new()).await.unwrap();
     assert_eq!(server.world.runs(), 0);
     assert!(server.world.store.all().await.is_empty());
 }
@@ -87,13 +90,18 @@ async fn a_body_shorter_than_announced_claims_nothing() {
 async fn what_is_left_of_a_refused_request_is_never_read_as_the_next_one() {
     let server = Server::start(Protection::default()).await;
     let smuggled = request("/smuggled", "idempotency-key: b\r\n", "");
+    let next = request("/pay", "idempotency-key: c\r\nconnection: close\r\n", "");
     for headers in ["idempotency-key: \"\r\n", "idempotency-key: a\r\nupgrade: x\r\n"] {
-        let body = format!("{}{smuggled}", "x".repeat(200 << 10));
-        server.exchange(request("/pay", headers, &body).as_bytes()).await;
-        let said = server.exchange(request("/pay", headers, &smuggled).as_bytes()).await;
-        assert_eq!(said.matches("HTTP/1.1").count(), 1, "{said}");
+        let large = format!("{}{smuggled}", "x".repeat(200 << 10));
+        let said = server.exchange(request("/pay", headers, &large).as_bytes()).await;
+        assert!(said.matches("HTTP/1.1").count() <= 1, "{said}");
+        assert_eq!(server.world.runs(), 0);
     }
-    assert_eq!(server.world.runs(), 0);
+    let small = request("/pay", "idempotency-key: \"\r\n", &smuggled);
+    let said = server.exchange(format!("{small}{next}").as_bytes()).await;
+    assert_eq!(said.matches("HTTP/1.1").count(), 2, "{said}");
+    assert_eq!(server.world.runs(), 1);
+    assert_eq!(server.world.store.all().await[0].operation.scope().as_str(), "POST /pay");
 }
 
 #[tokio::test]
@@ -167,5 +175,24 @@ async fn wherever_the_client_hangs_up_there_is_one_execution_and_a_retry_hears_o
     let closing = whole.replace("prefer", "connection: close\r\nprefer");
     let said = server.exchange(closing.as_bytes()).await;
     assert!(said.contains("run 1 of 5 bytes") && said.contains("idempotent-replayed"), "{said}");
+    assert_eq!(server.world.runs(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_connections_with_one_key_are_one_execution() {
+    let server = Arc::new(Server::start(Protection::default()).await);
+    let headers = "idempotency-key: a\r\nprefer: wait=20\r\nconnection: close\r\n";
+    let clients: Vec<_> = (0..100)
+        .map(|_| {
+            let (server, sent) = (Arc::clone(&server), request("/slow", headers, "hello"));
+            tokio::spawn(async move { server.exchange(sent.as_bytes()).await })
+        })
+        .collect();
+    server.world.begun(1).await;
+    server.world.service.go.add_permits(1);
+    for client in clients {
+        let said = client.await.unwrap();
+        assert!(said.contains("HTTP/1.1 201") && said.contains("run 1 of 5 bytes"), "{said}");
+    }
     assert_eq!(server.world.runs(), 1);
 }

@@ -68,7 +68,7 @@ async fn an_accepted_request_is_answered_with_an_address_and_run_in_the_backgrou
     let process = Process::start(&Wire::new(), accept(), true).serves();
     let accepted = send(&process.app, keyed("/slow"), "100").await;
     assert_eq!(accepted.status, 202);
-    assert_eq!(accepted.header("preference-applied"), Some("respond-async"));
+    assert_eq!(accepted.header("preference-applied"), None);
     assert!(accepted.header("idempotency-expires").is_some());
     let location = accepted.header("location").unwrap().to_owned();
     while process.runs() == 0 {
@@ -119,15 +119,27 @@ async fn requests_wait_until_there_is_a_service_to_run_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_may_prefer_an_answer_now_and_wait_a_little_for_the_result() {
+async fn a_client_may_prefer_to_be_answered_before_it_is_run() {
     let process = Process::start(&Wire::new(), Protection::default(), true).serves();
-    let plain = send(&process.app, keyed("/pay").header("prefer", "respond-async"), "100").await;
-    assert_eq!(plain.status, 202);
-    let request = Request::post("/pay").header("authorization", "Bearer alice");
-    let request =
-        request.header("idempotency-key", "k-2").header("prefer", "respond-async, wait=5");
-    let waited = send(&process.app, request, "100").await;
-    assert_eq!(waited.status, 201);
+    let request = keyed("/pay").header("prefer", "respond-async");
+    let accepted = send(&process.app, request, "100").await;
+    assert_eq!(accepted.status, 202);
+    assert_eq!(accepted.header("preference-applied"), Some("respond-async"));
+    let location = accepted.header("location").unwrap().to_owned();
+    assert_eq!(finished(&process, &location).await.status, 201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accepted_request_that_fails_for_now_is_run_again_only_when_asked() {
+    let process = Process::start(&Wire::new(), accept(), true).serves();
+    let accepted = send(&process.app, keyed("/500").header("prefer", "wait=9"), "100").await;
+    let location = accepted.header("location").unwrap().to_owned();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(process.look(&location).await.json()["state"], "released");
+    assert_eq!(process.runs(), 1);
+    assert_eq!(send(&process.app, keyed("/500"), "100").await.status, 202);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(process.runs(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,7 +17,6 @@ mod pages;
 mod policy;
 mod replay;
 mod services;
-mod spans;
 mod stores;
 mod tenants;
 mod world;
