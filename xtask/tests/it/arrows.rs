@@ -38,5 +38,7 @@ fn the_engine_and_the_judge_name_no_backend() {
 fn only_the_facade_and_the_programs_pick_a_backend() {
     compare(&arrows::judge("hapax", ["hapax-sqlite", "hapax-postgres"]), &[]);
     compare(&arrows::judge("hapax-cli", ["hapax-sqlite", "hapax-postgres"]), &[]);
-    compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["only the facade and the programs"]);
+    let generic = "only the facade and the programs";
+    compare(&arrows::judge("hapax-messaging", ["hapax-sqlite"]), &[generic]);
+    compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["any tower service on any store"]);
 }
