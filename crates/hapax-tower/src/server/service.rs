@@ -104,19 +104,18 @@ where
         return pass(inner, Request::from_parts(parts, body)).await;
     };
     let wire = Wire::of(parts.version, &parts.headers);
-    let mut response = match arrive(&shared, &protection, parts, body).await {
+    let (mut response, honoured) = match arrive(&shared, &protection, parts, body).await {
         Ok(arrival) => {
             let span = arrival.span.clone();
-            ask(inner, &shared, arrival).instrument(span).await?
+            (ask(inner, &shared, arrival).instrument(span).await?, true)
         }
         Err((problem, rest)) => {
             let mut response = problem.into_response(&shared.site);
             wire.leave_clean(rest, &mut response).await;
-            response
+            (response, false)
         }
     };
     if protection.dialect == Dialect::Repeatability {
-        let honoured = response.status() != Code::FirstSentTooOld.status();
         repeatability::add_result(&mut response, honoured);
     }
     Ok(response)

@@ -154,7 +154,9 @@ async fn a_first_attempt_older_than_what_is_remembered_is_refused() {
     old.check(412, "first-sent-too-old");
     assert_eq!(old.header("repeatability-result"), Some("rejected"));
     for bad in ["yesterday", "Fri, 15 Jan 2029 08:00:00 GMT"] {
-        world.send(request(bad), "100").await.check(400, "first-sent-malformed");
+        let refused = world.send(request(bad), "100").await;
+        refused.check(400, "first-sent-malformed");
+        assert_eq!(refused.header("repeatability-result"), Some("rejected"));
     }
     let without = post("/pay").header("repeatability-request-id", "r-2");
     world.send(without, "100").await.check(400, "first-sent-malformed");
