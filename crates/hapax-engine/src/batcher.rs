@@ -12,13 +12,13 @@ use std::{
 };
 
 use hapax_core::{
-    OperationId, Store, StoreError,
+    OperationId, Store, StoreError, Timestamp,
     limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX},
     store::{Batch, Claim, Claimed, Committed, Entry, Renew, Renewed, Settle, Settled},
 };
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 
-use crate::{clock::StoreClock, digest::DigestHasher, engine::Inner};
+use crate::{digest::DigestHasher, engine::Inner};
 
 /// Writes waiting for a lane.
 #[derive(Debug)]
@@ -115,7 +115,12 @@ impl<S: Store> Lane<S> {
         let counters = &self.0.counters;
         counters.batches.one();
         counters.batched_writes.add(askers.len());
-        askers.answer(commit(&*self.0.store, batch).await, &self.0.clock);
+        let asked_at = Instant::now();
+        let committed = commit(&*self.0.store, batch).await;
+        if let Some(now) = store_now(&committed) {
+            self.0.clock.heard(now, asked_at);
+        }
+        askers.answer(committed);
     }
 
     /// Commits until nothing waits any more.
@@ -218,24 +223,30 @@ impl Askers {
         self.claims.len() + self.settles.len() + self.renews.len()
     }
 
-    fn answer(self, committed: Committed, clock: &StoreClock) {
+    fn answer(self, committed: Committed) {
         assert_eq!(self.claims.len(), committed.claims.len(), "a store answers every claim");
         assert_eq!(self.settles.len(), committed.settles.len(), "a store answers every settle");
         assert_eq!(self.renews.len(), committed.renews.len(), "a store answers every renewal");
-        let claims = committed.claims.iter().flatten().map(|claimed| match claimed {
-            Claimed::Won { now } | Claimed::Found { now, .. } => Some(*now),
-        });
-        let settles = committed.settles.iter().flatten().map(|settled| match settled {
-            Settled::Done { now } => Some(*now),
-            Settled::Lost => None,
-        });
-        if let Some(now) = claims.chain(settles).flatten().max() {
-            clock.heard(now);
-        }
         tell(self.claims, committed.claims);
         tell(self.settles, committed.settles);
         tell(self.renews, committed.renews);
     }
+}
+
+/// The latest instant the store wrote or looked with.
+fn store_now(committed: &Committed) -> Option<Timestamp> {
+    let claims = committed.claims.iter().flatten().map(|claimed| match claimed {
+        Claimed::Won { now } | Claimed::Found { now, .. } => Some(*now),
+    });
+    let settles = committed.settles.iter().flatten().map(|settled| match settled {
+        Settled::Done { now } => Some(*now),
+        Settled::Lost => None,
+    });
+    let renews = committed.renews.iter().flatten().map(|renewed| match renewed {
+        Renewed::Done { now } => Some(*now),
+        Renewed::Lost => None,
+    });
+    claims.chain(settles).chain(renews).flatten().max()
 }
 
 /// Those who no longer listen do not need the answer: what they began is finished detached.

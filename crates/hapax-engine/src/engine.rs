@@ -186,8 +186,9 @@ impl<S: Store> Inner<S> {
 
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
+        let asked_at = tokio::time::Instant::now();
         let loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
-        self.clock.heard(loaded.now);
+        self.clock.heard(loaded.now, asked_at);
         Ok(loaded)
     }
 

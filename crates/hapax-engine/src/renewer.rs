@@ -78,7 +78,6 @@ async fn renew<S: Store>(
     match inner.commit_renew(renew).await {
         Ok(Renewed::Done { now }) => {
             inner.counters.renewals.one();
-            inner.clock.heard(now);
             if let Some(renewed) = apply::renew(now, Some(&record), &renew) {
                 flight.renewed(Arc::new(renewed));
             }
