@@ -17,3 +17,5 @@ pub use hapax_engine::{
 pub use hapax_postgres as postgres;
 #[cfg(feature = "sqlite")]
 pub use hapax_sqlite as sqlite;
+#[cfg(feature = "tower")]
+pub use hapax_tower as tower;

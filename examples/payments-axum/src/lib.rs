@@ -12,8 +12,10 @@ use axum::{
     http::{Method, StatusCode},
     routing::post,
 };
-use hapax::{Engine, Options, sqlite};
-use hapax_tower::{BodyForm, IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
+use hapax::{
+    Engine, Options, sqlite,
+    tower::{BodyForm, IdempotencyLayer, Protection, Routes, Tenancy, Treatment},
+};
 use serde_json::{Value, json};
 
 /// The service, remembering its keys in this file.
