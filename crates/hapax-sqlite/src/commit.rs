@@ -1,13 +1,14 @@
 //! What one batch does inside the writer's transaction.
 //!
 //! The write lock is held, so what is read stays true until it is written: the rules themselves
-//! are `hapax_core::apply`, and nothing of them is said again in SQL. A row that cannot be read
-//! fails its own item and is never written over.
+//! are `hapax_core::apply`. Only the two writes of an undisturbed operation, its first claim and
+//! its end, are said in SQL as well, and whatever those two do not cover goes by the rules. A row
+//! that cannot be read fails its own item and is never written over.
 
 use hapax_core::{
-    OperationId, Record, StoreError, Timestamp, apply,
-    codec::Row,
-    store::{Batch, Claim, Claimed, Committed, Over, Renewed, Settled},
+    Attempt, OperationId, Record, StoreError, Timestamp, apply,
+    codec::{self, Row},
+    store::{Batch, By, Claim, Claimed, Committed, Over, Renewed, Settle, Settled},
 };
 use rusqlite::Connection;
 
@@ -21,8 +22,7 @@ pub(crate) fn perform(
 ) -> rusqlite::Result<Committed> {
     let mut committed = Committed::default();
     for settle in &batch.settles {
-        let change = |found: Option<&Record>| apply::settle(now, found, settle);
-        let written = write(connection, now, settle.id, change)?;
+        let written = perform_settle(connection, now, settle)?;
         committed.settles.push(written.map(|written| match written {
             Written::Yes => Settled::Done { now },
             Written::No(_) => Settled::Lost,
@@ -64,6 +64,24 @@ fn perform_claim(
     }
     let change = |found: Option<&Record>| apply::claim(now, found, claim);
     write(connection, now, claim.operation.id(), change)
+}
+
+/// Most settles end what still runs under their fence and owner: those are tried without looking.
+fn perform_settle(
+    connection: &Connection,
+    now: Timestamp,
+    settle: &Settle,
+) -> rusqlite::Result<Result<Written, StoreError>> {
+    let id = settle.id;
+    if let (By::Owner { fence, owner }, true) = (settle.by, settle.to.tag().is_terminal()) {
+        let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
+        let end = (settle.to.tag(), settle.keep, outcome.as_ref());
+        if row::finish(connection, now, &Attempt { id, fence, owner }, end)? {
+            return Ok(Ok(Written::Yes));
+        }
+    }
+    let change = |found: Option<&Record>| apply::settle(now, found, settle);
+    write(connection, now, id, change)
 }
 
 /// Changes the row under this id as `change` says. It never makes a new one: a write that finds

@@ -1,9 +1,12 @@
 //! A record as columns.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use hapax_core::{
-    OperationId, StoreError,
+    Attempt, OperationId, StateTag, StoreError, Timestamp,
     codec::{Row, Sealed},
+    time::micros,
 };
 use rusqlite::{
     Connection, ToSql, params,
@@ -135,6 +138,34 @@ pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlit
         digest,
     ])?;
     Ok(())
+}
+
+/// Ends a running attempt without looking at its row first; says whether it did.
+///
+/// Only what the row itself can vouch for: that it runs under this fence and owner.
+pub(crate) fn finish(
+    connection: &Connection,
+    now: Timestamp,
+    attempt: &Attempt,
+    (state, keep, outcome): (StateTag, Duration, Option<&Sealed>),
+) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
+         kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \
+         digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1",
+    )?;
+    let written = statement.execute(params![
+        attempt.id.as_bytes(),
+        attempt.fence.get(),
+        attempt.owner.0,
+        state as i16,
+        now.as_micros(),
+        micros(keep),
+        outcome.map(|sealed| &*sealed.head),
+        outcome.map(|sealed| &*sealed.body),
+        outcome.map(|sealed| &sealed.digest[..]),
+    ])?;
+    Ok(written == 1)
 }
 
 pub(crate) fn delete(connection: &Connection, number: i64) -> rusqlite::Result<()> {
