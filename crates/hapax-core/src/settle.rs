@@ -113,13 +113,11 @@ fn meaning(ended: Ended, results: ResultPolicy) -> Settlement {
 /// `over` is what it claimed over. After an owner whose fate is unknown and must be asked for,
 /// giving back leaves the doubt; otherwise the next arrival may run it.
 pub fn give_back(attempt: &Attempt, over: Over, recovery: Recovery) -> Settle {
-    let to = match (over, recovery) {
-        (Over::Abandoned(stamp), Recovery::Probe | Recovery::Hold)
-            if stamp.tag != StateTag::Pending =>
-        {
+    let to = match recovery {
+        Recovery::Probe | Recovery::Hold if over.follows_an_owner() => {
             Settlement::InDoubt(Doubt::OwnerVanished)
         }
-        (Over::Nothing | Over::Spent(_) | Over::Abandoned(_), _) => Settlement::Released,
+        Recovery::Resend | Recovery::Probe | Recovery::Hold => Settlement::Released,
     };
     let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
     Settle { id: attempt.id, by, to, keep: Duration::ZERO }

@@ -119,6 +119,16 @@ pub struct Claim {
     pub entry: Entry,
 }
 
+impl Claim {
+    /// How many bytes of request it carries.
+    pub fn weight(&self) -> usize {
+        match &self.entry {
+            Entry::Run { request, .. } => request.as_ref().map_or(0, Bytes::len),
+            Entry::Queue { request, .. } => request.len(),
+        }
+    }
+}
+
 /// What a claim must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
@@ -130,6 +140,16 @@ pub enum Over {
     /// Exactly this, whose owner is gone: the same life goes on, and keeps its beginning, its
     /// retention, its recovery and, unless the claim brings one, its request.
     Abandoned(Stamp),
+}
+
+impl Over {
+    /// Whether the claimant follows an owner that had begun and whose fate is unknown.
+    pub fn follows_an_owner(self) -> bool {
+        match self {
+            Self::Nothing | Self::Spent(_) => false,
+            Self::Abandoned(stamp) => stamp.tag != StateTag::Pending,
+        }
+    }
 }
 
 /// How a claim enters.
@@ -179,6 +199,13 @@ pub struct Settle {
     pub to: Settlement,
     /// The record lives at least this long from now.
     pub keep: Duration,
+}
+
+impl Settle {
+    /// How many bytes of outcome it carries.
+    pub fn weight(&self) -> usize {
+        self.to.outcome().map_or(0, Outcome::weight)
+    }
 }
 
 /// On whose authority a record is settled.

@@ -14,7 +14,7 @@ use std::{
 use hapax_core::{
     OperationId, Store, StoreError, Timestamp,
     limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX},
-    store::{Batch, Claim, Claimed, Committed, Entry, Renew, Renewed, Settle, Settled},
+    store::{Batch, Claim, Claimed, Committed, Renew, Renewed, Settle, Settled},
 };
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 
@@ -116,7 +116,8 @@ impl<S: Store> Lane<S> {
         counters.batches.one();
         counters.batched_writes.add(askers.len());
         let asked_at = Instant::now();
-        let committed = commit(&*self.0.store, batch).await;
+        // Askers that are dropped unanswered know that nobody knows.
+        let Some(committed) = commit(&*self.0.store, batch).await else { return };
         if let Some(now) = store_now(&committed) {
             self.0.clock.heard(now, asked_at);
         }
@@ -151,22 +152,14 @@ impl<S: Store> Drop for Lane<S> {
     }
 }
 
-/// Commits so that a store that panics costs one batch and not the lane.
-async fn commit<S: Store>(store: &S, batch: Batch) -> Committed {
-    let (claims, settles, renews) = (batch.claims.len(), batch.settles.len(), batch.renews.len());
+/// Commits so that a store that panics costs one batch and not the lane: `None` if it did.
+async fn commit<S: Store>(store: &S, batch: Batch) -> Option<Committed> {
     let mut committing = pin!(store.commit(batch));
     let polled = std::future::poll_fn(|cx| {
         let poll = AssertUnwindSafe(|| committing.as_mut().poll(cx));
         catch_unwind(poll).map_or(Poll::Ready(None), |poll| poll.map(Some))
     });
-    polled.await.unwrap_or_else(|| {
-        let lost = StoreError::unconfirmed("the store panicked");
-        Committed {
-            claims: (0..claims).map(|_| Err(lost.clone())).collect(),
-            settles: (0..settles).map(|_| Err(lost.clone())).collect(),
-            renews: (0..renews).map(|_| Err(lost.clone())).collect(),
-        }
-    })
+    polled.await
 }
 
 impl Queue {
@@ -271,11 +264,8 @@ impl Write {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Claim(claim, _) => match &claim.entry {
-                Entry::Run { request, .. } => request.as_ref().map_or(0, bytes::Bytes::len),
-                Entry::Queue { request, .. } => request.len(),
-            },
-            Self::Settle(settle, _) => settle.to.outcome().map_or(0, hapax_core::Outcome::weight),
+            Self::Claim(claim, _) => claim.weight(),
+            Self::Settle(settle, _) => settle.weight(),
             Self::Renew(..) => 0,
         }
     }

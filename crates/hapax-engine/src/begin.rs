@@ -6,16 +6,16 @@ use hapax_core::{
     Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
     StoreError, Timestamp, Wish, apply, decide,
     limits::CLAIM_ROUNDS_MAX,
-    store::{By, Claim, Claimed, Settle, Settlement},
+    store::{Claim, Claimed, Settlement},
 };
 use tokio::time::sleep;
 
 use crate::{
     detached::Detached,
     engine::{Inner, Shared},
-    error::{BeginError, SettleError},
+    error::BeginError,
     flights::{Boarding, Flight, Phase, Seat},
-    permit::{Ending, Permit, write_end},
+    permit::{Permit, settle_as_seen},
 };
 
 /// Somebody asks for an operation.
@@ -228,31 +228,9 @@ async fn give_up<S: Store>(
     found: Option<Box<Record>>,
 ) -> Result<(Timestamp, Option<Box<Record>>), BeginError> {
     let Some(record) = found else { return Ok((Timestamp::ZERO, None)) };
-    mark_in_doubt(inner, &record).await?;
+    settle_as_seen(inner, &record, Settlement::InDoubt(Doubt::OwnerVanished)).await?;
     let loaded = inner.load(record.operation.id()).await?;
     Ok((loaded.now, loaded.record))
-}
-
-/// Says, as an onlooker, that nobody knows what became of the record's owner; `false` if the
-/// record had changed meanwhile.
-pub(crate) async fn mark_in_doubt<S: Store>(
-    inner: &Arc<Inner<S>>,
-    record: &Record,
-) -> Result<bool, StoreError> {
-    let end = Settle {
-        id: record.operation.id(),
-        by: By::Onlooker(record.stamp()),
-        to: Settlement::InDoubt(Doubt::OwnerVanished),
-        keep: Duration::ZERO,
-    };
-    match write_end(inner, &end).await {
-        Ok(Ending::Written { .. } | Ending::Found(_)) => {
-            tracing::warn!(id = %end.id, fence = record.fence.get(), "an owner vanished: in doubt");
-            Ok(true)
-        }
-        Ok(Ending::Superseded(_)) => Ok(false),
-        Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
-    }
 }
 
 /// Writes a claim, reading again if it is not clear whether it was written.

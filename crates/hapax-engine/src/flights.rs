@@ -118,22 +118,21 @@ impl Flight {
         self.lock().clone()
     }
 
-    /// Ends when the phase is not the present one of claiming or running any more.
+    /// Ends when it is over here, or something else about it changed.
     pub(crate) async fn next_phase(&self) {
-        let changed = self.changed.notified();
-        tokio::pin!(changed);
-        changed.as_mut().enable();
-        if !matches!(self.phase(), Phase::Landed { .. }) {
-            changed.await;
-        }
+        self.change_while(|phase| !matches!(phase, Phase::Landed { .. })).await;
     }
 
     /// Ends when the claim under way is decided.
     pub(crate) async fn claimed(&self) {
+        self.change_while(|phase| matches!(phase, Phase::Claiming)).await;
+    }
+
+    /// Ends at once, or with the next change if the phase is one to wait in.
+    async fn change_while(&self, waits: impl FnOnce(&Phase) -> bool) {
+        // Enlisted before the look, so no change in between can be missed.
         let changed = self.changed.notified();
-        tokio::pin!(changed);
-        changed.as_mut().enable();
-        if matches!(self.phase(), Phase::Claiming) {
+        if waits(&self.phase()) {
             changed.await;
         }
     }

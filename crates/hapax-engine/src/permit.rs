@@ -3,9 +3,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
-    give_back, settle,
-    store::{self, By, Over, Settle},
+    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
+    settle,
+    store::{self, By, Over, Settle, Settlement},
 };
 use tokio::{
     runtime::Handle,
@@ -98,11 +98,10 @@ impl<S: Store> Permit<S> {
     }
 
     fn end(&self, ended: Ended) -> Settle {
-        let ended = match self.over {
-            Over::Abandoned(stamp) if stamp.tag != StateTag::Pending => {
-                ended.following(self.record.recovery)
-            }
-            Over::Nothing | Over::Spent(_) | Over::Abandoned(_) => ended,
+        let ended = if self.over.follows_an_owner() {
+            ended.following(self.record.recovery)
+        } else {
+            ended
         };
         settle(&self.attempt(), ended, &self.policy)
     }
@@ -210,6 +209,25 @@ pub(crate) async fn write_end<S: Store>(
 
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Settles a record as an onlooker who saw it like this; `false` if it had changed meanwhile.
+pub(crate) async fn settle_as_seen<S: Store>(
+    inner: &Arc<Inner<S>>,
+    record: &Record,
+    to: Settlement,
+) -> Result<bool, StoreError> {
+    let by = By::Onlooker(record.stamp());
+    let end = Settle { id: record.operation.id(), by, to, keep: Duration::ZERO };
+    match write_end(inner, &end).await {
+        Ok(Ending::Written { .. } | Ending::Found(_)) => {
+            let (id, fence, to) = (end.id, record.fence.get(), end.to.tag().as_str());
+            tracing::warn!(%id, fence, to, "settled for an owner that vanished");
+            Ok(true)
+        }
+        Ok(Ending::Superseded(_)) => Ok(false),
+        Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
+    }
+}
 
 /// Reads what became of an end that was not confirmed; `None` if it can still be written.
 async fn read_end<S: Store>(inner: &Inner<S>, end: &Settle) -> Result<Option<Ending>, StoreError> {

@@ -6,10 +6,10 @@ use std::{
 };
 
 use hapax_core::{
-    Record, Recovery, Store, StoreError, Sweep, Timestamp,
+    Doubt, Record, Recovery, Store, StoreError, Sweep, Timestamp,
     limits::PAGE_RECORDS_MAX,
     settle::sweep,
-    store::{By, Claim, Claimed, Entry, Over, Settle, Settlement},
+    store::{Claim, Claimed, Entry, Over, Settlement},
 };
 use tokio::{
     sync::watch,
@@ -18,10 +18,9 @@ use tokio::{
 
 use crate::{
     begin::{self, won},
-    engine::{Inner, Shared},
-    error::SettleError,
+    engine::Shared,
     flights::Boarding,
-    permit::{Ending, Permit, write_end},
+    permit::{Permit, settle_as_seen},
 };
 
 /// Sweeps at every interval until told to stop.
@@ -95,14 +94,14 @@ async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result
     match sweep(&record, inner.options.finisher.is_some()) {
         Sweep::Leave => Ok(false),
         Sweep::Release => {
-            if release(inner, &record).await? {
+            if settle_as_seen(inner, &record, Settlement::Released).await? {
                 inner.counters.swept_released.one();
-                tracing::info!(%id, fence = record.fence.get(), "released an abandoned operation");
             }
             Ok(true)
         }
         Sweep::GiveUp => {
-            if begin::mark_in_doubt(inner, &record).await? {
+            let doubt = Settlement::InDoubt(Doubt::OwnerVanished);
+            if settle_as_seen(inner, &record, doubt).await? {
                 inner.counters.swept_in_doubt.one();
             }
             Ok(true)
@@ -111,20 +110,6 @@ async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result
             take_over(shared, &record, recovery).await;
             Ok(true)
         }
-    }
-}
-
-async fn release<S: Store>(inner: &Arc<Inner<S>>, record: &Record) -> Result<bool, StoreError> {
-    let end = Settle {
-        id: record.operation.id(),
-        by: By::Onlooker(record.stamp()),
-        to: Settlement::Released,
-        keep: Duration::ZERO,
-    };
-    match write_end(inner, &end).await {
-        Ok(Ending::Written { .. } | Ending::Found(_)) => Ok(true),
-        Ok(Ending::Superseded(_)) => Ok(false),
-        Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
     }
 }
 

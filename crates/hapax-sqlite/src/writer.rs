@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hapax_core::{
     StoreError, Timestamp,
     limits::BATCH_BYTES_MAX,
-    store::{Batch, Committed, Entry, Purged},
+    store::{Batch, Claim, Committed, Purged, Settle},
 };
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -97,12 +97,8 @@ impl Round {
 }
 
 fn bytes(batch: &Batch) -> usize {
-    let requests = batch.claims.iter().map(|claim| match &claim.entry {
-        Entry::Run { request, .. } => request.as_ref().map_or(0, bytes::Bytes::len),
-        Entry::Queue { request, .. } => request.len(),
-    });
-    let outcomes = batch.settles.iter().filter_map(|settle| settle.to.outcome());
-    requests.sum::<usize>() + outcomes.map(hapax_core::Outcome::weight).sum::<usize>()
+    let claims = batch.claims.iter().map(Claim::weight);
+    claims.chain(batch.settles.iter().map(Settle::weight)).sum()
 }
 
 /// The places one kind of transaction passes.

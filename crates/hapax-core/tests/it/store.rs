@@ -1,8 +1,9 @@
 //! The small parts of the store contract.
 
+use bytes::Bytes;
 use hapax_core::{
-    Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, StoreError, decide,
-    store::{Batch, By, Claim, Purged, Renew, Settle, Settlement},
+    Body, Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, StoreError, decide,
+    store::{Batch, By, Claim, Entry, Purged, Renew, Settle, Settlement},
 };
 
 use crate::given::{CREATED, LEASE, arrival, operation, policy};
@@ -20,6 +21,20 @@ fn settle() -> Settle {
 
 fn renew() -> Renew {
     Renew { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1), lease: LEASE }
+}
+
+#[test]
+fn a_write_weighs_what_it_carries() {
+    let request = || Bytes::from_static(b"pay 100");
+    let run = |request| Claim { entry: Entry::Run { lease: LEASE, request }, ..claim() };
+    assert_eq!(run(None).weight(), 0);
+    assert_eq!(run(Some(request())).weight(), 7);
+    let queued = Entry::Queue { pick_up: LEASE, request: request() };
+    assert_eq!(Claim { entry: queued, ..claim() }.weight(), 7);
+
+    assert_eq!(settle().weight(), 0);
+    let outcome = Outcome::new(201, Vec::new(), Body::Kept(request())).unwrap();
+    assert_eq!(Settle { to: Settlement::Completed(outcome), ..settle() }.weight(), 7);
 }
 
 #[test]
