@@ -46,6 +46,11 @@ const RULES: &[Rule] = &[
         reason: "the layer protects any tower service on any store",
     },
     Rule {
+        package: "hapax-gateway",
+        forbidden: &[DRIVERS, BACKENDS],
+        reason: "the gateway runs on any store; the program picks one",
+    },
+    Rule {
         package: "hapax-verify",
         forbidden: &[HTTP, DRIVERS, BACKENDS],
         reason: "what judges the stores names none of them",

@@ -1,0 +1,102 @@
+//! What a gateway is told: typed, checked, and free of contradictions.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use hapax_tower::{Routes, Tenancy};
+use http::Uri;
+
+/// Everything a gateway needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where health, metrics and the admin API are; nowhere if `None`.
+    pub admin: Option<SocketAddr>,
+    /// The token the admin API asks for; without one only health and metrics are served.
+    pub admin_token: Option<String>,
+    /// Where records are kept: `sqlite:PATH`, `postgres://…` or `memory:`.
+    pub store: String,
+    /// What is protected.
+    pub upstream: Upstream,
+    /// The certificate clients see; plain HTTP if `None`.
+    pub tls: Option<Tls>,
+    /// What one client, and all of them together, may use.
+    pub limits: Limits,
+    /// Whose keys they are, where a route does not say otherwise.
+    pub tenancy: Tenancy,
+    /// Which requests are protected, and how.
+    pub routes: Routes,
+    /// The hosts this gateway answers for; any if empty.
+    pub hosts: Vec<String>,
+    /// How many threads serve clients; as many as there are cores if `None`.
+    pub workers: Option<usize>,
+    /// How long requests may go on after the gateway was told to stop.
+    pub drain: Duration,
+    /// Most bytes of finished operations kept in memory.
+    pub cache_bytes_max: u64,
+    /// How often operations whose owner vanished are looked for.
+    pub sweep_every: Duration,
+}
+
+/// The API behind the gateway. Addresses come from here and from nowhere else.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// `http://host[:port]` or `https://host[:port]`, with an optional path put before every path.
+    pub url: Uri,
+    /// Which protocol is spoken to it.
+    pub protocol: Protocol,
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept. Shorter than the upstream keeps it, so that no
+    /// request is sent on a connection that is being closed.
+    pub idle: Duration,
+    /// Most connections to it, over all workers.
+    pub connections_max: usize,
+    /// How long an answer, or the next piece of one, may take on routes that are not protected.
+    pub answer_timeout: Duration,
+    /// Whether the upstream sees the `Host` the client sent instead of its own.
+    pub keep_host: bool,
+    /// Certificates to trust, as a PEM file, instead of those of the system.
+    pub ca: Option<PathBuf>,
+}
+
+/// Which protocol is spoken to the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1; over TLS HTTP/2 if the upstream offers it.
+    Automatic,
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, without TLS by prior knowledge.
+    Http2,
+}
+
+/// A certificate and its key, as PEM files. Read again when the gateway is told to reload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The chain, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// What one client, and all of them together, may use.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Most connections of clients at one time.
+    pub connections_max: usize,
+    /// Largest head of a request, in bytes.
+    pub head_bytes_max: usize,
+    /// Most headers of a request.
+    pub headers_max: usize,
+    /// How long a head may take.
+    pub head_timeout: Duration,
+    /// How long a body may stall.
+    pub body_timeout: Duration,
+    /// How long a connection may be unused.
+    pub idle_timeout: Duration,
+    /// Most requests at one time on an HTTP/2 connection.
+    pub streams_max: u32,
+    /// Most bytes of request bodies in memory at one time, over all clients.
+    pub buffered_bytes_max: usize,
+}
