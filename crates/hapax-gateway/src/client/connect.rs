@@ -1,0 +1,195 @@
+//! New connections to the upstream, with and without TLS.
+
+use std::{
+    fmt,
+    io::{self, IoSlice},
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use hapax_tower::BoxError;
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::error::ClientError;
+use crate::config::{Protocol, Upstream};
+
+/// Makes connections to one host.
+pub(crate) struct Connector {
+    host: String,
+    port: u16,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+    /// Whether HTTP/2 is spoken where TLS does not decide it.
+    prior_http2: bool,
+}
+
+/// A connection, and the protocol both sides agreed on.
+pub(crate) struct Connected {
+    pub(crate) io: Io,
+    pub(crate) http2: bool,
+}
+
+impl Connector {
+    pub(crate) fn new(upstream: &Upstream) -> Result<Self, ClientError> {
+        let authority = upstream.url.authority().ok_or(ClientError::NoAuthority)?;
+        let host = authority.host().trim_matches(['[', ']']).to_owned();
+        let scheme = upstream.url.scheme_str().unwrap_or_default();
+        let (default_port, tls) = match scheme {
+            "http" => (80, None),
+            "https" => {
+                let name =
+                    ServerName::try_from(host.clone()).map_err(|_| ClientError::NoAuthority)?;
+                (443, Some((TlsConnector::from(Arc::new(client_config(upstream)?)), name)))
+            }
+            other => return Err(ClientError::Scheme { scheme: other.to_owned() }),
+        };
+        let port = authority.port_u16().unwrap_or(default_port);
+        Ok(Self { host, port, tls, prior_http2: upstream.protocol == Protocol::Http2 })
+    }
+
+    /// Whether every connection of this connector speaks HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.prior_http2
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connected, BoxError> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        tcp.set_nodelay(true)?;
+        let Some((connector, name)) = &self.tls else {
+            return Ok(Connected { io: Io::Plain(tcp), http2: self.prior_http2 });
+        };
+        let stream = connector.connect(name.clone(), tcp).await?;
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        if self.prior_http2 && !http2 {
+            return Err("the upstream does not offer HTTP/2".into());
+        }
+        Ok(Connected { io: Io::Tls(Box::new(stream)), http2 })
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Connector({}:{})", self.host, self.port)
+    }
+}
+
+fn client_config(upstream: &Upstream) -> Result<ClientConfig, ClientError> {
+    let roots = match &upstream.ca {
+        Some(file) => roots_from(file)?,
+        None => roots_of_the_system()?,
+    };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let unusable = |error: rustls::Error| ClientError::Certificates {
+        from: "the TLS library".to_owned(),
+        cause: error.into(),
+    };
+    let mut config = config.map_err(unusable)?.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = match upstream.protocol {
+        Protocol::Automatic => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Protocol::Http1 => vec![b"http/1.1".to_vec()],
+        Protocol::Http2 => vec![b"h2".to_vec()],
+    };
+    Ok(config)
+}
+
+fn roots_from(file: &Path) -> Result<RootCertStore, ClientError> {
+    let unreadable =
+        |cause: BoxError| ClientError::Certificates { from: file.display().to_string(), cause };
+    let mut roots = RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.into()))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|error| unreadable(error.into()))?;
+        roots.add(certificate).map_err(|error| unreadable(error.into()))?;
+    }
+    if roots.is_empty() {
+        return Err(unreadable("there is no certificate in it".into()));
+    }
+    Ok(roots)
+}
+
+fn roots_of_the_system() -> Result<RootCertStore, ClientError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let cause = found.errors.into_iter().next();
+        let cause = cause.map_or_else(|| "there are none".into(), BoxError::from);
+        return Err(ClientError::Certificates { from: "the system".to_owned(), cause });
+    }
+    Ok(roots)
+}
+
+/// A connection to the upstream.
+pub(crate) enum Io {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_read(cx, buf),
+            Self::Tls(io) => Pin::new(io).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_write(cx, buf),
+            Self::Tls(io) => Pin::new(io).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_write_vectored(cx, bufs),
+            Self::Tls(io) => Pin::new(io).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(io) => io.is_write_vectored(),
+            Self::Tls(io) => io.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_flush(cx),
+            Self::Tls(io) => Pin::new(io).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(io) => Pin::new(io).poll_shutdown(cx),
+            Self::Tls(io) => Pin::new(io).poll_shutdown(cx),
+        }
+    }
+}

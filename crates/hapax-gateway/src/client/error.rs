@@ -1,0 +1,38 @@
+//! Why a request got no answer, and why a client could not be made.
+
+use hapax_tower::BoxError;
+
+/// Why a request got no complete answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// Nothing of it left this process, so nothing happened.
+    #[error("the upstream cannot be reached; nothing was sent")]
+    NothingSent(#[source] BoxError),
+    /// Some of it may have left; what became of it is unknown.
+    #[error("the upstream gave no complete answer")]
+    Unanswered(#[source] BoxError),
+}
+
+/// Why a client could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The URL names no host.
+    #[error("the URL of the upstream names no host; write `http://host:port`")]
+    NoAuthority,
+    /// The URL is neither http nor https.
+    #[error("`{scheme}` is not a scheme of an upstream; write `http://…` or `https://…`")]
+    Scheme {
+        /// The scheme given.
+        scheme: String,
+    },
+    /// The certificates to trust cannot be read.
+    #[error("the certificates to trust cannot be read from {from}")]
+    Certificates {
+        /// Where they were looked for.
+        from: String,
+        /// What went wrong.
+        #[source]
+        cause: BoxError,
+    },
+}

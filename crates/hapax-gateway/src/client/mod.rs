@@ -1,0 +1,85 @@
+//! A client for one origin that knows whether anything of a request has left.
+//!
+//! Connections are kept and used again. A client belongs to no thread, but its connections are
+//! driven by the runtime they were made on: give each worker its own.
+
+mod connect;
+mod error;
+mod pool;
+mod returning;
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hapax_tower::Body;
+use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
+use http_body_util::{BodyExt, Limited};
+
+pub use self::error::{ClientError, SendError};
+use self::{connect::Connector, pool::Pool};
+use crate::config::Upstream;
+
+/// Sends requests to one origin. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    pool: Pool,
+    authority: HeaderValue,
+    /// Put before every path; empty for most.
+    prefix: String,
+}
+
+impl Client {
+    /// A client for the origin this upstream names, with connections of its own.
+    pub fn new(upstream: &Upstream) -> Result<Self, ClientError> {
+        let connector = Connector::new(upstream)?;
+        let authority = upstream.url.authority().ok_or(ClientError::NoAuthority)?;
+        let authority = HeaderValue::try_from(authority.as_str());
+        Ok(Self(Arc::new(Inner {
+            authority: authority.map_err(|_| ClientError::NoAuthority)?,
+            prefix: upstream.url.path().trim_end_matches('/').to_owned(),
+            pool: Pool::new(connector, upstream),
+        })))
+    }
+
+    /// The origin, as a `Host` header names it.
+    pub fn authority(&self) -> &HeaderValue {
+        &self.0.authority
+    }
+
+    /// Sends a request whose target is a path of this origin, and waits for the head of the answer.
+    ///
+    /// The request's own scheme and authority are ignored: they come from the client.
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, SendError> {
+        let inner = &*self.0;
+        if !inner.prefix.is_empty() {
+            *request.uri_mut() = prefixed(&inner.prefix, request.uri())?;
+        }
+        inner.pool.send(request).await
+    }
+
+    /// Sends a small request and reads its whole answer, up to `cap` bytes and `within` this time.
+    pub async fn fetch(
+        &self,
+        request: Request<Bytes>,
+        cap: usize,
+        within: Duration,
+    ) -> Result<Response<Bytes>, SendError> {
+        let mut request = request.map(Body::from);
+        request.headers_mut().entry(HOST).or_insert_with(|| self.0.authority.clone());
+        let exchange = async {
+            let (parts, body) = self.send(request).await?.into_parts();
+            let body = Limited::new(body, cap).collect().await.map_err(SendError::Unanswered)?;
+            Ok(Response::from_parts(parts, body.to_bytes()))
+        };
+        let overdue = || SendError::Unanswered("no complete answer in time".into());
+        tokio::time::timeout(within, exchange).await.unwrap_or_else(|_| Err(overdue()))
+    }
+}
+
+fn prefixed(prefix: &str, target: &Uri) -> Result<Uri, SendError> {
+    let rest = target.path_and_query().map_or("/", PathAndQuery::as_str);
+    Uri::try_from(format!("{prefix}{rest}")).map_err(|error| SendError::NothingSent(error.into()))
+}
