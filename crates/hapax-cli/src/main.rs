@@ -2,6 +2,8 @@
 
 mod args;
 mod bench;
+#[allow(dead_code, reason = "opened by the tasks that follow")]
+mod store;
 
 use std::{
     error::Error,

@@ -1,23 +1,8 @@
-//! What people type. What it means is resolved by each task.
+//! What people type after `hapax bench`.
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum, value_parser};
-
-/// One effect per key: makes retries harmless.
-#[derive(Debug, Parser)]
-#[command(name = "hapax", version, arg_required_else_help = true)]
-pub(crate) struct Args {
-    #[command(subcommand)]
-    pub(crate) task: Task,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Task {
-    /// Measure Hapax on this machine.
-    #[command(subcommand)]
-    Bench(BenchTask),
-}
+use clap::{Subcommand, ValueEnum, value_parser};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchTask {

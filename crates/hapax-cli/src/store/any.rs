@@ -1,0 +1,59 @@
+//! One type for every store, so that what is built on stores is compiled once.
+
+use hapax::{
+    OperationId, Record, Salt, Store, StoreError, memory, postgres, sqlite,
+    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+};
+
+/// Any store this program can open. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) enum AnyStore {
+    Memory(memory::Store),
+    Sqlite(sqlite::Store),
+    Postgres(postgres::Store),
+}
+
+/// Does the same with whichever store it is.
+macro_rules! each {
+    ($any:expr, $store:ident => $call:expr) => {
+        match $any {
+            AnyStore::Memory($store) => $call,
+            AnyStore::Sqlite($store) => $call,
+            AnyStore::Postgres($store) => $call,
+        }
+    };
+}
+
+impl Store for AnyStore {
+    fn salt(&self) -> Salt {
+        each!(self, store => store.salt())
+    }
+
+    fn lanes(&self) -> usize {
+        each!(self, store => store.lanes())
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        each!(self, store => store.commit(batch).await)
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        each!(self, store => store.load(ids).await)
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        each!(self, store => store.overdue(limit).await)
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        each!(self, store => store.purge(limit).await)
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+        each!(self, store => store.list(filter, page).await)
+    }
+
+    async fn watch(&self, id: OperationId) {
+        each!(self, store => store.watch(id).await);
+    }
+}

@@ -1,0 +1,9 @@
+//! The store behind an address.
+
+mod any;
+mod open;
+
+pub(crate) use self::{
+    any::AnyStore,
+    open::{Address, OpenError, open},
+};
