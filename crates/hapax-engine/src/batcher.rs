@@ -118,6 +118,7 @@ impl<S: Store> Lane<S> {
         let asked_at = Instant::now();
         // Askers that are dropped unanswered know that nobody knows.
         let Some(committed) = commit(&*self.0.store, batch).await else { return };
+        counters.spread.committed(askers.len(), asked_at.elapsed());
         if let Some(now) = store_now(&committed) {
             self.0.clock.heard(now, asked_at);
         }

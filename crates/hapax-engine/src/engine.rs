@@ -26,7 +26,7 @@ use crate::{
     permit::write_end,
     purger,
     renewer::Renewer,
-    stats::{Counters, Stats},
+    stats::{Counters, Spreads, Stats},
     sweeper,
     watcher::Watchers,
 };
@@ -116,6 +116,11 @@ impl<S: Store> Engine<S> {
     /// What the engine has done so far.
     pub fn stats(&self) -> Stats {
         self.shared.inner.counters.snapshot()
+    }
+
+    /// How what it has done so far is spread.
+    pub fn spreads(&self) -> Spreads {
+        self.shared.inner.counters.spread.snapshot()
     }
 
     /// Begins nothing new, and waits up to `patience` for what runs here to settle. Says whether

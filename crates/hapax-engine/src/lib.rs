@@ -7,7 +7,7 @@
 //!
 //! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
 //! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
-//! - [`Options`] are the bounds, [`Stats`] the counts.
+//! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
 mod batcher;
 mod begin;
@@ -18,6 +18,7 @@ mod digest;
 mod engine;
 mod error;
 mod flights;
+mod histogram;
 mod options;
 mod permit;
 mod purger;
@@ -30,7 +31,8 @@ pub use self::{
     begin::{Ask, Begun},
     engine::Engine,
     error::{BeginError, SettleError},
+    histogram::{Distribution, Histogram},
     options::{Finisher, Options},
     permit::{Permit, Settled},
-    stats::Stats,
+    stats::{LATENCY_MICROS, Named, Spreads, Stats},
 };

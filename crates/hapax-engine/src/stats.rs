@@ -1,19 +1,35 @@
 //! What an engine has done, counted.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use crate::histogram::{Distribution, Histogram};
 
 macro_rules! stats {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($(#[doc = $help:literal] $name:ident,)*) => {
         /// Counts since the engine was started.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
-            $($(#[$doc])* pub $name: u64,)*
+            $(#[doc = $help] pub $name: u64,)*
+        }
+
+        impl Stats {
+            /// Every count with its name and what it counts, for whoever shows them all.
+            pub fn named(&self) -> impl Iterator<Item = Named> {
+                let all = [$(
+                    Named { name: stringify!($name), help: $help.trim_ascii(), count: self.$name },
+                )*];
+                all.into_iter()
+            }
         }
 
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
+            pub(crate) spread: Spread,
         }
 
         impl Counters {
@@ -31,7 +47,7 @@ stats! {
     takeovers,
     /// Answers from stored outcomes.
     replays,
-    /// Those of them that did not ask the store.
+    /// Answers from stored outcomes that did not ask the store.
     replays_from_cache,
     /// Arrivals told that it is busy.
     busy,
@@ -57,7 +73,7 @@ stats! {
     leases_lost,
     /// Batches committed.
     batches,
-    /// Writes in those batches.
+    /// Writes in committed batches.
     batched_writes,
     /// Overdue operations the sweeper released.
     swept_released,
@@ -74,6 +90,63 @@ stats! {
     /// Pending operations that failed because nobody came for them.
     timed_out,
 }
+
+/// One of the counts of [`Stats`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The name of the field.
+    pub name: &'static str,
+    /// What is counted, as a sentence.
+    pub help: &'static str,
+    /// The count.
+    pub count: u64,
+}
+
+/// How an engine's commits are spread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Spreads {
+    /// Writes of each batch.
+    pub batch_writes: Distribution,
+    /// How long the store took for each batch, in microseconds.
+    pub commit_micros: Distribution,
+}
+
+#[derive(Debug)]
+pub(crate) struct Spread {
+    batch_writes: Histogram,
+    commit_micros: Histogram,
+}
+
+impl Spread {
+    pub(crate) fn committed(&self, writes: usize, took: Duration) {
+        self.batch_writes.observe(u64::try_from(writes).unwrap_or(u64::MAX));
+        self.commit_micros.observe(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn snapshot(&self) -> Spreads {
+        Spreads {
+            batch_writes: self.batch_writes.snapshot(),
+            commit_micros: self.commit_micros.snapshot(),
+        }
+    }
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self {
+            batch_writes: Histogram::new(&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]),
+            commit_micros: Histogram::new(LATENCY_MICROS),
+        }
+    }
+}
+
+/// The bounds of every duration that is counted, in microseconds: from a replay out of memory to
+/// a request nobody waits for any more.
+pub const LATENCY_MICROS: &[u64] = &[
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+    1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,
+];
 
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);

@@ -30,6 +30,26 @@ async fn what_arrives_during_a_commit_goes_out_together() {
     assert_eq!((wire.commits(), wire.claims()), (2, 100));
     let stats = engine.stats();
     assert_eq!((stats.batches, stats.batched_writes, stats.executions), (2, 100, 100));
+    let spreads = engine.spreads();
+    assert_eq!((spreads.batch_writes.count(), spreads.batch_writes.sum), (2, 100));
+    assert_eq!(spreads.batch_writes.counts[0], 1, "the first was a batch of one");
+    assert_eq!(spreads.commit_micros.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_a_commit_takes_is_counted() {
+    let world = World::new();
+    let (engine, wire) = world.process();
+    wire.hold();
+    let caller = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.begin(&ask("k")).await }
+    });
+    settle_down().await;
+    tokio::time::advance(std::time::Duration::from_millis(40)).await;
+    wire.let_go();
+    assert!(matches!(caller.await.unwrap(), Ok(Begun::Execute(_))));
+    assert_eq!(engine.spreads().commit_micros.sum, 40_000);
 }
 
 #[tokio::test(start_paused = true)]
