@@ -27,7 +27,9 @@
 //!
 //! - [`Routes`] and [`Protection`] say how each route is treated; [`Tenancy`] whose keys they are;
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
-//! - [`Code`] lists every refusal, each with a page that explains it;
+//! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
+//!   what was done with a request;
+//! - [`NothingSent`] is how a service says that a request never left;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
@@ -39,8 +41,9 @@ mod server;
 pub use self::{
     body::{Body, BoxError},
     server::{
-        BodyForm, Code, Dialect, Idempotency, IdempotencyLayer, InFlight, InvalidRoute, KeyForm,
-        KeyRule, Later, NotCanonical, Protection, Routes, Scoping, Site, StoreDown, Tenancy,
-        Treatment, canonical_json, openapi_fragment, published_policy,
+        BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
+        InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Protection,
+        Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict, canonical_json,
+        openapi_fragment, published_policy,
     },
 };

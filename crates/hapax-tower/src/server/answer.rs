@@ -6,11 +6,7 @@ use hapax_core::{Body as StoredBody, OperationId, Outcome, Record, StateTag, Sto
 use hapax_engine::BeginError;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
-use super::{
-    headers,
-    layer::Site,
-    problem::{Code, Problem},
-};
+use super::{code::Code, headers, layer::Site, problem::Problem};
 use crate::body::Body;
 
 /// When to come back after a failure nobody can put a time on.

@@ -18,11 +18,12 @@ use super::{
     answer,
     canonical::canonical_json,
     capture::{Captured, capture},
+    code::Code,
     key,
     layer::Shared,
     options::{BodyForm, Dialect, InFlight, Protection},
     prefer,
-    problem::{Code, Problem},
+    problem::Problem,
     repeatability, stored_request,
     tenancy::hex,
 };
@@ -90,7 +91,8 @@ async fn name<S: Store>(
     protection: &Protection,
     parts: &Parts,
 ) -> Result<Operation, Problem> {
-    let tenant = shared.tenancy.of(&shared.engine.salt(), parts).ok_or_else(no_tenant)?;
+    let tenancy = protection.tenancy.as_ref().unwrap_or(&shared.tenancy);
+    let tenant = tenancy.tenant(&shared.engine.salt(), parts).await?;
     let key = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
     let key = key.ok_or_else(|| {
         let detail = format!("Send {} with one key per operation.", protection.key_header());
@@ -118,10 +120,6 @@ async fn name<S: Store>(
             }
         }
     }
-}
-
-pub(crate) fn no_tenant() -> Problem {
-    Problem::new(Code::CredentialMissing, "Send the credential the key belongs to.")
 }
 
 async fn read(protection: &Protection, parts: &Parts, body: Body) -> Result<Bytes, Refused> {

@@ -6,13 +6,16 @@ use hapax_core::{OperationId, Record, StateTag, Store, Tenant, store::Loaded};
 use http::{
     HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER},
+    request::Parts,
 };
 use serde_json::json;
 
 use super::{
-    answer, headers,
+    answer,
+    code::Code,
+    headers,
     layer::{Shared, Site},
-    problem::{Code, Problem, seconds},
+    problem::{Problem, seconds},
 };
 use crate::body::Body;
 
@@ -39,22 +42,23 @@ pub(crate) fn accepted(site: &Site, id: OperationId, record: Option<&Record>) ->
 }
 
 /// What is seen at the address of an operation. Another tenant's operation is not there.
-pub(crate) async fn look<S: Store>(
-    shared: &Shared<S>,
-    tenant: &Tenant,
-    id: &str,
-) -> Response<Body> {
+pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) -> Response<Body> {
     let site = &shared.site;
+    let caller = match Known::by(shared, parts).await {
+        Ok(caller) => caller,
+        Err(problem) => return problem.into_response(site),
+    };
     let unknown = || {
         let detail = "Nothing is known under this address for this caller.";
-        Problem::new(Code::OperationUnknown, detail).into_response(site)
+        let unknown = || Problem::new(Code::OperationUnknown, detail);
+        caller.unverified.clone().unwrap_or_else(unknown).into_response(site)
     };
     let Some(id) = parse_id(id) else { return unknown() };
     let Loaded { now, record } = match shared.engine.load(id).await {
         Ok(loaded) => loaded,
         Err(error) => return answer::store_failed(&error).into_response(site),
     };
-    let Some(record) = record.filter(|record| record.operation.tenant() == tenant) else {
+    let Some(record) = record.filter(|record| caller.is(record.operation.tenant())) else {
         return unknown();
     };
     let mut response = if record.is_expired(now) {
@@ -64,6 +68,37 @@ pub(crate) async fn look<S: Store>(
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Who a caller is to the layer and to each of its routes.
+struct Known {
+    tenants: Vec<Tenant>,
+    /// Why the caller may also be somebody else, if that could not be found out.
+    unverified: Option<Problem>,
+}
+
+impl Known {
+    /// Refused if the caller is nobody to all of them.
+    async fn by<S: Store>(shared: &Shared<S>, parts: &Parts) -> Result<Self, Problem> {
+        let (mut tenants, mut unverified, mut refused) = (Vec::new(), None, None);
+        for tenancy in shared.tenancies() {
+            match tenancy.tenant(&shared.engine.salt(), parts).await {
+                Ok(tenant) => tenants.push(tenant),
+                Err(problem) if problem.code == Code::CallerUnverifiable => {
+                    unverified = Some(problem);
+                }
+                Err(problem) => refused = refused.or(Some(problem)),
+            }
+        }
+        match (tenants.is_empty(), unverified, refused) {
+            (true, Some(problem), _) | (true, None, Some(problem)) => Err(problem),
+            (_, unverified, _) => Ok(Self { tenants, unverified }),
+        }
+    }
+
+    fn is(&self, tenant: &Tenant) -> bool {
+        self.tenants.contains(tenant)
+    }
 }
 
 fn seen(site: &Site, record: &Record) -> Response<Body> {

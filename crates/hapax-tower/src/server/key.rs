@@ -4,10 +4,7 @@ use hapax_core::{InvalidName, Key};
 use http::{HeaderMap, HeaderName};
 use sfv::{BareItem, Item, Parser};
 
-use super::{
-    options::KeyForm,
-    problem::{Code, Problem},
-};
+use super::{code::Code, options::KeyForm, problem::Problem};
 
 /// Reads the one key under this header; `None` if there is no such header.
 pub(crate) fn read(

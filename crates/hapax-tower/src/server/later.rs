@@ -2,6 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use hapax_core::{Ended, Outcome, Policy, Record, Recovery, Store};
 use hapax_engine::{Finisher, Permit};
@@ -22,7 +23,7 @@ pub struct Later<S: Store> {
 }
 
 struct Shared<S: Store> {
-    routes: Routes,
+    routes: ArcSwap<Routes>,
     site: Site,
     service: watch::Sender<Option<Runner<S>>>,
 }
@@ -34,6 +35,7 @@ impl<S: Store> Later<S> {
     /// Runs requests as these routes say.
     pub fn new(routes: Routes, site: Site) -> Self {
         let (service, _) = watch::channel(None);
+        let routes = ArcSwap::from_pointee(routes);
         Self { shared: Arc::new(Shared { routes, site, service }) }
     }
 
@@ -59,8 +61,13 @@ impl<S: Store> Later<S> {
         self.shared.service.send_replace(Some(Arc::new(run)));
     }
 
-    pub(crate) fn routes(&self) -> &Routes {
-        &self.shared.routes
+    /// Runs requests as these routes say from now on; a layer made from now on has them too.
+    pub fn replace(&self, routes: Routes) {
+        self.shared.routes.store(Arc::new(routes));
+    }
+
+    pub(crate) fn routes(&self) -> Arc<Routes> {
+        self.shared.routes.load_full()
     }
 
     pub(crate) fn site(&self) -> &Site {
@@ -76,7 +83,7 @@ impl<S: Store> Clone for Later<S> {
 
 impl<S: Store> fmt::Debug for Later<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Later").field("routes", &self.shared.routes).finish_non_exhaustive()
+        f.debug_struct("Later").field("routes", &self.routes()).finish_non_exhaustive()
     }
 }
 
@@ -90,7 +97,7 @@ impl<S: Store> Shared<S> {
     fn kept(&self, record: &Record) -> Option<(Request<Body>, Option<Arc<Protection>>)> {
         let request = stored_request::read(record.request()?.clone())?;
         let (parts, body) = request.into_parts();
-        let protection = self.routes.protection(&parts).map(Arc::clone);
+        let protection = self.routes.load().find(&parts).1.map(Arc::clone);
         Some((Request::from_parts(parts, body), protection))
     }
 }

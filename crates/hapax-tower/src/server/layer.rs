@@ -7,8 +7,8 @@ use hapax_engine::Engine;
 use tower_layer::Layer;
 
 use super::{
+    code::Code,
     later::Later,
-    problem::Code,
     route::{InvalidRoute, Routes},
     service::Idempotency,
     tenancy::Tenancy,
@@ -27,15 +27,16 @@ impl<S: Store> IdempotencyLayer<S> {
         if routes.accepts_for_later() {
             return Err(InvalidRoute::NobodyForLater);
         }
-        let site = Site::default();
+        let (site, routes) = (Site::default(), Arc::new(routes));
         Ok(Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: false }) })
     }
 
     /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
     ///
-    /// The engine must have been started with [`Later::finisher`].
+    /// The engine must have been started with [`Later::finisher`]. Routes that `later` is given
+    /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
-        let (routes, site) = (later.routes().clone(), later.site().clone());
+        let (routes, site) = (later.routes(), later.site().clone());
         Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: true }) }
     }
 
@@ -47,7 +48,7 @@ impl<S: Store> IdempotencyLayer<S> {
             shared: Arc::new(Shared {
                 engine: engine.clone(),
                 tenancy: tenancy.clone(),
-                routes: routes.clone(),
+                routes: Arc::clone(routes),
                 site,
                 has_later: *has_later,
             }),
@@ -81,10 +82,23 @@ impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
 pub(crate) struct Shared<S: Store> {
     pub(crate) engine: Engine<S>,
     pub(crate) tenancy: Tenancy,
-    pub(crate) routes: Routes,
+    pub(crate) routes: Arc<Routes>,
     pub(crate) site: Site,
     /// Whether requests can be run without their client.
     pub(crate) has_later: bool,
+}
+
+impl<S: Store> Shared<S> {
+    /// Every tenancy in force, once.
+    pub(crate) fn tenancies(&self) -> Vec<&Tenancy> {
+        let mut tenancies = vec![&self.tenancy];
+        for tenancy in self.routes.protections().filter_map(|route| route.tenancy.as_ref()) {
+            if !tenancies.iter().any(|known| known.is(tenancy)) {
+                tenancies.push(tenancy);
+            }
+        }
+        tenancies
+    }
 }
 
 /// Where the layer's own pages are.

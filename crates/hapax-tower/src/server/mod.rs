@@ -1,19 +1,23 @@
 //! The server's side of the header.
 //!
 //! A request goes through these files in order: `service` (routes, own pages), `arrival` (tenant,
-//! key, body, fingerprint), the engine, `answer` (what it said, as a response) and `unit` (the
+//! key, body, fingerprint), `ask` (the engine), `answer` (what it said, as a response) and `unit` (the
 //! execution, detached from the client).
 
 mod answer;
 mod arrival;
+mod ask;
 mod async_status;
 mod canonical;
 mod capture;
+mod code;
 mod drain;
+mod handled;
 mod headers;
 mod key;
 mod later;
 mod layer;
+mod nothing_sent;
 mod options;
 mod pages;
 mod prefer;
@@ -30,12 +34,14 @@ mod wellknown;
 
 pub use self::{
     canonical::{NotCanonical, canonical_json},
+    code::Code,
+    handled::{Handled, Verdict},
     later::Later,
     layer::{IdempotencyLayer, Site},
+    nothing_sent::NothingSent,
     options::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown},
-    problem::Code,
     route::{InvalidRoute, Routes, Treatment},
     service::Idempotency,
-    tenancy::Tenancy,
+    tenancy::{Caller, Identified, Tenancy},
     wellknown::{openapi_fragment, published_policy},
 };

@@ -8,13 +8,15 @@ use hapax_core::{
 };
 use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
 
-use super::route::InvalidRoute;
+use super::{route::InvalidRoute, tenancy::Tenancy};
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
 pub struct Protection {
     /// Leases, retention, what a result means, what recovery may do.
     pub policy: Policy,
+    /// Whose keys they are, where it is not as the layer says.
+    pub tenancy: Option<Tenancy>,
     /// Whether a request without a key is refused.
     pub key: KeyRule,
     /// How a key may be written.
@@ -51,6 +53,7 @@ impl Default for Protection {
     fn default() -> Self {
         Self {
             policy: Policy::default(),
+            tenancy: None,
             key: KeyRule::Required,
             key_form: KeyForm::QuotedOrBare,
             dialect: Dialect::Header(IDEMPOTENCY_KEY),

@@ -1,6 +1,6 @@
 //! The pages that explain refusals, so that every `type` can be looked up where it came from.
 
-use super::problem::Code;
+use super::code::Code;
 
 /// The page of a code, as Markdown.
 pub(crate) fn page(code: Code) -> &'static str {
@@ -17,9 +17,12 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::FirstSentMalformed => include_str!("../../errors/first-sent-malformed.md"),
         Code::FirstSentTooOld => include_str!("../../errors/first-sent-too-old.md"),
         Code::CredentialMissing => include_str!("../../errors/credential-missing.md"),
+        Code::CallerRefused => include_str!("../../errors/caller-refused.md"),
+        Code::CallerUnverifiable => include_str!("../../errors/caller-unverifiable.md"),
         Code::ScopeUnusable => include_str!("../../errors/scope-unusable.md"),
         Code::UpgradeRefused => include_str!("../../errors/upgrade-refused.md"),
         Code::BodyTooLarge => include_str!("../../errors/body-too-large.md"),
+        Code::BodyTooSlow => include_str!("../../errors/body-too-slow.md"),
         Code::BodyIncomplete => include_str!("../../errors/body-incomplete.md"),
         Code::BodyNotCanonical => include_str!("../../errors/body-not-canonical.md"),
         Code::BodyEncoded => include_str!("../../errors/body-encoded.md"),
@@ -31,6 +34,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::StoreUnavailable => include_str!("../../errors/store-unavailable.md"),
         Code::Overloaded => include_str!("../../errors/overloaded.md"),
         Code::ShuttingDown => include_str!("../../errors/shutting-down.md"),
+        Code::RateLimited => include_str!("../../errors/rate-limited.md"),
         Code::ExecutionPanicked => include_str!("../../errors/execution-panicked.md"),
         Code::ExecutionTimedOut => include_str!("../../errors/execution-timed-out.md"),
         Code::ExecutionUnanswered => include_str!("../../errors/execution-unanswered.md"),

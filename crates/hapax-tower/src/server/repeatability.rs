@@ -6,7 +6,7 @@ use hapax_core::{OperationId, Retention, Store, StoreError, Timestamp};
 use hapax_engine::Engine;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
-use super::problem::{Code, Problem};
+use super::{code::Code, problem::Problem};
 use crate::body::Body;
 
 const FIRST_SENT: HeaderName = HeaderName::from_static("repeatability-first-sent");

@@ -58,15 +58,30 @@ impl Routes {
         Ok(self)
     }
 
-    /// How this request is protected; `None` if it passes.
-    pub(crate) fn protection(&self, parts: &Parts) -> Option<&Arc<Protection>> {
+    /// The routes as `POST /payments`, in order, and `otherwise` at the end.
+    pub fn labels(&self) -> Vec<String> {
+        let routes = self.routes.iter().map(|route| format!("{} {}", route.method, route.pattern));
+        routes.chain(["otherwise".to_owned()]).collect()
+    }
+
+    /// Which route this request takes, and how it is protected; `None` if it passes.
+    pub(crate) fn find(&self, parts: &Parts) -> (usize, Option<&Arc<Protection>>) {
         if is_safe(&parts.method) {
-            return None;
+            return (self.routes.len(), None);
         }
-        let matching = self.routes.iter().find(|route| {
+        let matching = self.routes.iter().enumerate().find(|(_, route)| {
             route.method == parts.method && matches(&route.pattern, parts.uri.path())
         });
-        matching.map_or(self.otherwise.as_ref(), |route| route.protection.as_ref())
+        match matching {
+            Some((at, route)) => (at, route.protection.as_ref()),
+            None => (self.routes.len(), self.otherwise.as_ref()),
+        }
+    }
+
+    /// How every protected route is protected.
+    pub(crate) fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
+        let all = self.routes.iter().filter_map(|route| route.protection.as_ref());
+        all.chain(&self.otherwise)
     }
 
     pub(crate) fn all(&self) -> &[Route] {
@@ -78,8 +93,7 @@ impl Routes {
     }
 
     pub(crate) fn accepts_for_later(&self) -> bool {
-        let all = self.routes.iter().filter_map(|route| route.protection.as_ref());
-        all.chain(&self.otherwise).any(|route| route.in_flight == InFlight::Accept)
+        self.protections().any(|route| route.in_flight == InFlight::Accept)
     }
 }
 

@@ -81,7 +81,7 @@ async fn a_protected_request_has_one_span_with_hashes_in_place_of_names() {
     let of = |name: &str| -> Vec<&str> {
         fields.iter().filter(|(n, _)| n == name).map(|(_, value)| value.as_str()).collect()
     };
-    assert_eq!(of("decision"), ["\"execute\"", "\"replay\""]);
+    assert_eq!(of("decision"), ["\"executed\"", "\"replayed\""]);
     assert_eq!(of("fence"), ["1"]);
     assert_eq!(of("scope"), ["\"POST /pay\"", "\"POST /pay\""]);
     assert_eq!(of("key")[0], of("key")[1]);

@@ -17,10 +17,12 @@ use tower_service::Service;
 use super::{
     answer,
     capture::{Captured, capture},
+    code::Code,
     headers,
     layer::Site,
+    nothing_sent::NothingSent,
     options::Protection,
-    problem::{Code, Problem},
+    problem::Problem,
 };
 use crate::body::{Body, BoxError};
 
@@ -147,7 +149,12 @@ where
     B::Error: Into<BoxError>,
 {
     poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
-    let response = inner.call(request).await.map_err(|error| noted(error, Failed::Unanswered))?;
+    let response = inner.call(request).await.map_err(|error| {
+        let error = error.into();
+        let failed =
+            if NothingSent::is_in(&*error) { Failed::NotStarted } else { Failed::Unanswered };
+        noted(error, failed)
+    })?;
     let (parts, body) = response.into_parts();
     let captured = capture(Body::new(body), cap).await;
     captured.map(|body| (parts, body)).map_err(|error| noted(error, Failed::Unanswered))

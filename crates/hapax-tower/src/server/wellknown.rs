@@ -11,12 +11,11 @@ use http::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    arrival::no_tenant,
     async_status,
+    code::Code,
     layer::Shared,
     options::{BodyForm, InFlight, KeyForm, KeyRule, Protection, Scoping},
     pages,
-    problem::Code,
     route::Routes,
 };
 use crate::body::Body;
@@ -28,10 +27,7 @@ pub(crate) async fn serve<S: Store>(shared: &Shared<S>, parts: &Parts) -> Option
     }
     let page = parts.uri.path().strip_prefix(&shared.site.home)?;
     if let Some(id) = page.strip_prefix("/operations/") {
-        return Some(match shared.tenancy.of(&shared.engine.salt(), parts) {
-            Some(tenant) => async_status::look(shared, &tenant, id).await,
-            None => no_tenant().into_response(&shared.site),
-        });
+        return Some(async_status::look(shared, parts, id).await);
     }
     if let Some(code) = page.strip_prefix("/errors/") {
         let code = Code::ALL.iter().find(|known| known.code() == code)?;

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{Router, response::IntoResponse};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
     IdempotencyLayer, InFlight, Later, Protection, Routes, Site, Tenancy, Treatment,
 };
 use http::Request;
 
-use crate::world::{Answer, Service, Wire, keyed, policy, router, send, service};
+use crate::world::{Answer, Service, Wire, keyed, policy, post, router, send, service};
 
 /// One process: an engine, the layer, and whoever runs what was accepted.
 struct Process {
@@ -199,4 +199,24 @@ async fn under_resend_the_next_process_finishes_what_a_vanished_one_began() {
     }
     let answer = send(&second.app, keyed("/slow").header("prefer", "wait=9"), "100").await;
     assert!(answer.is_replay());
+}
+
+#[tokio::test(start_paused = true)]
+async fn routes_that_were_replaced_hold_for_the_next_layer_and_for_what_runs_later() {
+    let store = Wire::new();
+    let process = Process::start(&store, accept(), true);
+    let accepted = send(&process.app, keyed("/made"), "100").await;
+    let location = accepted.header("location").unwrap().to_owned();
+    let small = Protection { response_bytes_max: 3, ..Protection::default() };
+    process.later.replace(Routes::new(Treatment::Protect(small)).unwrap());
+    process.later.serve(router(&service(|| "four".into_response())));
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    process.look(&location).await.check(409, "response-not-retained");
+    let engine = Engine::start(store, Options::default());
+    let layer = IdempotencyLayer::with_later(engine, Tenancy::credential(), &process.later);
+    let app = router(&process.service).layer(layer);
+    let request = post("/pay").header("idempotency-key", "k-2");
+    assert_eq!(send(&app, request, "100").await.status, 201);
 }

@@ -10,6 +10,7 @@ mod bodies;
 mod canonical;
 mod connections;
 mod doubt;
+mod handled;
 mod in_flight;
 mod keys;
 mod later;

@@ -11,7 +11,9 @@ use std::{
 
 use bytes::Bytes;
 use hapax_engine::{Engine, Options};
-use hapax_tower::{Body, Idempotency, IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
+use hapax_tower::{
+    Body, Idempotency, IdempotencyLayer, NothingSent, Protection, Routes, Tenancy, Treatment,
+};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, Service};
@@ -22,6 +24,12 @@ const WORKING: u8 = 0;
 const NEVER_READY: u8 = 1;
 const REFUSING: u8 = 2;
 const FAILING: u8 = 3;
+const UNCONNECTED: u8 = 4;
+
+/// What other layers make of an error.
+#[derive(Debug, thiserror::Error)]
+#[error("a layer in between failed")]
+struct Wrapped(#[source] NothingSent);
 
 #[derive(Debug, Clone, Default)]
 struct Moody {
@@ -46,6 +54,10 @@ impl Service<Request<Body>> for Moody {
         self.runs.fetch_add(1, Relaxed);
         ready(match self.mood.load(Relaxed) {
             FAILING => Err(std::io::Error::other("no answer")),
+            UNCONNECTED => {
+                let cause = NothingSent::new("connection refused");
+                Err(std::io::Error::other(Wrapped(cause)))
+            }
             _ => Ok(Response::new(Full::new(Bytes::from_static(b"done")))),
         })
     }
@@ -98,4 +110,16 @@ async fn a_service_that_fails_without_an_answer_leaves_a_doubt() {
     let (status, problem) = ask(&service).await;
     assert!(status == 409 && problem.contains("outcome-in-doubt"), "{problem}");
     assert_eq!(moody.runs.load(Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_never_left_leaves_the_key_free() {
+    let moody = Moody::default();
+    let service = protected(&moody);
+    moody.mood.store(UNCONNECTED, Relaxed);
+    let (status, problem) = ask(&service).await;
+    assert!(status == 503 && problem.contains("execution-not-started"), "{problem}");
+    moody.mood.store(WORKING, Relaxed);
+    assert_eq!(ask(&service).await, (200, "done".to_owned()));
+    assert_eq!(moody.runs.load(Relaxed), 2);
 }

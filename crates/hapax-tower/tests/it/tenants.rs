@@ -1,10 +1,13 @@
 //! No tenant sees, blocks or probes another tenant's keys.
 
 use hapax_core::Tenant;
-use hapax_tower::{Protection, Tenancy};
-use http::Request;
+use hapax_engine::{Engine, Options};
+use hapax_tower::{
+    IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Site, Tenancy, Treatment,
+};
+use http::{HeaderValue, Method, Request};
 
-use crate::world::{World, keyed};
+use crate::world::{Wire, World, keyed, router, send, service};
 
 fn as_caller(credential: &str) -> http::request::Builder {
     Request::post("/pay").header("idempotency-key", "k-1").header("authorization", credential)
@@ -80,4 +83,75 @@ async fn one_tenant_in_flight_does_not_block_another() {
     world.begun(2).await;
     world.service.go.add_permits(2);
     assert_eq!((alice.await.unwrap().status, bob.await.unwrap().status), (201, 201));
+}
+
+/// Knows whoever has a token, as somebody far away would.
+fn by_token() -> Tenancy {
+    Tenancy::from_async_fn(|caller| async move {
+        match caller.headers.get("x-token").map(HeaderValue::as_bytes) {
+            Some(b"blocked") => Identified::Refused,
+            Some(b"broken") => Identified::CannotAsk,
+            Some(name) => Tenant::parse(name).map_or(Identified::Unknown, Identified::As),
+            None => Identified::Unknown,
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_else_may_be_asked_who_it_is() {
+    let tenancy = by_token().challenging(HeaderValue::from_static("Token realm=\"shop\""));
+    let world = World::build(Protection::default(), tenancy, || {
+        axum::response::IntoResponse::into_response("")
+    });
+    let of = |token: &str| keyed("/pay").header("x-token", token);
+    world.send(of("a"), "100").await;
+    assert!(world.send(of("a"), "100").await.is_replay());
+    assert!(!world.send(of("b"), "100").await.is_replay());
+    let unknown = world.send(keyed("/pay"), "100").await;
+    unknown.check(401, "credential-missing");
+    assert_eq!(unknown.header("www-authenticate"), Some("Token realm=\"shop\""));
+    let blocked = world.send(of("blocked"), "100").await;
+    blocked.check(403, "caller-refused");
+    assert_eq!(blocked.header("www-authenticate"), None);
+    let broken = world.send(of("broken"), "100").await;
+    broken.check(503, "caller-unverifiable");
+    assert_eq!(broken.header("retry-after"), Some("1"));
+    assert_eq!((world.runs(), world.store.all().await.len()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_challenge_of_its_own_a_refusal_asks_for_a_bearer_token() {
+    let request = Request::post("/pay").header("idempotency-key", "k-1");
+    let refused = World::new().send(request, "100").await;
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_may_know_its_callers_otherwise_and_each_finds_its_own_operations() {
+    let accept = || Protection { in_flight: InFlight::Accept, ..Protection::default() };
+    let partner = Protection { tenancy: Some(by_token()), ..accept() };
+    let routes = Routes::new(Treatment::Protect(accept()))
+        .unwrap()
+        .route(Method::POST, "/partner/*", Treatment::Protect(partner))
+        .unwrap();
+    let later = Later::new(routes, Site::default());
+    let engine = Engine::start(Wire::new(), Options::default());
+    let layer = IdempotencyLayer::with_later(engine, Tenancy::credential(), &later);
+    let app = router(&service(|| unreachable!())).layer(layer);
+    let by_token = |request: http::request::Builder, token| request.header("x-token", token);
+
+    send(&app, keyed("/partner/pay"), "").await.check(401, "credential-missing");
+    let theirs = Request::post("/partner/pay").header("idempotency-key", "k-1");
+    let theirs = send(&app, by_token(theirs, "p"), "").await;
+    let ours = send(&app, keyed("/pay"), "").await;
+    let look = |answer: &crate::world::Answer| Request::get(answer.header("location").unwrap());
+    let alice = |request: http::request::Builder| request.header("authorization", "Bearer alice");
+    assert_eq!(send(&app, by_token(look(&theirs), "p"), "").await.status, 200);
+    assert_eq!(send(&app, alice(look(&ours)), "").await.status, 200);
+    send(&app, alice(look(&theirs)), "").await.check(404, "operation-unknown");
+    send(&app, by_token(look(&ours), "p"), "").await.check(404, "operation-unknown");
+    send(&app, by_token(look(&ours), "broken"), "").await.check(503, "caller-unverifiable");
+    let either = alice(by_token(look(&theirs), "broken"));
+    send(&app, either, "").await.check(503, "caller-unverifiable");
+    send(&app, look(&ours), "").await.check(401, "credential-missing");
 }

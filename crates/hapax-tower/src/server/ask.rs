@@ -1,0 +1,144 @@
+//! Asks the engine, and does what it says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hapax_core::{Ended, Outcome, Recovery, Store, StoreError};
+use hapax_engine::{BeginError, Begun, Permit};
+use http::{HeaderValue, Request, Response};
+use tokio::sync::oneshot;
+use tower_service::Service;
+use tracing::Instrument;
+
+use super::{
+    answer,
+    arrival::Arrival,
+    async_status,
+    code::Code,
+    handled::Verdict,
+    headers,
+    layer::Shared,
+    options::{Protection, StoreDown},
+    prefer::PREFERENCE_APPLIED,
+    problem::Problem,
+    service::{Judged, pass},
+    unit::Unit,
+};
+use crate::body::{Body, BoxError};
+
+pub(crate) async fn ask<Inner, S, R>(
+    inner: Inner,
+    shared: &Arc<Shared<S>>,
+    arrival: Arrival,
+) -> Result<Judged, Inner::Error>
+where
+    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    Inner::Future: Send,
+    Inner::Error: Into<BoxError> + Send,
+    S: Store,
+    R: http_body::Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    let (site, id) = (&shared.site, arrival.ask.operation.id());
+    let begun = match begin(shared, &arrival).await {
+        Ok(begun) => begun,
+        Err(error) if runs_unprotected(&error, &arrival.protection) => {
+            tracing::error!(%error, "the store is away: running without protection");
+            arrival.span.record("decision", Verdict::Unprotected.as_str());
+            let request = Request::from_parts(arrival.parts, Body::from(arrival.body));
+            let mut response = pass(inner, request).await?;
+            let yes = HeaderValue::from_static("true");
+            response.headers_mut().insert(headers::UNPROTECTED, yes);
+            return Ok((response, Verdict::Unprotected));
+        }
+        Err(error) => {
+            arrival.span.record("decision", Verdict::Undecided.as_str());
+            return Ok((answer::not_begun(&error).into_response(site), Verdict::Undecided));
+        }
+    };
+    let verdict = Verdict::of(&begun);
+    arrival.span.record("decision", verdict.as_str());
+    let response = match begun {
+        Begun::Execute(permit)
+        | Begun::TakenOver { permit, recovery: Recovery::Resend | Recovery::Hold } => {
+            execute(inner, shared, permit, arrival).await
+        }
+        Begun::TakenOver { permit, recovery: Recovery::Probe } => {
+            // Written by a front end that can probe; this one cannot, so the doubt stays.
+            let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(409) }).await;
+            answer::in_doubt(id).into_response(site)
+        }
+        Begun::Queued(record) => {
+            accepted(&arrival, async_status::accepted(site, id, Some(&record)))
+        }
+        Begun::Replay(record) => answer::replay(site, &record),
+        Begun::Busy { .. } if arrival.for_later => {
+            accepted(&arrival, async_status::accepted(site, id, None))
+        }
+        Begun::Busy { lease_left } => answer::in_flight(id, lease_left).into_response(site),
+        Begun::InDoubt { .. } => answer::in_doubt(id).into_response(site),
+        Begun::Mismatch(difference) => {
+            let detail = "Use a new key for a new request.";
+            let problem = Problem::new(Code::KeyReused, detail).differs(difference.parts());
+            problem.into_response(site)
+        }
+        Begun::Gone { .. } => answer::gone().into_response(site),
+    };
+    Ok((response, verdict))
+}
+
+/// Says so where 202 is what the client preferred, not only what the route does.
+fn accepted(arrival: &Arrival, mut response: Response<Body>) -> Response<Body> {
+    if arrival.prefers_async {
+        let applied = HeaderValue::from_static("respond-async");
+        response.headers_mut().insert(PREFERENCE_APPLIED, applied);
+    }
+    response
+}
+
+/// Waits while somebody else is at work, as long as the client or the route wants to.
+async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<S>, BeginError> {
+    if arrival.patience.is_zero() {
+        shared.engine.begin(&arrival.ask).await
+    } else {
+        shared.engine.begin_waiting(&arrival.ask, arrival.patience).await
+    }
+}
+
+/// Runs the attempt detached, and waits for its answer.
+async fn execute<Inner, S, R>(
+    inner: Inner,
+    shared: &Arc<Shared<S>>,
+    permit: Permit<S>,
+    arrival: Arrival,
+) -> Response<Body>
+where
+    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    Inner::Future: Send,
+    Inner::Error: Into<BoxError> + Send,
+    S: Store,
+    R: http_body::Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    let id = permit.attempt().id;
+    arrival.span.record("fence", permit.attempt().fence.get());
+    let unit = Unit {
+        permit,
+        request: Request::from_parts(arrival.parts, Body::from(arrival.body)),
+        protection: arrival.protection,
+        site: shared.site.clone(),
+    };
+    let (reply, answered) = oneshot::channel();
+    tokio::spawn(unit.run(inner, Some(reply)).instrument(arrival.span));
+    // Without an answer the task died; its right was given up as interrupted.
+    answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.site))
+}
+
+fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
+    let store_is_away = matches!(
+        error,
+        BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
+            | BeginError::Overloaded
+    );
+    store_is_away && protection.store_down == StoreDown::RunUnprotected
+}

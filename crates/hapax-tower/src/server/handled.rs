@@ -1,0 +1,81 @@
+//! What the layer did with a request, for those who count.
+
+use hapax_core::Store;
+use hapax_engine::Begun;
+
+use super::code::Code;
+
+/// How a request was handled: an extension of every response the layer returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handled {
+    /// What the layer did.
+    pub verdict: Verdict,
+    /// Which route the request was treated by, in the order of
+    /// [`Routes::labels`](crate::Routes::labels).
+    pub route: usize,
+}
+
+/// What the layer did with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It was the first with its key, and was run.
+    Executed,
+    /// It was run, or found out about, in place of an owner that vanished.
+    TakenOver,
+    /// It was accepted to be run later.
+    Queued,
+    /// It was answered with the stored outcome.
+    Replayed,
+    /// Somebody else was at work.
+    Busy,
+    /// Nobody knows whether it happened.
+    InDoubt,
+    /// Its key was used for another request.
+    Mismatch,
+    /// Its key is past retention.
+    Gone,
+    /// It was refused with this code, and nothing was run.
+    Refused(Code),
+    /// The store could not decide, and nothing was run.
+    Undecided,
+    /// The store was away, and it was run without protection.
+    Unprotected,
+    /// It is not protected, and passed.
+    Passed,
+    /// It was for one of the layer's own pages.
+    Page,
+}
+
+impl Verdict {
+    /// The word used in spans and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Executed => "executed",
+            Self::TakenOver => "taken_over",
+            Self::Queued => "queued",
+            Self::Replayed => "replayed",
+            Self::Busy => "busy",
+            Self::InDoubt => "in_doubt",
+            Self::Mismatch => "mismatch",
+            Self::Gone => "gone",
+            Self::Refused(_) => "refused",
+            Self::Undecided => "undecided",
+            Self::Unprotected => "unprotected",
+            Self::Passed => "passed",
+            Self::Page => "page",
+        }
+    }
+
+    pub(crate) fn of<S: Store>(begun: &Begun<S>) -> Self {
+        match begun {
+            Begun::Execute(_) => Self::Executed,
+            Begun::TakenOver { .. } => Self::TakenOver,
+            Begun::Queued(_) => Self::Queued,
+            Begun::Replay(_) => Self::Replayed,
+            Begun::Busy { .. } => Self::Busy,
+            Begun::InDoubt { .. } => Self::InDoubt,
+            Begun::Mismatch(_) => Self::Mismatch,
+            Begun::Gone { .. } => Self::Gone,
+        }
+    }
+}

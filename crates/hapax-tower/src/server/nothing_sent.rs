@@ -1,0 +1,24 @@
+//! How a service says that nothing of a request left.
+
+use std::{error::Error, iter::successors};
+
+use crate::body::BoxError;
+
+/// Nothing of the request was sent, so nothing can have happened: the key stays free.
+///
+/// A service returns it from `call`, alone or anywhere in the chain of an error's sources. Every
+/// other error means that the request may have been carried out.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing of the request was sent")]
+pub struct NothingSent(#[source] BoxError);
+
+impl NothingSent {
+    /// Says so, and why.
+    pub fn new(cause: impl Into<BoxError>) -> Self {
+        Self(cause.into())
+    }
+
+    pub(crate) fn is_in(error: &(dyn Error + 'static)) -> bool {
+        successors(Some(error), |error| (**error).source()).any(|error| error.is::<Self>())
+    }
+}
