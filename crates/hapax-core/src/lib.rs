@@ -11,6 +11,7 @@
 //! - [`mod@settle`]: an attempt ends, and what that means is written down;
 //! - [`apply`]: what each write does to a record;
 //! - [`store`]: the contract a store keeps, and [`memory`], the reference;
+//! - [`note`]: what people did to records, and why;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`limits`], [`time`], and [`fault`], where tests make things fail.
 //!
@@ -43,6 +44,7 @@ pub mod fault;
 pub mod fingerprint;
 pub mod limits;
 pub mod memory;
+pub mod note;
 pub mod operation;
 pub mod outcome;
 pub mod policy;
@@ -55,6 +57,7 @@ pub use self::{
     decide::{Arrival, Decision, Wish, decide},
     fault::{Faults, Injected},
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
+    note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
     operation::{InvalidName, Key, Operation, OperationId, Scope, Tenant},
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},

@@ -36,6 +36,12 @@ pub const BATCH_WRITES_MAX: usize = 1024;
 pub const BATCH_BYTES_MAX: usize = 32 << 20;
 /// Most records one call of sweep, purge or list may touch.
 pub const PAGE_RECORDS_MAX: usize = 1000;
+/// Longest name of a person in a note, in bytes.
+pub const NOTE_WHO_BYTES_MAX: usize = 255;
+/// Longest reason in a note, in bytes: a few paragraphs.
+pub const NOTE_WHY_BYTES_MAX: usize = 4 << 10;
+/// How long a note is kept: long enough to be asked about a year later.
+pub const NOTE_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// Times a claim is decided anew because another writer was faster, before giving up.
 pub const CLAIM_ROUNDS_MAX: u32 = 16;
 

@@ -12,12 +12,13 @@ use crate::{
     apply,
     codec::Row,
     fingerprint::Salt,
-    limits::PAGE_RECORDS_MAX,
+    limits::{NOTE_KEPT, PAGE_RECORDS_MAX},
+    note::{Note, NoteRow, Noted},
     operation::OperationId,
     record::Record,
     store::{
-        self, Batch, Claimed, Committed, Filter, Loaded, Page, Purged, Renewed, Settled,
-        StoreError, Summary,
+        self, Batch, Claimed, Committed, Filter, Listed, Loaded, Page, Purged, Renewed, Settled,
+        StoreError,
     },
     time::Timestamp,
 };
@@ -32,13 +33,15 @@ struct Shared {
     salt: Salt,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     rows: Mutex<BTreeMap<OperationId, Row>>,
+    /// In the order they came.
+    notes: Mutex<Vec<NoteRow>>,
 }
 
 impl Store {
     /// An empty store that reads its time from `clock`.
     pub fn new(salt: Salt, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        let clock = Box::new(clock);
-        Self { shared: Arc::new(Shared { salt, clock, rows: Mutex::default() }) }
+        let (clock, rows, notes) = (Box::new(clock), Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { salt, clock, rows, notes }) }
     }
 
     /// Changes a stored row behind the machine's back, as a failing disk would. For tests.
@@ -50,6 +53,19 @@ impl Store {
 
     fn rows(&self) -> MutexGuard<'_, BTreeMap<OperationId, Row>> {
         self.shared.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Vec<NoteRow>> {
+        self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_notes(&self, now: Timestamp, limit: usize) {
+        let mut left = limit;
+        self.notes().retain(|note| {
+            let forgotten = left > 0 && Timestamp::from_micros(note.at).plus(NOTE_KEPT) <= now;
+            left -= usize::from(forgotten);
+            !forgotten
+        });
     }
 
     fn now(&self) -> Timestamp {
@@ -112,7 +128,9 @@ impl store::Store for Store {
     }
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
-        let (now, mut rows) = (self.now(), self.rows());
+        let now = self.now();
+        self.forget_notes(now, limit.min(PAGE_RECORDS_MAX));
+        let mut rows = self.rows();
         let mut purged = Purged::default();
         let ids: Vec<_> = rows.keys().copied().collect();
         for id in ids {
@@ -139,7 +157,7 @@ impl store::Store for Store {
         Ok(purged)
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         let rows = self.rows();
         let after = rows.iter().filter(|(id, _)| page.after.is_none_or(|after| after < **id));
         let wanted = |row: &Row| {
@@ -148,7 +166,22 @@ impl store::Store for Store {
                 && filter.state.is_none_or(|state| state as i16 == row.state)
         };
         let matching = after.filter(|(_, row)| wanted(row)).take(page.limit.min(PAGE_RECORDS_MAX));
-        matching.map(|(_, row)| row.summary().map_err(StoreError::from)).collect()
+        let listed = matching
+            .map(|(id, row)| Listed { id: *id, summary: row.summary().map_err(StoreError::from) });
+        Ok(listed.collect())
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        let row = NoteRow::seal(self.now(), &note);
+        self.notes().push(row);
+        Ok(())
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        let notes = Self::notes(self);
+        let matching: Vec<_> = notes.iter().filter(|note| note.id == id).collect();
+        let passed_over = matching.len().saturating_sub(limit.min(PAGE_RECORDS_MAX));
+        matching[passed_over..].iter().map(|row| Ok((*row).clone().open()?)).collect()
     }
 
     async fn watch(&self, _: OperationId) {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use crate::{
     fingerprint::{Fingerprint, Salt},
+    note::{Note, Noted},
     operation::{Operation, OperationId, Scope, Tenant},
     outcome::Outcome,
     policy::Recovery,
@@ -45,14 +46,28 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes up to `limit` finished records past retention, turns those with a tombstone into
     /// one, and lets pending ones past retention fail with [`Outcome`] 504 for another window.
+    ///
+    /// Also removes up to `limit` notes older than [`NOTE_KEPT`](crate::limits::NOTE_KEPT), which
+    /// are not counted.
     fn purge(&self, limit: usize) -> impl Future<Output = Result<Purged, StoreError>> + Send;
 
-    /// Records in order of their id, without their outcomes.
+    /// Records in order of their id, without their outcomes. A record that cannot be read is
+    /// listed as such, and does not hide the others.
     fn list(
         &self,
         filter: Filter,
         page: Page,
-    ) -> impl Future<Output = Result<Vec<Summary>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
+
+    /// Keeps a note durably, whether or not there is a record of its operation.
+    fn note(&self, note: Note) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The latest `limit` notes on an operation, oldest first.
+    fn notes(
+        &self,
+        id: OperationId,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Noted>, StoreError>> + Send;
 
     /// Ends when the record may have changed. A hint: it may come early, late or never.
     fn watch(&self, id: OperationId) -> impl Future<Output = ()> + Send;
@@ -339,6 +354,15 @@ pub struct Page {
     pub after: Option<OperationId>,
     /// At most this many.
     pub limit: usize,
+}
+
+/// One record of a listing.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The id it is stored under.
+    pub id: OperationId,
+    /// What it says; [`StoreError::Damaged`] or [`StoreError::TooNew`] if it cannot be read.
+    pub summary: Result<Summary, StoreError>,
 }
 
 /// A record without its outcome.

@@ -1,8 +1,8 @@
 //! A store with places to die before and after every call.
 
 use hapax_core::{
-    OperationId, Record, Salt, Store, StoreError,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Note, Noted, OperationId, Record, Salt, Store, StoreError,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
 use crate::place::Doom;
@@ -69,8 +69,16 @@ impl<S: Store> Store for Watched<S> {
         self.between("store.purge.before", call, "store.purge.after").await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.store.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.store.note(note).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.store.notes(id, limit).await
     }
 
     async fn watch(&self, id: OperationId) {

@@ -2,11 +2,11 @@
 //!
 //! Everything is in schema `hapax`: one slim table of operations, in which uniqueness lives, and
 //! their outcomes beside it in tables of six hours each, which are dropped and never emptied.
-//! People read the view `hapax.operations_readable`.
+//! People read the views `hapax.operations_readable` and `hapax.notes_readable`.
 //!
 //! - `store`: [`Store`] and [`Options`]; which connection does what;
 //! - `commit` and `batch`: a batch as one statement, and its answers;
-//! - `row` and `list`: reading;
+//! - `row` and `list`: reading; `notes`: what people did to records;
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
@@ -22,6 +22,7 @@ mod connection;
 mod error;
 mod list;
 mod migrate;
+mod notes;
 mod overdue;
 mod retire;
 mod row;

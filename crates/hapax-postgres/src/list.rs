@@ -3,7 +3,7 @@
 use hapax_core::{
     StateTag, StoreError,
     limits::PAGE_RECORDS_MAX,
-    store::{Filter, Page, Summary},
+    store::{Filter, Listed, Page},
 };
 
 use crate::{
@@ -21,9 +21,12 @@ pub(crate) async fn list(
     shared: &Shared,
     filter: &Filter,
     page: Page,
-) -> Result<Vec<Summary>, StoreError> {
+) -> Result<Vec<Listed>, StoreError> {
     let rows = rows(shared, filter, page).await.map_err(reading)?;
-    rows.into_iter().map(|row| row.summary().map_err(StoreError::from)).collect()
+    let listed = rows
+        .into_iter()
+        .map(|row| Listed { id: row.id, summary: row.summary().map_err(StoreError::from) });
+    Ok(listed.collect())
 }
 
 async fn rows(

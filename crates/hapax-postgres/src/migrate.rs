@@ -11,9 +11,10 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 1;
+pub const VERSION: i32 = 2;
 
-const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_store.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../migrations/0001_store.sql"), include_str!("../migrations/0002_notes.sql")];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
 

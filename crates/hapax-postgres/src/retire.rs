@@ -10,6 +10,7 @@ use hapax_core::{Outcome, apply, codec, limits::PAGE_RECORDS_MAX, store::Purged}
 use crate::{
     connection::Wire,
     error::{Failure, after, before},
+    notes,
     row::{Id, column},
     store::Shared,
 };
@@ -25,7 +26,8 @@ const TIME_OUT: &str = include_str!("sql/time_out.sql");
 const CREATE_BUCKETS: &str = include_str!("sql/create_buckets.sql");
 const PAST_BUCKETS: &str = include_str!("sql/past_buckets.sql");
 
-/// Removes, buries or fails up to `limit` records past retention, and retires empty buckets.
+/// Removes, buries or fails up to `limit` records past retention, removes old notes, and retires
+/// empty buckets.
 pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failure> {
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
@@ -47,6 +49,9 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failu
             Err(failure) => tracing::debug!(?failure, "a purge ended early"),
             Ok(()) => {}
         }
+    }
+    if let Err(failure) = notes::forget(&wire, limit).await {
+        tracing::debug!(?failure, "old notes were not removed");
     }
     if let Err(failure) = drop_past(shared, &wire).await {
         tracing::debug!(?failure, "past outcome tables were not dropped");

@@ -10,8 +10,8 @@ use std::{
 };
 
 use hapax_core::{
-    Faults, OperationId, Record, Salt, StoreError,
-    store::{self, Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Faults, Note, Noted, OperationId, Record, Salt, StoreError,
+    store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio_postgres::Config;
 
@@ -19,7 +19,7 @@ use crate::{
     commit,
     connection::{Link, Wire},
     error::{Failure, OpenError, after, before, reading},
-    list, migrate, overdue, retire,
+    list, migrate, notes, overdue, retire,
     row::{self, Found},
     watch::Watchers,
 };
@@ -135,8 +135,16 @@ impl store::Store for Store {
         Ok(purged.flatten()?)
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         list::list(&self.shared, &filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        Ok(notes::note(&self.shared, &note).await?)
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        notes::notes(&self.shared, id, limit).await
     }
 
     async fn watch(&self, id: OperationId) {

@@ -11,7 +11,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use crate::{connect::Database, error::OpenError};
 
 /// The steps, in order; step `n` leads to version `n + 1`. Shipped steps never change.
-const STEPS: &[&str] = &[include_str!("../migrations/0001_operations.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_operations.sql"),
+    include_str!("../migrations/0002_notes.sql"),
+];
 
 /// `HAPX`: marks the file as ours.
 const APPLICATION_ID: i64 = 0x4841_5058;

@@ -9,9 +9,9 @@ use std::{
 };
 
 use hapax_core::{
-    OperationId, Record, StateTag, StoreError, apply,
+    Noted, OperationId, Record, StateTag, StoreError, apply,
     limits::PAGE_RECORDS_MAX,
-    store::{Filter, Loaded, Page, Summary},
+    store::{Filter, Listed, Loaded, Page},
 };
 use rusqlite::{Connection, Transaction, named_params};
 use tokio::sync::{mpsc, oneshot};
@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     connect::Database,
     error::nothing_written,
+    notes,
     row::{self, Stored, columns},
 };
 
@@ -30,7 +31,8 @@ pub(crate) const QUEUE_READS_MAX: usize = 1024;
 pub(crate) enum Job {
     Load { ids: Vec<OperationId>, reply: oneshot::Sender<Vec<Result<Loaded, StoreError>>> },
     Overdue { limit: usize, reply: oneshot::Sender<Result<Vec<Record>, StoreError>> },
-    List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Summary>, StoreError>> },
+    List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Listed>, StoreError>> },
+    Notes { id: OperationId, limit: usize, reply: oneshot::Sender<Result<Vec<Noted>, StoreError>> },
 }
 
 /// Where a reader may be made to fail.
@@ -71,6 +73,9 @@ impl Reader {
             Job::List { filter, page, reply } => {
                 let _ = reply.send(self.list(&filter, page));
             }
+            Job::Notes { id, limit, reply } => {
+                let _ = reply.send(self.notes(id, limit.min(PAGE_RECORDS_MAX)));
+            }
         }
     }
 
@@ -110,7 +115,7 @@ impl Reader {
         })
     }
 
-    fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         let sql = format!(
             concat!(
                 "SELECT ",
@@ -130,9 +135,19 @@ impl Reader {
                 ":scope": filter.scope.as_ref().map(hapax_core::Scope::as_str),
                 ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
             };
-            statement.query_map(params, |found| Ok(row::read(found)))?.collect()
+            let read = |found: &rusqlite::Row<'_>| Ok((found.get(1)?, row::read(found)));
+            statement.query_map(params, read)?.collect()
         })?;
-        rows.into_iter().map(|stored| Ok(stored?.row.summary()?)).collect()
+        let listed = rows.into_iter().map(|(id, stored): (_, Result<Stored, StoreError>)| Listed {
+            id: OperationId::from_bytes(id),
+            summary: stored.and_then(|stored| Ok(stored.row.summary()?)),
+        });
+        Ok(listed.collect())
+    }
+
+    fn notes(&mut self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        let notes = self.snapshot(|snapshot| notes::latest(snapshot, id, limit))?;
+        notes.into_iter().collect()
     }
 
     /// Reads one snapshot, taken now.

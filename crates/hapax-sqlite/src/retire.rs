@@ -3,16 +3,22 @@
 use hapax_core::{Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged};
 use rusqlite::Connection;
 
-use crate::row::{self, Stored, columns};
+use crate::{
+    notes,
+    row::{self, Stored, columns},
+};
 
-/// Retires up to `limit` rows, the longest overdue first. Rows that cannot be read stay.
+/// Retires up to `limit` rows, the longest overdue first, and as many notes. Rows that cannot be
+/// read stay.
 pub(crate) fn purge(
     connection: &Connection,
     now: Timestamp,
     limit: usize,
 ) -> rusqlite::Result<Purged> {
+    let limit = limit.min(PAGE_RECORDS_MAX);
+    notes::forget(connection, now, limit)?;
     let mut purged = Purged::default();
-    for (number, purge) in due(connection, now, limit.min(PAGE_RECORDS_MAX))? {
+    for (number, purge) in due(connection, now, limit)? {
         match purge {
             apply::Purge::Keep => {}
             apply::Purge::Delete => {

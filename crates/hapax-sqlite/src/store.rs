@@ -6,8 +6,8 @@ use std::{
 };
 
 use hapax_core::{
-    OperationId, Record, Salt, StoreError,
-    store::{self, Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Note, Noted, OperationId, Record, Salt, StoreError,
+    store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::sync::{mpsc, oneshot};
 
@@ -80,6 +80,17 @@ impl Store {
         sent.map_err(|_| StoreError::unavailable(Stopped))?;
         answer.await.map_err(|_| StoreError::unavailable(Stopped))
     }
+
+    /// Hands a write over; once it is, only the writer's answer says what became of it.
+    async fn write<T>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> writer::Job,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.shared.writes.send(job(reply)).await;
+        sent.map_err(|_| StoreError::unavailable(Stopped))?;
+        answer.await.map_err(|_| StoreError::unconfirmed(Stopped))?
+    }
 }
 
 impl store::Store for Store {
@@ -116,14 +127,19 @@ impl store::Store for Store {
     }
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.shared.writes.send(writer::Job::Purge { limit, reply }).await;
-        sent.map_err(|_| StoreError::unavailable(Stopped))?;
-        answer.await.map_err(|_| StoreError::unconfirmed(Stopped))?
+        self.write(|reply| writer::Job::Purge { limit, reply }).await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.read(|reply| reader::Job::List { filter, page, reply }).await?
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.write(|reply| writer::Job::Note { note, reply }).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.read(|reply| reader::Job::Notes { id, limit, reply }).await?
     }
 
     async fn watch(&self, _: OperationId) {

@@ -6,7 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hapax_core::{
-    StoreError, Timestamp,
+    Note, StoreError, Timestamp,
     limits::BATCH_BYTES_MAX,
     store::{Batch, Claim, Committed, Purged, Settle},
 };
@@ -17,7 +17,7 @@ use crate::{
     commit,
     connect::Database,
     error::{Panicked, commit_failed, nothing_written},
-    retire,
+    notes, retire,
 };
 
 /// Batches that may wait for the writer; beyond them callers wait to hand theirs over.
@@ -30,6 +30,7 @@ const ROUND_WRITES: usize = 4096;
 pub(crate) enum Job {
     Commit { batch: Batch, reply: oneshot::Sender<Committed> },
     Purge { limit: usize, reply: oneshot::Sender<Result<Purged, StoreError>> },
+    Note { note: Note, reply: oneshot::Sender<Result<(), StoreError>> },
 }
 
 /// Where the writer may be made to fail.
@@ -56,8 +57,8 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 while !round.is_full() {
                     match jobs.try_recv() {
                         Ok(Job::Commit { batch, reply }) => round.take(batch, reply),
-                        Ok(purge @ Job::Purge { .. }) => {
-                            next = Some(purge);
+                        Ok(other @ (Job::Purge { .. } | Job::Note { .. })) => {
+                            next = Some(other);
                             break;
                         }
                         Err(_) => break,
@@ -69,6 +70,10 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 let purge = |connection: &Connection, now| retire::purge(connection, now, limit);
                 // Whoever asked may have left.
                 let _ = reply.send(writer.transact(&PURGE, purge));
+            }
+            Job::Note { note, reply } => {
+                let keep = |connection: &Connection, now| notes::keep(connection, now, &note);
+                let _ = reply.send(writer.transact(&COMMIT, keep));
             }
         }
         next = next.or_else(|| jobs.blocking_recv());

@@ -5,9 +5,9 @@
 )]
 
 pub use hapax_core::{
-    Attempt, Body, Difference, Doubt, Ended, Fence, Fingerprint, Header, InvalidName,
-    InvalidOutcome, InvalidPolicy, Key, Operation, OperationId, Outcome, Owner, Part, Policy,
-    Record, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State,
+    Attempt, Body, Deed, Difference, Doubt, Ended, Fence, Fingerprint, Header, InvalidName,
+    InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted, Operation, OperationId,
+    Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State,
     StateTag, Store, StoreError, Tenant, TenantKey, Timestamp, Wish, limits, memory, store,
 };
 pub use hapax_engine::{

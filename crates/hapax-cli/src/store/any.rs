@@ -1,8 +1,8 @@
 //! One type for every store, so that what is built on stores is compiled once.
 
 use hapax::{
-    OperationId, Record, Salt, Store, StoreError, memory, postgres, sqlite,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, memory, postgres, sqlite,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
 /// Any store this program can open. Clones share it.
@@ -49,8 +49,16 @@ impl Store for AnyStore {
         each!(self, store => store.purge(limit).await)
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         each!(self, store => store.list(filter, page).await)
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        each!(self, store => store.note(note).await)
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        each!(self, store => store.notes(id, limit).await)
     }
 
     async fn watch(&self, id: OperationId) {

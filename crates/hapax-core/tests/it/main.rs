@@ -8,6 +8,7 @@ mod fault;
 mod fingerprint;
 mod given;
 mod memory;
+mod note;
 mod operation;
 mod outcome;
 mod policy;

@@ -52,7 +52,7 @@ async fn kept(store: &impl Store, scope: &Scope) -> Result<BTreeMap<Work, Kept>,
     loop {
         let filter = Filter { scope: Some(scope.clone()), ..Filter::default() };
         let page = store.list(filter, Page { after, limit: PAGE_RECORDS_MAX }).await?;
-        let ids: Vec<OperationId> = page.iter().map(|summary| summary.operation.id()).collect();
+        let ids: Vec<OperationId> = page.iter().map(|listed| listed.id).collect();
         let Some(last) = ids.last().copied() else { return Ok(kept) };
         after = Some(last);
         for loaded in store.load(ids).await {

@@ -11,10 +11,10 @@ use std::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Body, Ended, Key, Operation, OperationId, Outcome, Policy, Record, Recovery, RequestParts,
-    ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError, Tenant, Timestamp,
-    Wish, memory,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record, Recovery,
+    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError,
+    Tenant, Timestamp, Wish, memory,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use hapax_engine::{Ask, Begun, Engine, Options, Permit};
 use tokio::{sync::Semaphore, time::Instant};
@@ -167,9 +167,19 @@ impl Store for Wire {
         self.0.store.purge(limit).await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.pass().await;
         self.0.store.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.pass().await;
+        self.0.store.note(note).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.pass().await;
+        self.0.store.notes(id, limit).await
     }
 
     async fn watch(&self, _: OperationId) {

@@ -139,3 +139,15 @@ async fn the_view_for_people_speaks_in_words() {
     assert_eq!(row.get::<_, &str>(2), "true");
     assert!(row.get::<_, bool>(3));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_from_before_there_were_notes_is_brought_up_to_date() {
+    let database = Postgres::empty().await;
+    let operator = database.client().await;
+    operator.batch_execute("CREATE SCHEMA hapax").await.unwrap();
+    operator.batch_execute(include_str!("../../migrations/0001_store.sql")).await.unwrap();
+    let refusal = refusal(&database.config(), false).await;
+    assert!(matches!(refusal, OpenError::NotMigrated { found: 1 }));
+    let id = hapax_core::OperationId::from_bytes([1; 16]);
+    assert!(database.store().await.notes(id, 1).await.unwrap().is_empty());
+}

@@ -153,3 +153,20 @@ fn a_migration_that_was_killed_is_done_anew() {
     }
     drop(copy.store());
 }
+
+#[tokio::test]
+async fn a_file_from_before_there_were_notes_is_brought_up_to_date() {
+    let sqlite = Sqlite::new();
+    let old = sqlite.client();
+    old.execute_batch(include_str!("../../migrations/0001_operations.sql")).expect("created");
+    old.execute_batch(
+        "INSERT INTO meta (name, value) VALUES ('salt', zeroblob(32));
+         PRAGMA application_id = 0x48415058; PRAGMA user_version = 1",
+    )
+    .expect("marked");
+    drop(old);
+    let store = sqlite.store();
+    assert!(store.salt() == hapax_core::Salt::from_bytes([0; 32]));
+    let id = hapax_core::OperationId::from_bytes([1; 16]);
+    assert!(store.notes(id, 1).await.expect("readable").is_empty());
+}

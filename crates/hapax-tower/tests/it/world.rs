@@ -16,9 +16,9 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt, Store,
-    StoreError, Timestamp, memory,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt,
+    Store, StoreError, Timestamp, memory,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
 };
 use hapax_engine::{Engine, Options};
 use hapax_tower::{IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
@@ -233,7 +233,8 @@ impl Wire {
     /// Everything stored.
     pub(crate) async fn all(&self) -> Vec<Summary> {
         let page = Page { after: None, limit: 1000 };
-        self.memory.list(Filter::default(), page).await.unwrap()
+        let listed = self.memory.list(Filter::default(), page).await.unwrap();
+        listed.into_iter().map(|listed| listed.summary.unwrap()).collect()
     }
 }
 
@@ -273,8 +274,16 @@ impl Store for Wire {
         self.memory.purge(limit).await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.memory.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.memory.note(note).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.memory.notes(id, limit).await
     }
 
     async fn watch(&self, _: OperationId) {

@@ -9,7 +9,8 @@ use std::sync::{
 };
 
 use hapax_core::{
-    Faults, Injected, OperationId, Record, Recovery, StateTag, Store, StoreError, apply,
+    Deed, Faults, Fence, Injected, Note, OperationId, Phase, Reason, Record, Recovery, StateTag,
+    Store, StoreError, apply,
     limits::CLAIM_ROUNDS_MAX,
     store::{Batch, Claim, Claimed, Renew, Renewed, Settle, Settled},
 };
@@ -93,6 +94,7 @@ async fn live_through<B: Backend>(trap: &Arc<Trap>) {
     life.until_sure(async || life.mixed(mixed.clone()).await).await;
     assert_eq!(stored(healthy, first.id()).await.tag(), StateTag::Completed);
     assert_eq!(stored(healthy, second.id()).await.tag(), StateTag::Running);
+    life.until_sure(async || life.note(first.id()).await).await;
     life.until_sure(async || life.purge(old.id()).await).await;
     complete(healthy, &Caller::new("nothing stays locked"), "done").await;
 }
@@ -203,6 +205,26 @@ impl<S: Store> Life<'_, S> {
             Ok(found) => {
                 assert!(found.iter().all(|record| *record == expected), "{found:?}");
                 !found.is_empty()
+            }
+            Err(error) => unsure(&error),
+        }
+    }
+
+    async fn note(&self, id: OperationId) -> Sure {
+        let count = async || self.healthy.notes(id, 100).await.unwrap().len();
+        let reason = Reason::new("somebody", "to see what becomes of it").unwrap();
+        let (fence, deed, phase) = (Fence::FIRST, Deed::Release, Phase::Intended);
+        let before = count().await;
+        let noted = self.faulty.note(Note { id, fence, deed, phase, reason }).await;
+        let written = count().await - before;
+        match noted {
+            Ok(()) => {
+                assert_eq!(written, 1, "the answer says it is kept");
+                true
+            }
+            Err(StoreError::Unavailable(_)) => {
+                assert_eq!(written, 0, "unavailable, but something was written");
+                false
             }
             Err(error) => unsure(&error),
         }

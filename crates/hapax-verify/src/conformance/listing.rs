@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use hapax_core::{
-    OperationId, Scope, StateTag, Store, Tenant, apply,
-    store::{Filter, Page, Summary},
+    OperationId, Scope, StateTag, Store, StoreError, Tenant, apply,
+    store::{Filter, Listed, Page, Summary},
 };
 
 use super::{
-    Backend,
+    Backend, Damage,
     scene::{Caller, Scene, complete, done, enter, operation, stored},
 };
 
@@ -19,7 +19,7 @@ pub async fn pages_hold_every_record_once<B: Backend>() {
     for limit in [1, 4, 7, 1000] {
         let mut listed = Vec::new();
         loop {
-            let after = listed.last().map(|summary: &Summary| summary.operation.id());
+            let after = listed.last().map(|listed: &Listed| listed.id);
             let page = Page { after, limit };
             let found = scene.store.list(Filter::default(), page).await.unwrap();
             assert!(found.len() <= limit);
@@ -28,7 +28,7 @@ pub async fn pages_hold_every_record_once<B: Backend>() {
             }
             listed.extend(found);
         }
-        assert_eq!(listed, summaries.values().cloned().collect::<Vec<_>>());
+        assert_eq!(readable(listed), summaries.values().cloned().collect::<Vec<_>>());
     }
 }
 
@@ -55,7 +55,7 @@ pub async fn filters_hold_by_themselves_and_together<B: Backend>() {
                         && state.is_none_or(|tag| summary.stamp.tag == tag)
                 };
                 let expected: Vec<_> = summaries.values().filter(wanted).cloned().collect();
-                assert_eq!(listed, expected, "{tenant:?} {scope:?} {state:?}");
+                assert_eq!(readable(listed), expected, "{tenant:?} {scope:?} {state:?}");
             }
         }
     }
@@ -69,14 +69,36 @@ pub async fn a_filtered_page_starts_after_the_id_it_names<B: Backend>() {
     let expected: Vec<_> = summaries.values().filter(completed).cloned().collect();
     let filter = Filter { state: Some(StateTag::Completed), ..Filter::default() };
     let page = Page { after: Some(expected[0].operation.id()), limit: 2 };
-    assert_eq!(scene.store.list(filter, page).await.unwrap(), expected[1..3]);
+    assert_eq!(readable(scene.store.list(filter, page).await.unwrap()), expected[1..3]);
 }
 
 /// An empty database lists nothing.
 pub async fn an_empty_database_lists_nothing<B: Backend>() {
     let scene = Scene::<B>::new().await;
     let page = Page { after: None, limit: 1000 };
-    assert_eq!(scene.store.list(Filter::default(), page).await.unwrap(), []);
+    assert!(scene.store.list(Filter::default(), page).await.unwrap().is_empty());
+}
+
+/// A record that cannot be read is listed as such, in its place, and the others as they are.
+pub async fn what_cannot_be_read_does_not_hide_the_others<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let summaries = populate(&scene).await;
+    let ids: Vec<_> = summaries.keys().copied().collect();
+    scene.backend.damage(ids[3], Damage::UnknownState).await;
+    scene.backend.damage(ids[8], Damage::NewerRow).await;
+    let page = Page { after: None, limit: 1000 };
+    let listed = scene.store.list(Filter::default(), page).await.unwrap();
+    assert_eq!(listed.iter().map(|listed| listed.id).collect::<Vec<_>>(), ids);
+    for (at, listed) in listed.into_iter().enumerate() {
+        match (at, listed.summary) {
+            (3, Err(StoreError::Damaged(_))) | (8, Err(StoreError::TooNew(_))) => {}
+            (_, summary) => assert_eq!(summary.unwrap(), summaries[&listed.id]),
+        }
+    }
+}
+
+fn readable(listed: Vec<Listed>) -> Vec<Summary> {
+    listed.into_iter().map(|listed| listed.summary.unwrap()).collect()
 }
 
 /// Records of two tenants and two scopes, in several states.

@@ -18,6 +18,7 @@ pub mod decisions;
 pub mod faults;
 pub mod lease;
 pub mod listing;
+pub mod notes;
 pub mod retention;
 mod scene;
 pub mod settle;
@@ -164,6 +165,14 @@ macro_rules! conformance {
                 filters_hold_by_themselves_and_together
                 a_filtered_page_starts_after_the_id_it_names
                 an_empty_database_lists_nothing
+                what_cannot_be_read_does_not_hide_the_others
+            }
+            notes {
+                a_note_comes_back_as_it_was_written
+                the_latest_notes_come_oldest_first
+                notes_belong_to_their_operation
+                notes_outlive_their_record
+                old_notes_are_removed_in_bounded_calls
             }
         }
     };

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use hapax_core::{
-    OperationId, Record, Salt, Store, StoreError, memory,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, memory,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::{sync::mpsc, time::sleep};
 
@@ -183,8 +183,16 @@ impl Store for FaultyStore {
         self.call(self.inner.purge(limit)).await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.call(self.inner.list(filter, page)).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.call(self.inner.note(note)).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.call(self.inner.notes(id, limit)).await
     }
 
     async fn watch(&self, _: OperationId) {

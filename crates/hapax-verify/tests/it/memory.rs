@@ -7,8 +7,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Faults, OperationId, Record, Salt, Store, StoreError, Timestamp, codec, memory,
-    store::{Batch, Committed, Filter, Loaded, Page, Purged, Summary},
+    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, Timestamp, codec, memory,
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use hapax_verify::conformance::{Backend, Damage};
 
@@ -130,8 +130,18 @@ impl Store for Unreliable {
         Ok(purged)
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.there("memory.commit.before")?;
+        self.inner.note(note).await?;
+        self.back("memory.commit.after")
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.inner.notes(id, limit).await
     }
 
     async fn watch(&self, id: OperationId) {

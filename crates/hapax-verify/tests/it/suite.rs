@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use hapax_core::{
-    Faults, OperationId, Record, Salt, Store, StoreError,
+    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError,
     store::{
-        Batch, By, Claimed, Committed, Filter, Loaded, Over, Page, Purged, Renewed, Settled,
-        Summary,
+        Batch, By, Claimed, Committed, Filter, Listed, Loaded, Over, Page, Purged, Renewed, Settled,
     },
 };
 use hapax_verify::conformance::{Backend, Damage, claim, concurrency, faults, lease, run, settle};
@@ -85,8 +84,16 @@ impl<F: Flaw> Store for FlawedStore<F> {
         self.inner.purge(limit).await
     }
 
-    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Summary>, StoreError> {
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.inner.note(note).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.inner.notes(id, limit).await
     }
 
     async fn watch(&self, id: OperationId) {
@@ -246,6 +253,7 @@ fn every_case_is_in_the_list() {
         include_str!("../../src/conformance/faults.rs"),
         include_str!("../../src/conformance/lease.rs"),
         include_str!("../../src/conformance/listing.rs"),
+        include_str!("../../src/conformance/notes.rs"),
         include_str!("../../src/conformance/retention.rs"),
         include_str!("../../src/conformance/settle.rs"),
     ];

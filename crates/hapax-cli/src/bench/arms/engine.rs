@@ -95,8 +95,9 @@ impl<S: Store> Arm for EngineArm<S> {
             let page = Page { after, limit: PAGE_RECORDS_MAX };
             let records = self.engine.store().list(Filter::default(), page).await?;
             let Some(last) = records.last() else { return Ok(stored) };
-            after = Some(last.operation.id());
-            for record in &records {
+            after = Some(last.id);
+            for listed in records {
+                let record = listed.summary?;
                 let first = record.stamp.fence == Fence::FIRST;
                 match record.stamp.tag {
                     StateTag::Completed if first => stored.completed += 1,
