@@ -1,6 +1,9 @@
 //! Every refusal, in one table.
 
-use http::StatusCode;
+use http::{Response, StatusCode};
+
+use super::{layer::Site, problem::Problem};
+use crate::body::Body;
 
 /// Why a request was not answered by the protected service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +41,12 @@ pub enum Code {
     ScopeUnusable,
     /// `CONNECT` or `Upgrade` came with a key.
     UpgradeRefused,
+    /// A gateway was asked for a tunnel.
+    TunnelRefused,
+    /// It is not clear which host the request is for.
+    HostUnclear,
+    /// The request is for a host that is not served here.
+    HostUnknown,
     /// The body is larger than the route reads.
     BodyTooLarge,
     /// The body did not come in time.
@@ -97,6 +106,9 @@ impl Code {
         Self::CallerUnverifiable,
         Self::ScopeUnusable,
         Self::UpgradeRefused,
+        Self::TunnelRefused,
+        Self::HostUnclear,
+        Self::HostUnknown,
         Self::BodyTooLarge,
         Self::BodyTooSlow,
         Self::BodyIncomplete,
@@ -137,6 +149,9 @@ impl Code {
             Self::CallerUnverifiable => "caller-unverifiable",
             Self::ScopeUnusable => "scope-unusable",
             Self::UpgradeRefused => "upgrade-refused",
+            Self::TunnelRefused => "tunnel-refused",
+            Self::HostUnclear => "host-unclear",
+            Self::HostUnknown => "host-unknown",
             Self::BodyTooLarge => "body-too-large",
             Self::BodyTooSlow => "body-too-slow",
             Self::BodyIncomplete => "body-incomplete",
@@ -178,6 +193,9 @@ impl Code {
             Self::CallerUnverifiable => "It cannot be found out who asks",
             Self::ScopeUnusable => "The path cannot name an operation",
             Self::UpgradeRefused => "A connection cannot be upgraded under an idempotency key",
+            Self::TunnelRefused => "Tunnels are not offered here",
+            Self::HostUnclear => "It is not clear which host is meant",
+            Self::HostUnknown => "The host is not served here",
             Self::BodyTooLarge => "The request is too large",
             Self::BodyTooSlow => "The request came too slowly",
             Self::BodyIncomplete => "The request ended early",
@@ -212,6 +230,7 @@ impl Code {
             | Self::FirstSentMalformed
             | Self::ScopeUnusable
             | Self::UpgradeRefused
+            | Self::HostUnclear
             | Self::BodyIncomplete
             | Self::BodyNotCanonical => StatusCode::BAD_REQUEST,
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
@@ -222,6 +241,8 @@ impl Code {
             Self::FirstSentTooOld => StatusCode::PRECONDITION_FAILED,
             Self::CredentialMissing => StatusCode::UNAUTHORIZED,
             Self::CallerRefused => StatusCode::FORBIDDEN,
+            Self::TunnelRefused => StatusCode::NOT_IMPLEMENTED,
+            Self::HostUnknown => StatusCode::MISDIRECTED_REQUEST,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -240,5 +261,10 @@ impl Code {
             Self::ExecutionUnanswered => StatusCode::BAD_GATEWAY,
             Self::OperationUnknown => StatusCode::NOT_FOUND,
         }
+    }
+
+    /// The refusal as an answer, for services around the layer that refuse in its words.
+    pub fn answer(self, detail: &'static str, site: &Site) -> Response<Body> {
+        Problem::new(self, detail).into_response(site)
     }
 }
