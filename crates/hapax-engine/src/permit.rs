@@ -71,6 +71,11 @@ impl<S: Store> Permit<S> {
         }
     }
 
+    /// Whether an earlier owner may have had the effect: it had begun, and its fate is unknown.
+    pub fn follows_an_owner(&self) -> bool {
+        self.over.follows_an_owner()
+    }
+
     /// How long the lease lasts, as far as is known here; zero if it may be over.
     ///
     /// To be asked right before an effect that cannot be taken back.
