@@ -7,6 +7,7 @@
 //!
 //! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
 //! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
+//! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
 mod batcher;
@@ -19,6 +20,7 @@ mod engine;
 mod error;
 mod flights;
 mod histogram;
+pub mod operator;
 mod options;
 mod permit;
 mod purger;

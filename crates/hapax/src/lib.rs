@@ -7,11 +7,13 @@
 pub use hapax_core::{
     Attempt, Body, Deed, Difference, Doubt, Ended, Fence, Fingerprint, Header, InvalidName,
     InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted, Operation, OperationId,
-    Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State,
-    StateTag, Store, StoreError, Tenant, TenantKey, Timestamp, Wish, limits, memory, store,
+    Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, ResultPolicy,
+    RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Store, StoreError, Tenant,
+    TenantKey, Timestamp, Wish, limits, memory, store,
 };
 pub use hapax_engine::{
     Ask, BeginError, Begun, Engine, Finisher, Options, Permit, SettleError, Settled, Stats,
+    operator,
 };
 #[cfg(feature = "postgres")]
 pub use hapax_postgres as postgres;

@@ -9,6 +9,7 @@
 mod batching;
 mod caching;
 mod faults;
+mod operator;
 mod permits;
 mod recovery;
 mod waiting;

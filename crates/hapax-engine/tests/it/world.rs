@@ -70,6 +70,8 @@ pub(crate) enum Cut {
     AnswerLost,
     /// Not written, and nobody knows.
     RequestLost,
+    /// Held on its way there until everything is let go.
+    Held,
     /// The store's own task dies.
     Panic,
 }
@@ -145,6 +147,11 @@ impl Store for Wire {
                 lost
             }
             Some(Cut::RequestLost) => batch.all_failed(&StoreError::unconfirmed("request lost")),
+            Some(Cut::Held) => {
+                self.hold();
+                self.pass().await;
+                self.0.store.commit(batch).await
+            }
             Some(Cut::Panic) => panic!("the store's task dies"),
         }
     }

@@ -1,0 +1,237 @@
+//! Changes by a person: fenced by what they saw, noted before and after.
+
+use std::time::Duration;
+
+use hapax_core::{
+    Deed, Fence, Note, OperationId, Outcome, Phase, Reason, Record, State, StateTag, Store,
+    StoreError, Timestamp,
+    limits::CLAIM_ROUNDS_MAX,
+    store::{Batch, By, Settle, Settled, Settlement},
+};
+
+use super::Operator;
+
+/// What a person wants changed, and what they saw when they decided it.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// Which operation.
+    pub id: OperationId,
+    /// The fence they saw: another attempt since then, and nothing is changed.
+    pub seen: Fence,
+    /// Whether to change a record whose owner is, or may be, at work. That owner's own result then
+    /// counts no more, though its effect may still happen.
+    pub even_if_running: bool,
+    /// Who they are, and why they do it.
+    pub reason: Reason,
+}
+
+/// What a person found out about an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// It happened, and this is what it answered.
+    Completed(Outcome),
+    /// It failed for good, and this is what it answered.
+    Failed(Outcome),
+    /// It never happened: the next arrival executes.
+    Released,
+}
+
+/// A change that was written.
+#[derive(Debug)]
+pub struct Changed {
+    /// The instant it was written with.
+    pub at: Timestamp,
+    /// The state it led to.
+    pub state: StateTag,
+    /// Whether the note after the change was kept; the one before it was.
+    pub noted: Result<(), StoreError>,
+}
+
+/// Why a change was not made, or may not have been.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// Nothing was changed, and trying again as before will not help.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Nothing was changed, because the intention could not be noted.
+    #[error("the intention could not be noted, so nothing was changed")]
+    NotNoted(#[source] StoreError),
+    /// Nothing was changed, because the store could not.
+    #[error("the store could not read or write the record; nothing was changed")]
+    Store(#[source] StoreError),
+    /// It may or may not have been changed. Look at the record before doing anything else.
+    #[error("the store did not confirm the change; look at the record before trying again")]
+    Unconfirmed(#[source] StoreError),
+}
+
+/// Why a person may not change a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such record.
+    #[error("nothing is stored under this id")]
+    Unknown,
+    /// It is finished, and finished records never change.
+    #[error("it is {} already, and what is finished never changes", state.as_str())]
+    Finished {
+        /// The state it is in.
+        state: StateTag,
+    },
+    /// There was another attempt since the person looked.
+    #[error("it changed meanwhile: attempt {} was seen, attempt {} is there now", seen.get(), found.get())]
+    Changed {
+        /// The fence the person saw.
+        seen: Fence,
+        /// The fence that is there.
+        found: Fence,
+    },
+    /// An owner is, or may be, at work.
+    #[error("an owner may be at work on it (its lease lasts another {lease_left:?})")]
+    Running {
+        /// How long its lease lasts; zero if it is over.
+        lease_left: Duration,
+    },
+    /// Others changed it again and again while this was tried.
+    #[error("others keep changing it; try again")]
+    Contended,
+}
+
+impl<S: Store> Operator<'_, S> {
+    /// The record the order is about, if the order would be carried out now. Changes nothing.
+    pub async fn examine(&self, order: &Order) -> Result<Record, ChangeError> {
+        let loaded = self.load(order.id).await.map_err(ChangeError::Store)?;
+        let Some(record) = loaded.record else { return Err(Refusal::Unknown.into()) };
+        check(&record, order, loaded.now)?;
+        Ok(*record)
+    }
+
+    /// Gives the key back: the next arrival executes.
+    ///
+    /// Right where nothing happened, or where a second effect does no harm.
+    pub async fn release(&self, order: &Order) -> Result<Changed, ChangeError> {
+        self.change(order, Deed::Release, &Settlement::Released).await
+    }
+
+    /// Writes down what a person found out. An outcome is kept for a whole retention window from
+    /// now, however old the operation is, so that its client hears of it.
+    pub async fn resolve(
+        &self,
+        order: &Order,
+        resolution: Resolution,
+    ) -> Result<Changed, ChangeError> {
+        let (deed, to) = match resolution {
+            Resolution::Completed(outcome) => {
+                (Deed::ResolveCompleted, Settlement::Completed(outcome))
+            }
+            Resolution::Failed(outcome) => (Deed::ResolveFailed, Settlement::Failed(outcome)),
+            Resolution::Released => (Deed::ResolveReleased, Settlement::Released),
+        };
+        self.change(order, deed, &to).await
+    }
+
+    async fn change(
+        &self,
+        order: &Order,
+        deed: Deed,
+        to: &Settlement,
+    ) -> Result<Changed, ChangeError> {
+        self.examine(order).await?;
+        self.note(order, deed, Phase::Intended).await.map_err(ChangeError::NotNoted)?;
+        let written = self.write(order, to).await;
+        let phase = match &written {
+            Ok(_) => Phase::Done,
+            Err(ChangeError::Refused(_) | ChangeError::NotNoted(_) | ChangeError::Store(_)) => {
+                Phase::Refused
+            }
+            // The intention stays open: nobody knows its end.
+            Err(ChangeError::Unconfirmed(_)) => return written.map(|at| changed(at, to, Ok(()))),
+        };
+        let noted = self.note(order, deed, phase).await;
+        if let Err(error) = &noted {
+            let error: &dyn std::error::Error = error;
+            tracing::warn!(error, id = %order.id, "the end of a person's change was not noted");
+        }
+        written.map(|at| changed(at, to, noted))
+    }
+
+    /// Writes until it is sure. The lease of a running record may be renewed in between, which makes
+    /// another stamp of the same attempt.
+    async fn write(&self, order: &Order, to: &Settlement) -> Result<Timestamp, ChangeError> {
+        let mut unsure = None;
+        for _ in 0..CLAIM_ROUNDS_MAX {
+            let loaded = self.load(order.id).await;
+            let loaded = loaded.map_err(|error| failed(unsure.clone(), error))?;
+            let Some(record) = loaded.record else { return Err(Refusal::Unknown.into()) };
+            if unsure.is_some() && is_written(&record, order, to) {
+                return Ok(record.changed_at);
+            }
+            check(&record, order, loaded.now)?;
+            match self.settle(&record, to).await {
+                Ok(Settled::Done { now }) => return Ok(now),
+                Ok(Settled::Lost) => {}
+                Err(error @ StoreError::Unconfirmed(_)) => unsure = Some(error),
+                Err(
+                    error @ (StoreError::Unavailable(_)
+                    | StoreError::Damaged(_)
+                    | StoreError::TooNew(_)),
+                ) => return Err(failed(unsure, error)),
+            }
+        }
+        Err(unsure.map_or(Refusal::Contended.into(), ChangeError::Unconfirmed))
+    }
+
+    async fn settle(&self, record: &Record, to: &Settlement) -> Result<Settled, StoreError> {
+        let keep = match to {
+            Settlement::Completed(_) | Settlement::Failed(_) => {
+                record.expires_at.after(record.created_at)
+            }
+            Settlement::Released | Settlement::InDoubt(_) => Duration::ZERO,
+        };
+        let (id, by) = (record.operation.id(), By::Onlooker(record.stamp()));
+        let settles = vec![Settle { id, by, to: to.clone(), keep }];
+        let committed = self.store.commit(Batch { settles, ..Batch::default() }).await;
+        let unanswered = || Err(StoreError::unconfirmed("the store did not answer for this id"));
+        committed.settles.into_iter().next().unwrap_or_else(unanswered)
+    }
+
+    async fn note(&self, order: &Order, deed: Deed, phase: Phase) -> Result<(), StoreError> {
+        let Order { id, seen, reason, .. } = order;
+        let note = Note { id: *id, fence: *seen, deed, phase, reason: reason.clone() };
+        self.store.note(note).await
+    }
+}
+
+fn check(record: &Record, order: &Order, now: Timestamp) -> Result<(), Refusal> {
+    let state = record.tag();
+    if state.is_terminal() {
+        return Err(Refusal::Finished { state });
+    }
+    if record.fence != order.seen {
+        return Err(Refusal::Changed { seen: order.seen, found: record.fence });
+    }
+    match record.state {
+        State::Running { lease_until, .. } if !order.even_if_running => {
+            Err(Refusal::Running { lease_left: lease_until.after(now) })
+        }
+        State::Running { .. }
+        | State::Pending { .. }
+        | State::InDoubt { .. }
+        | State::Completed { .. }
+        | State::Failed { .. }
+        | State::Released
+        | State::Buried => Ok(()),
+    }
+}
+
+/// Whether the record is what an unconfirmed write of this order would have left.
+fn is_written(record: &Record, order: &Order, to: &Settlement) -> bool {
+    record.fence == order.seen && record.tag() == to.tag() && record.outcome() == to.outcome()
+}
+
+/// After a write that was not confirmed, a failure cannot say that nothing was changed.
+fn failed(unsure: Option<StoreError>, error: StoreError) -> ChangeError {
+    unsure.map_or(ChangeError::Store(error), ChangeError::Unconfirmed)
+}
+
+fn changed(at: Timestamp, to: &Settlement, noted: Result<(), StoreError>) -> Changed {
+    Changed { at, state: to.tag(), noted }
+}

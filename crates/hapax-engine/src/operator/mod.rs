@@ -1,0 +1,68 @@
+//! What a person does with records: list, look, understand, release, resolve.
+//!
+//! An [`Operator`] needs a store and nothing else: no engine has to run, and engines that do run,
+//! in this process or in others, need not be told. That is safe because
+//!
+//! - an engine keeps only finished records in memory, and an operator never changes those;
+//! - everything else an engine knows is decided again by the store: a change is written only over
+//!   the very stamp that was read, and an owner whose record was changed loses its own write;
+//! - waiters ask the store again.
+
+mod change;
+mod explain;
+mod show;
+
+use hapax_core::{
+    OperationId, Store, StoreError,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Listed, Loaded, Page},
+};
+
+pub use self::{
+    change::{ChangeError, Changed, Order, Refusal, Resolution},
+    explain::{Answer, Explanation},
+    show::{Moment, Shown},
+};
+
+/// A person at the store. Every change they make leaves a note before it and one after it.
+#[derive(Debug)]
+pub struct Operator<'a, S> {
+    store: &'a S,
+}
+
+/// One page of a listing.
+#[derive(Debug)]
+pub struct Listing {
+    /// The records, in order of their id; what cannot be read is listed as such.
+    pub listed: Vec<Listed>,
+    /// Where the next page starts; `None` on the last one.
+    pub next: Option<OperationId>,
+}
+
+impl<'a, S: Store> Operator<'a, S> {
+    /// An operator on this store.
+    pub fn new(store: &'a S) -> Self {
+        Self { store }
+    }
+
+    /// One page of the records the filter lets through.
+    pub async fn list(&self, filter: Filter, page: Page) -> Result<Listing, StoreError> {
+        let limit = page.limit.min(PAGE_RECORDS_MAX);
+        let listed = self.store.list(filter, Page { limit, ..page }).await?;
+        let is_full = listed.len() == limit;
+        let next = listed.last().filter(|_| is_full).map(|listed| listed.id);
+        Ok(Listing { listed, next })
+    }
+
+    /// Everything known about an operation: its record, if there is one, and what people did to it.
+    pub async fn show(&self, id: OperationId) -> Result<Shown, StoreError> {
+        let notes = self.store.notes(id, PAGE_RECORDS_MAX).await?;
+        let Loaded { now, record } = self.load(id).await?;
+        Ok(Shown { id, now, record: record.map(|record| *record), notes })
+    }
+
+    async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
+        let unanswered = || Err(StoreError::unavailable("the store did not answer for this id"));
+        self.store.load(vec![id]).await.pop().unwrap_or_else(unanswered)
+    }
+}

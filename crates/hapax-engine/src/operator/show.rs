@@ -1,0 +1,94 @@
+use hapax_core::{Noted, OperationId, Record, State, Timestamp};
+
+/// Everything known about an operation at one moment.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// Its id.
+    pub id: OperationId,
+    /// The store's clock when it was read.
+    pub now: Timestamp,
+    /// What is stored; `None` if nothing is, or nothing any more.
+    pub record: Option<Record>,
+    /// The latest of what people did to it, oldest first.
+    pub notes: Vec<Noted>,
+}
+
+/// Something that happened to an operation, or will.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// When, by the store's clock.
+    pub at: Timestamp,
+    /// What, in words.
+    pub what: String,
+}
+
+impl Shown {
+    /// Whether anything is known about it at all.
+    pub fn is_known(&self) -> bool {
+        self.record.is_some() || !self.notes.is_empty()
+    }
+
+    /// What happened to it and what is about to, in order of time.
+    ///
+    /// A record keeps its beginning and its latest change, not everything in between.
+    pub fn timeline(&self) -> Vec<Moment> {
+        let notes = self.notes.iter().map(|noted| Moment { at: noted.at, what: note(noted) });
+        let mut moments: Vec<_> = self
+            .record
+            .iter()
+            .flat_map(|record| of_record(record, self.now))
+            .chain(notes)
+            .collect();
+        moments.sort_by_key(|moment| moment.at);
+        moments
+    }
+}
+
+fn of_record(record: &Record, now: Timestamp) -> Vec<Moment> {
+    let attempt = record.fence.get();
+    let entered = match &record.state {
+        State::Pending { .. } => "accepted for later".to_owned(),
+        State::Running { .. } => format!("attempt {attempt} began"),
+        State::Completed { outcome } => {
+            format!("attempt {attempt} completed with status {}", outcome.status())
+        }
+        State::Failed { outcome } => {
+            format!("attempt {attempt} failed for good with status {}", outcome.status())
+        }
+        State::InDoubt { doubt, .. } => {
+            format!("attempt {attempt} was left in doubt: {}", doubt.as_str())
+        }
+        State::Released => format!("attempt {attempt} was given back"),
+        State::Buried => "its outcome was forgotten; a tombstone is left".to_owned(),
+    };
+    let moment = |at, what: &str| Moment { at, what: what.to_owned() };
+    let mut moments = vec![
+        moment(record.created_at, "the key was first claimed"),
+        Moment { at: record.changed_at, what: entered },
+    ];
+    match &record.state {
+        State::Running { lease_until, .. } if *lease_until <= now => {
+            moments.push(moment(*lease_until, "its owner's lease ended"));
+        }
+        State::Running { lease_until, .. } => {
+            moments.push(moment(*lease_until, "its owner's lease ends, unless it is renewed"));
+        }
+        State::Pending { pick_up_by, .. } => {
+            moments.push(moment(*pick_up_by, "any worker may pick it up from here on"));
+        }
+        State::Completed { .. } | State::Failed { .. } => {
+            moments.push(moment(record.expires_at, "its outcome expires"));
+        }
+        // Nothing in doubt expires; the others have nothing that could.
+        State::InDoubt { .. } | State::Released | State::Buried => {}
+    }
+    moments
+}
+
+fn note(noted: &Noted) -> String {
+    let note = &noted.note;
+    let reason = &note.reason;
+    let (who, why) = (reason.who(), reason.why());
+    let (deed, phase, fence) = (note.deed.as_str(), note.phase.as_str(), note.fence.get());
+    format!("{who}: {deed} of attempt {fence} {phase} ({why})")
+}
