@@ -1,0 +1,51 @@
+//! Is the process alive, and can it serve.
+
+use std::{error::Error, sync::atomic::Ordering::Relaxed, time::Duration};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{StatusCode, header::CACHE_CONTROL},
+    response::{IntoResponse, Response},
+};
+use hapax_core::{OperationId, Store};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::AdminState;
+
+/// How long the store may take before the gateway is not ready.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+/// 200 as long as the process can answer at all.
+pub(super) async fn alive() -> Response {
+    answer(StatusCode::OK, json!({ "alive": true }))
+}
+
+/// 200 when new requests can be served: the store answers, and nobody said to stop.
+pub(super) async fn ready<S: Store>(State(state): State<AdminState<S>>) -> Response {
+    if state.draining.load(Relaxed) {
+        return not_ready("draining", "the gateway was told to stop");
+    }
+    // No operation has this id, so the answer is small whatever is stored.
+    let nobody = OperationId::from_bytes([0; 16]);
+    match timeout(STORE_ANSWERS_WITHIN, state.engine.load(nobody)).await {
+        Ok(Ok(_)) => answer(StatusCode::OK, json!({ "ready": true })),
+        Ok(Err(error)) => not_ready("store", &with_causes(&error)),
+        Err(_) => not_ready("store", "the store did not answer within a second"),
+    }
+}
+
+fn not_ready(reason: &str, detail: &str) -> Response {
+    let document = json!({ "ready": false, "reason": reason, "detail": detail });
+    answer(StatusCode::SERVICE_UNAVAILABLE, document)
+}
+
+fn answer(status: StatusCode, document: Value) -> Response {
+    (status, [(CACHE_CONTROL, "no-store")], Json(document)).into_response()
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,159 @@
+//! All meters of a gateway, and what they come to.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Relaxed},
+        },
+    },
+};
+
+use hapax_engine::{Distribution, Histogram, LATENCY_MICROS};
+use hapax_tower::Code;
+
+use super::{
+    meter::{Exchange, Level, Meter},
+    verdicts::COLUMNS,
+};
+
+/// Every [`Meter`] of a gateway. Clones share them.
+///
+/// What a meter has counted is kept when nobody uses it any more, as after a reload: counts never
+/// fall.
+#[derive(Debug, Clone, Default)]
+pub struct Meters(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    meters: Mutex<Kept>,
+    reloads_applied: AtomicU64,
+    reloads_refused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    in_use: Vec<Arc<Meter>>,
+    retired: Totals,
+}
+
+impl Meters {
+    /// A meter for one worker that serves the routes with these labels, `otherwise` last.
+    ///
+    /// Routes with other labels, as after a reload, need another meter.
+    pub fn meter(&self, labels: &Arc<[String]>) -> Arc<Meter> {
+        let meter = Arc::new(Meter::new(Arc::clone(labels)));
+        self.with(|kept| kept.in_use.push(Arc::clone(&meter)));
+        meter
+    }
+
+    /// Counts a new configuration that was put in force.
+    pub fn record_reload(&self) {
+        self.0.reloads_applied.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a new configuration that was refused, so that the old one stayed.
+    pub fn record_refused_reload(&self) {
+        self.0.reloads_refused.fetch_add(1, Relaxed);
+    }
+
+    /// How many reloads were applied, and how many refused.
+    pub(super) fn reloads(&self) -> [u64; 2] {
+        [self.0.reloads_applied.load(Relaxed), self.0.reloads_refused.load(Relaxed)]
+    }
+
+    /// What all meters have counted together.
+    pub(super) fn totals(&self) -> Totals {
+        self.with(|kept| {
+            for meter in std::mem::take(&mut kept.in_use) {
+                match Arc::try_unwrap(meter) {
+                    Ok(unused) => kept.retired.add(&unused),
+                    Err(meter) => kept.in_use.push(meter),
+                }
+            }
+            let mut totals = kept.retired.clone();
+            kept.in_use.iter().for_each(|meter| totals.add(meter));
+            totals
+        })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+        work(&mut self.0.meters.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Sums over meters.
+#[derive(Debug, Clone)]
+pub(super) struct Totals {
+    /// By label and verdict.
+    pub(super) requests: BTreeMap<String, [u64; COLUMNS]>,
+    pub(super) durations: [Distribution; COLUMNS],
+    pub(super) refusals: Vec<u64>,
+    pub(super) exchanges: [u64; Exchange::WORDS.len()],
+    pub(super) exchange_durations: Distribution,
+    pub(super) connections: Flow,
+    pub(super) connections_refused: u64,
+    pub(super) in_flight: Flow,
+}
+
+/// What came and what went.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Flow {
+    pub(super) came: u64,
+    went: u64,
+}
+
+impl Flow {
+    /// What is there.
+    pub(super) fn here(self) -> u64 {
+        self.came.saturating_sub(self.went)
+    }
+
+    fn add(&mut self, level: &Level) {
+        // In this order nothing is seen to go that is not seen to have come.
+        self.went += level.went.load(Acquire);
+        self.came += level.came.load(Relaxed);
+    }
+}
+
+impl Totals {
+    fn add(&mut self, meter: &Meter) {
+        for (label, row) in meter.labels.iter().zip(&meter.requests) {
+            let sums = self.requests.entry(label.clone()).or_default();
+            add(sums, &row.0);
+        }
+        for (sum, spread) in self.durations.iter_mut().zip(&meter.durations) {
+            sum.add(&spread.snapshot());
+        }
+        add(&mut self.refusals, &meter.refusals);
+        add(&mut self.exchanges, &meter.exchanges);
+        self.exchange_durations.add(&meter.exchange_durations.snapshot());
+        self.connections.add(&meter.connections);
+        self.connections_refused += meter.connections_refused.load(Relaxed);
+        self.in_flight.add(&meter.in_flight);
+    }
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        let nothing = Histogram::new(LATENCY_MICROS).snapshot();
+        Self {
+            requests: BTreeMap::new(),
+            durations: std::array::from_fn(|_| nothing.clone()),
+            refusals: vec![0; Code::ALL.len()],
+            exchanges: Default::default(),
+            exchange_durations: nothing,
+            connections: Flow::default(),
+            connections_refused: 0,
+            in_flight: Flow::default(),
+        }
+    }
+}
+
+fn add(sums: &mut [u64], counts: &[AtomicU64]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count.load(Relaxed);
+    }
+}

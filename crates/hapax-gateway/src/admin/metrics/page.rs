@@ -1,0 +1,91 @@
+//! Which metrics there are. `docs/metrics.md` lists them for people.
+
+use hapax_core::Store;
+use hapax_engine::Engine;
+use hapax_tower::Code;
+
+use super::{
+    exposition::Exposition,
+    meter::Exchange,
+    meters::{Meters, Totals},
+    verdicts::WORDS,
+};
+
+const MICROS_PER_SECOND: f64 = 1e6;
+
+/// The whole page.
+pub(super) fn write<S: Store>(engine: &Engine<S>, meters: &Meters) -> String {
+    let mut page = Exposition::default();
+    gateway(&mut page, meters);
+    clients(&mut page, &meters.totals());
+    operations(&mut page, engine);
+    page.into_text()
+}
+
+fn gateway(page: &mut Exposition, meters: &Meters) {
+    page.gauge("hapax_build_info", "Always 1; the label says which version runs.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    let mut reloads =
+        page.counter("hapax_reloads_total", "Configurations read again, by what became of them.");
+    for (result, count) in ["applied", "refused"].into_iter().zip(meters.reloads()) {
+        reloads.sample(&[("result", result)], count);
+    }
+}
+
+fn clients(page: &mut Exposition, totals: &Totals) {
+    let mut requests = page
+        .counter("hapax_requests_total", "Requests answered, by route and what became of them.");
+    for (route, counts) in &totals.requests {
+        for (verdict, count) in WORDS.iter().zip(counts) {
+            requests.sample(&[("route", route), ("verdict", verdict)], count);
+        }
+    }
+    let mut durations = page.histogram(
+        "hapax_request_duration_seconds",
+        "Time from a request's complete head to the head of its answer.",
+    );
+    for (verdict, spread) in WORDS.iter().zip(&totals.durations) {
+        durations.spread(&[("verdict", verdict)], spread, MICROS_PER_SECOND);
+    }
+    let mut refusals =
+        page.counter("hapax_refusals_total", "Requests refused before anything ran, by code.");
+    for (code, count) in Code::ALL.iter().zip(&totals.refusals) {
+        refusals.sample(&[("code", code.code())], count);
+    }
+    page.gauge("hapax_requests_in_flight", "Requests being worked on.")
+        .sample(&[], totals.in_flight.here());
+    page.gauge("hapax_connections_open", "Connections of clients that are open.")
+        .sample(&[], totals.connections.here());
+    page.counter("hapax_connections_total", "Connections of clients that were opened.")
+        .sample(&[], totals.connections.came);
+    page.counter(
+        "hapax_connections_refused_total",
+        "Connections closed at once, because there were as many as allowed.",
+    )
+    .sample(&[], totals.connections_refused);
+    let mut exchanges =
+        page.counter("hapax_upstream_requests_total", "Requests to the upstream, by result.");
+    for (result, count) in Exchange::WORDS.iter().zip(totals.exchanges) {
+        exchanges.sample(&[("result", result)], count);
+    }
+    page.histogram(
+        "hapax_upstream_duration_seconds",
+        "Time from sending a request to the upstream to the head of its answer, or to its failure.",
+    )
+    .spread(&[], &totals.exchange_durations, MICROS_PER_SECOND);
+}
+
+fn operations<S: Store>(page: &mut Exposition, engine: &Engine<S>) {
+    for stat in engine.stats().named() {
+        let name = format!("hapax_{}_total", stat.name);
+        page.counter(&name, stat.help).sample(&[], stat.count);
+    }
+    let spreads = engine.spreads();
+    page.histogram("hapax_batch_writes", "Writes in each batch handed to the store.").spread(
+        &[],
+        &spreads.batch_writes,
+        1.0,
+    );
+    page.histogram("hapax_commit_duration_seconds", "Time the store took to commit each batch.")
+        .spread(&[], &spreads.commit_micros, MICROS_PER_SECOND);
+}

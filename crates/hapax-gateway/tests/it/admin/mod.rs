@@ -1,0 +1,5 @@
+//! The admin side, through its router.
+
+mod health;
+mod metrics;
+mod world;

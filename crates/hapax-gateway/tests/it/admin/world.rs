@@ -1,0 +1,201 @@
+//! A gateway's admin side on a memory store that can be taken away.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{HeaderMap, Request, StatusCode},
+};
+use hapax_core::{
+    Ended, Key, Operation, OperationId, Outcome, Policy, Record, RequestParts, Salt, Scope, Store,
+    StoreError, Tenant, Timestamp, Wish, memory,
+    note::{Note, Noted},
+    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+};
+use hapax_engine::{Ask, Begun, Engine, Options, Permit};
+use hapax_gateway::admin::{AdminState, Meters, Secret, router};
+use serde_json::Value;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+pub(crate) const TOKEN: &str = "open sesame";
+
+pub(crate) struct World {
+    pub(crate) engine: Engine<Reachable>,
+    pub(crate) store: Reachable,
+    pub(crate) meters: Meters,
+    pub(crate) draining: Arc<AtomicBool>,
+    router: Router,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with_token(Some(TOKEN))
+    }
+
+    pub(crate) fn with_token(token: Option<&str>) -> Self {
+        let began = Instant::now();
+        let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
+        let store = Reachable {
+            store: memory::Store::new(Salt::from_bytes([9; 32]), clock),
+            fate: Arc::default(),
+        };
+        let engine = Engine::start(store.clone(), Options { seed: Some(1), ..Options::default() });
+        let (meters, draining) = (Meters::default(), Arc::default());
+        let state = AdminState {
+            engine: engine.clone(),
+            token: token.and_then(Secret::new),
+            meters: meters.clone(),
+            draining: Arc::clone(&draining),
+        };
+        Self { engine, store, meters, draining, router: router(state) }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, 16 << 20).await.unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        Answer { status: parts.status, headers: parts.headers, text }
+    }
+
+    /// The right to run an operation of `acme`.
+    pub(crate) async fn begin(&self, key: &str) -> Permit<Reachable> {
+        match self.engine.begin(&ask(key)).await.unwrap() {
+            Begun::Execute(permit) => permit,
+            other => panic!("expected the right to run it, got {other:?}"),
+        }
+    }
+
+    /// Runs an operation of `acme` to its end.
+    pub(crate) async fn pay(&self, key: &str) {
+        let paid = Ended::Answered(Outcome::bare(201));
+        self.begin(key).await.settle(paid).await.unwrap();
+    }
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+}
+
+pub(crate) fn ask(key: &str) -> Ask {
+    let operation = Operation::new(
+        Tenant::parse("acme").unwrap(),
+        Scope::parse("POST /payments").unwrap(),
+        Key::parse(key).unwrap(),
+    );
+    let parts = RequestParts { body: b"pay 100", ..RequestParts::default() };
+    let fingerprint = Salt::from_bytes([9; 32]).tenant_key(operation.tenant()).fingerprint(&parts);
+    Ask { operation, fingerprint, wish: Wish::Run { request: None }, policy: Policy::default() }
+}
+
+pub(crate) fn id(key: &str) -> OperationId {
+    ask(key).operation.id()
+}
+
+/// A store that can be away, or say nothing at all.
+#[derive(Debug, Clone)]
+pub(crate) struct Reachable {
+    store: memory::Store,
+    fate: Arc<Fate>,
+}
+
+#[derive(Debug, Default)]
+struct Fate {
+    away: AtomicBool,
+    silent: AtomicBool,
+}
+
+impl Reachable {
+    pub(crate) fn be_away(&self) {
+        self.fate.away.store(true, Relaxed);
+    }
+
+    pub(crate) fn be_silent(&self) {
+        self.fate.silent.store(true, Relaxed);
+    }
+
+    async fn reach(&self) -> Result<(), StoreError> {
+        if self.fate.silent.load(Relaxed) {
+            std::future::pending().await
+        }
+        if self.fate.away.load(Relaxed) {
+            Err(StoreError::unavailable("unplugged"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Store for Reachable {
+    fn salt(&self) -> Salt {
+        self.store.salt()
+    }
+
+    fn lanes(&self) -> usize {
+        self.store.lanes()
+    }
+
+    async fn commit(&self, batch: Batch) -> Committed {
+        match self.reach().await {
+            Ok(()) => self.store.commit(batch).await,
+            Err(error) => batch.all_failed(&error),
+        }
+    }
+
+    async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
+        match self.reach().await {
+            Ok(()) => self.store.load(ids).await,
+            Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
+        }
+    }
+
+    async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.reach().await?;
+        self.store.overdue(limit).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
+        self.reach().await?;
+        self.store.purge(limit).await
+    }
+
+    async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
+        self.reach().await?;
+        self.store.list(filter, page).await
+    }
+
+    async fn note(&self, note: Note) -> Result<(), StoreError> {
+        self.reach().await?;
+        self.store.note(note).await
+    }
+
+    async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
+        self.reach().await?;
+        self.store.notes(id, limit).await
+    }
+
+    async fn watch(&self, id: OperationId) {
+        self.store.watch(id).await;
+    }
+}
