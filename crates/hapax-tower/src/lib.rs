@@ -29,7 +29,8 @@
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
-//! - [`NothingSent`] is how a service says that a request never left;
+//! - [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
+//!   operation happened that nobody answered for;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
@@ -41,9 +42,9 @@ mod server;
 pub use self::{
     body::{Body, BoxError},
     server::{
-        BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
-        InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Protection,
-        Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict, canonical_json,
+        Asked, BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
+        InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Probed, Prober,
+        Protection, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict, canonical_json,
         openapi_fragment, published_policy,
     },
 };

@@ -179,8 +179,11 @@ fn wish<S: Store>(
     body: &Bytes,
     for_later: bool,
 ) -> Result<Wish, Problem> {
-    let can_be_resumed = shared.has_later && protection.policy.recovery() == Recovery::Resend;
-    if !for_later && !can_be_resumed {
+    let can_be_finished = match protection.policy.recovery() {
+        Recovery::Resend | Recovery::Probe => shared.has_later,
+        Recovery::Hold => false,
+    };
+    if !for_later && !can_be_finished {
         return Ok(Wish::Run { request: None });
     }
     let request = stored_request::write(parts, body);

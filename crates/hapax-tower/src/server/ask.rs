@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hapax_core::{Ended, Outcome, Recovery, Store, StoreError};
+use hapax_core::{Store, StoreError};
 use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
 use tokio::sync::oneshot;
@@ -59,14 +59,8 @@ where
     let verdict = Verdict::of(&begun);
     arrival.span.record("decision", verdict.as_str());
     let response = match begun {
-        Begun::Execute(permit)
-        | Begun::TakenOver { permit, recovery: Recovery::Resend | Recovery::Hold } => {
+        Begun::Execute(permit) | Begun::TakenOver { permit, .. } => {
             execute(inner, shared, permit, arrival).await
-        }
-        Begun::TakenOver { permit, recovery: Recovery::Probe } => {
-            // Written by a front end that can probe; this one cannot, so the doubt stays.
-            let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(409) }).await;
-            answer::in_doubt(id).into_response(site)
         }
         Begun::Queued(record) => {
             accepted(&arrival, async_status::accepted(site, id, Some(&record)))
@@ -124,7 +118,7 @@ where
     arrival.span.record("fence", permit.attempt().fence.get());
     let unit = Unit {
         permit,
-        request: Request::from_parts(arrival.parts, Body::from(arrival.body)),
+        request: Request::from_parts(arrival.parts, arrival.body),
         protection: arrival.protection,
         site: shared.site.clone(),
     };

@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{Ended, Outcome, Policy, Record, Recovery, Store};
+use hapax_core::{Ended, Outcome, Policy, Record, Store};
 use hapax_engine::{Finisher, Permit};
 use http::{Request, Response};
 use tokio::sync::watch;
@@ -44,7 +44,7 @@ impl<S: Store> Later<S> {
         let (policies, finishing) = (Arc::clone(&self.shared), Arc::clone(&self.shared));
         Finisher::new(
             move |record| policies.policy_of(record),
-            move |permit, recovery| finish(Arc::clone(&finishing), permit, recovery),
+            move |permit, _recovery| finish(Arc::clone(&finishing), permit),
         )
     }
 
@@ -94,7 +94,7 @@ impl<S: Store> Shared<S> {
     }
 
     /// The stored request, and how its route is protected now.
-    fn kept(&self, record: &Record) -> Option<(Request<Body>, Option<Arc<Protection>>)> {
+    fn kept(&self, record: &Record) -> Option<(Request<Bytes>, Option<Arc<Protection>>)> {
         let request = stored_request::read(record.request()?.clone())?;
         let (parts, body) = request.into_parts();
         let protection = self.routes.load().find(&parts).1.map(Arc::clone);
@@ -102,18 +102,18 @@ impl<S: Store> Shared<S> {
     }
 }
 
-async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>, recovery: Recovery) {
+async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
     let mut service = shared.service.subscribe();
     let run = match service.wait_for(Option::is_some).await {
         Ok(run) => run.clone(),
         Err(_) => None,
     };
-    match (run, shared.kept(permit.record()), recovery) {
-        (Some(run), Some((request, protection)), Recovery::Resend | Recovery::Hold) => {
+    match (run, shared.kept(permit.record())) {
+        (Some(run), Some((request, protection))) => {
             let protection = protection.unwrap_or_default();
             run(Unit { permit, request, protection, site: shared.site.clone() }).await;
         }
-        (_, _, _) => {
+        (_, _) => {
             let id = permit.attempt().id;
             tracing::error!(%id, "a stored request cannot be run here; it is in doubt");
             let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(500) }).await;

@@ -2,7 +2,7 @@
 //!
 //! A request goes through these files in order: `service` (routes, own pages), `arrival` (tenant,
 //! key, body, fingerprint), `ask` (the engine), `answer` (what it said, as a response) and `unit` (the
-//! execution, detached from the client).
+//! execution, detached from the client; `recover` if nobody answers it).
 
 mod answer;
 mod arrival;
@@ -12,6 +12,7 @@ mod canonical;
 mod capture;
 mod code;
 mod drain;
+mod failed;
 mod handled;
 mod headers;
 mod key;
@@ -21,7 +22,10 @@ mod nothing_sent;
 mod options;
 mod pages;
 mod prefer;
+mod probe;
 mod problem;
+mod produce;
+mod recover;
 mod repeatability;
 mod route;
 mod service;
@@ -40,6 +44,7 @@ pub use self::{
     layer::{IdempotencyLayer, Site},
     nothing_sent::NothingSent,
     options::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown},
+    probe::{Asked, Probed, Prober},
     route::{InvalidRoute, Routes, Treatment},
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},

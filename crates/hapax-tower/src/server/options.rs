@@ -8,7 +8,7 @@ use hapax_core::{
 };
 use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
 
-use super::{route::InvalidRoute, tenancy::Tenancy};
+use super::{probe::Prober, route::InvalidRoute, tenancy::Tenancy};
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
@@ -32,6 +32,11 @@ pub struct Protection {
     /// How long the service may work, and how long its body or its reader may stall; shorter than
     /// the lease.
     pub timeout: Duration,
+    /// How long an attempt that nobody answered is looked after by itself: sent again under
+    /// [`Recovery::Resend`], asked about under [`Recovery::Probe`]. Zero for not at all.
+    pub recover_for: Duration,
+    /// Whom to ask whether an operation happened; needed for [`Recovery::Probe`].
+    pub probe: Option<Prober>,
     /// How bodies are compared.
     pub body: BodyForm,
     /// Headers that tell requests apart.
@@ -61,6 +66,8 @@ impl Default for Protection {
             in_flight: InFlight::Reject,
             wait_max: Duration::from_secs(30),
             timeout: Duration::from_secs(25),
+            recover_for: Duration::from_secs(60),
+            probe: None,
             body: BodyForm::Raw,
             compared_headers: vec![CONTENT_TYPE],
             unstored_headers: Vec::new(),
@@ -94,7 +101,7 @@ impl Protection {
         if self.request_bytes_max > REQUEST_BYTES_MAX - HEAD_BYTES_MAX {
             return Err(InvalidRoute::RequestCap { bytes: self.request_bytes_max });
         }
-        if self.policy.recovery() == Recovery::Probe {
+        if self.policy.recovery() == Recovery::Probe && self.probe.is_none() {
             return Err(InvalidRoute::Probe);
         }
         Ok(())

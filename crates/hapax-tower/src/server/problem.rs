@@ -21,7 +21,8 @@ pub(crate) struct Problem {
     retry_after: Option<Duration>,
     differs: Vec<Part>,
     operation: Option<OperationId>,
-    challenge: Option<HeaderValue>,
+    /// Boxed, because few refusals have one.
+    challenge: Option<Box<HeaderValue>>,
 }
 
 impl Problem {
@@ -54,7 +55,7 @@ impl Problem {
 
     /// With how the caller may prove who it is.
     pub(crate) fn challenge(self, challenge: HeaderValue) -> Self {
-        Self { challenge: Some(challenge), ..self }
+        Self { challenge: Some(Box::new(challenge)), ..self }
     }
 
     pub(crate) fn into_response(self, site: &Site) -> Response<Body> {
@@ -86,7 +87,7 @@ impl Problem {
         ];
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         headers.extend(self.retry_after.map(|wait| (RETRY_AFTER, seconds(wait))));
-        headers.extend(self.challenge.clone().map(|how| (WWW_AUTHENTICATE, how)));
+        headers.extend(self.challenge.iter().map(|how| (WWW_AUTHENTICATE, (**how).clone())));
         headers.into_iter()
     }
 

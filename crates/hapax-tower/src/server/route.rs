@@ -167,8 +167,11 @@ pub enum InvalidRoute {
         /// The cap asked for, in bytes.
         bytes: usize,
     },
-    /// The layer has nobody to ask whether something happened.
-    #[error("the layer cannot probe; choose the recovery `resend` or `hold`")]
+    /// There is nobody to ask whether something happened.
+    #[error(
+        "the recovery `probe` needs somebody to ask; set `Protection::probe`, or choose `resend` \
+         or `hold`"
+    )]
     Probe,
     /// Requests are to be accepted, and nobody would run them.
     #[error("a route accepts requests for later, and nobody runs them; give the layer a `Later`")]

@@ -1,35 +1,35 @@
 //! The protected execution, in a task of its own: it goes on when its client does not.
 
-use std::{future::poll_fn, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use hapax_core::{Body as StoredBody, Ended, Outcome, Store};
 use hapax_engine::{Permit, Settled};
 use http::{Request, Response, response};
-use http_body_util::BodyExt;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 use tower_service::Service;
 
 use super::{
     answer,
-    capture::{Captured, capture},
+    capture::Captured,
     code::Code,
+    failed::Failed,
     headers,
     layer::Site,
-    nothing_sent::NothingSent,
     options::Protection,
     problem::Problem,
+    produce::{Answer, pump},
+    recover::{Before, Turn},
 };
 use crate::body::{Body, BoxError};
 
 /// One attempt: the right to make it, and what is to be done.
 pub(crate) struct Unit<S: Store> {
     pub(crate) permit: Permit<S>,
-    pub(crate) request: Request<Body>,
+    pub(crate) request: Request<Bytes>,
     pub(crate) protection: Arc<Protection>,
     pub(crate) site: Site,
 }
@@ -39,28 +39,77 @@ pub(crate) type Reply = Option<oneshot::Sender<Response<Body>>>;
 
 impl<S: Store> Unit<S> {
     /// Runs it, stores how it ended, then answers.
-    pub(crate) async fn run<Inner, B>(mut self, inner: Inner, reply: Reply)
+    pub(crate) async fn run<Inner, B>(mut self, inner: Inner, mut reply: Reply)
     where
-        Inner: Service<Request<Body>, Response = Response<B>>,
+        Inner: Service<Request<Body>, Response = Response<B>> + Clone,
         Inner::Error: Into<BoxError>,
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        let request = self.marked_request();
+        let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
+        let known = if self.recovers() {
+            self.persist(inner, request, before, &mut reply).await
+        } else {
+            match self.turn(inner, request, before).await {
+                Turn::Known(known) => known,
+                Turn::Doubt { failed, .. } => Err(failed),
+            }
+        };
+        match known {
+            Ok(Answer { parts, body: Captured::Whole(body) }) => {
+                self.answer(parts, body, reply).await;
+            }
+            Ok(Answer { parts, body: Captured::Larger { read, rest } }) => {
+                self.pass_on(parts, read, rest, reply).await;
+            }
+            Err(failed) => self.fail(failed, reply).await,
+        }
+    }
+
+    /// The request, telling the service which attempt it is.
+    fn marked_request(&mut self) -> Request<Bytes> {
         let attempt = self.permit.attempt();
-        let mut request = std::mem::replace(&mut self.request, Request::new(Body::empty()));
+        let mut request = std::mem::replace(&mut self.request, Request::new(Bytes::new()));
         headers::add_fence(request.headers_mut(), attempt.fence);
         request.extensions_mut().insert(attempt);
         request.extensions_mut().insert(self.permit.record().operation.clone());
-        let work = produce(inner, request, self.protection.response_bytes_max);
-        let work = AssertUnwindSafe(work).catch_unwind();
-        match timeout(self.protection.timeout, work).await {
-            Ok(Ok(Ok((parts, Captured::Whole(body))))) => self.answer(parts, body, reply).await,
-            Ok(Ok(Ok((parts, Captured::Larger { read, rest })))) => {
-                self.pass_on(parts, read, rest, reply).await;
+        request
+    }
+
+    /// Runs it, and does not stop before it is known what happened. The client hears what is known
+    /// when its time is over.
+    async fn persist<Inner, B>(
+        &self,
+        inner: Inner,
+        request: Request<Bytes>,
+        before: Before,
+        reply: &mut Reply,
+    ) -> Result<Answer, Failed>
+    where
+        Inner: Service<Request<Body>, Response = Response<B>> + Clone,
+        Inner::Error: Into<BoxError>,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let answer_by = Instant::now() + self.protection.timeout;
+        let (unknown, pause_min) = match self.turn(inner.clone(), request.clone(), before).await {
+            Turn::Known(known) => return known,
+            // That nothing was sent now says nothing about the owner before.
+            Turn::Doubt { failed: Failed::NotStarted, pause_min } => {
+                (Failed::NotRecovered, pause_min)
             }
-            Ok(Ok(Err(failed))) => self.fail(failed, reply).await,
-            Ok(Err(_panic)) => self.fail(Failed::Panicked, reply).await,
-            Err(_elapsed) => self.fail(Failed::TimedOut, reply).await,
+            Turn::Doubt { failed, pause_min } => (failed, pause_min),
+        };
+        tracing::warn!(code = unknown.code().code(), "no answer; finding out what happened");
+        let mut finding = std::pin::pin!(self.find_out(inner, request, unknown, pause_min));
+        match timeout_at(answer_by, &mut finding).await {
+            Ok(known) => known,
+            Err(_elapsed) => {
+                let told = unknown.while_finding_out(self.permit.attempt().id);
+                send(reply.take(), told.into_response(&self.site));
+                finding.await
+            }
         }
     }
 
@@ -91,7 +140,7 @@ impl<S: Store> Unit<S> {
                 }
             }
             Err(failed) => {
-                let ended = failed.ended(&self.site);
+                let ended = failed.ended(self.permit.attempt().id, &self.site);
                 tracing::warn!(code = failed.code().code(), "a response broke off half-way");
                 let _ = self.permit.settle(ended).await;
             }
@@ -100,8 +149,9 @@ impl<S: Store> Unit<S> {
 
     async fn fail(self, failed: Failed, reply: Reply) {
         tracing::warn!(code = failed.code().code(), "a protected service gave no answer");
-        let told = failed.problem().into_response(&self.site);
-        let ended = failed.ended(&self.site);
+        let id = self.permit.attempt().id;
+        let told = failed.problem(id).into_response(&self.site);
+        let ended = failed.ended(id, &self.site);
         self.settle(ended, told, reply).await;
     }
 
@@ -137,69 +187,6 @@ fn send(reply: Reply, response: Response<Body>) {
     }
 }
 
-async fn produce<Inner, B>(
-    mut inner: Inner,
-    request: Request<Body>,
-    cap: usize,
-) -> Result<(response::Parts, Captured), Failed>
-where
-    Inner: Service<Request<Body>, Response = Response<B>>,
-    Inner::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
-    let response = inner.call(request).await.map_err(|error| {
-        let error = error.into();
-        let failed =
-            if NothingSent::is_in(&*error) { Failed::NotStarted } else { Failed::Unanswered };
-        noted(error, failed)
-    })?;
-    let (parts, body) = response.into_parts();
-    let captured = capture(Body::new(body), cap).await;
-    captured.map(|body| (parts, body)).map_err(|error| noted(error, Failed::Unanswered))
-}
-
-fn noted(error: impl Into<BoxError>, failed: Failed) -> Failed {
-    let error = error.into();
-    tracing::warn!(%error, "a protected service failed");
-    failed
-}
-
-/// Moves the rest of a response to its client; without one it is read all the same, because the
-/// service behind it is still at work.
-async fn pump(
-    read: Bytes,
-    mut rest: Body,
-    pipe: &mut Option<mpsc::Sender<Option<Bytes>>>,
-    stall: Duration,
-) -> Result<u64, Failed> {
-    let mut len = 0;
-    let mut next = Some(read);
-    while let Some(chunk) = next {
-        len += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-        if let Some(open) = pipe {
-            let taken = timeout(stall, open.send(Some(chunk))).await;
-            if !matches!(taken, Ok(Ok(()))) {
-                *pipe = None;
-            }
-        }
-        next = loop {
-            match timeout(stall, rest.frame()).await {
-                Ok(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data() {
-                        break Some(data);
-                    }
-                }
-                Ok(Some(Err(error))) => return Err(noted(error, Failed::Unanswered)),
-                Ok(None) => break None,
-                Err(_elapsed) => return Err(Failed::TimedOut),
-            }
-        };
-    }
-    Ok(len)
-}
-
 /// The outcome to store; what is beyond the store's limits is not kept, but known to have been.
 fn outcome(parts: &response::Parts, body: StoredBody, protection: &Protection) -> Outcome {
     let status = parts.status.as_u16();
@@ -211,43 +198,4 @@ fn outcome(parts: &response::Parts, body: StoredBody, protection: &Protection) -
     Outcome::new(status, headers::stored(&parts.headers, protection), body)
         .or_else(|_| Outcome::new(status, Vec::new(), StoredBody::NotKept { len }))
         .unwrap_or_else(|_| Outcome::bare(status))
-}
-
-/// How an attempt ended without a complete answer.
-#[derive(Debug, Clone, Copy)]
-enum Failed {
-    NotStarted,
-    Unanswered,
-    Panicked,
-    TimedOut,
-}
-
-impl Failed {
-    fn code(self) -> Code {
-        match self {
-            Self::NotStarted => Code::ExecutionNotStarted,
-            Self::Unanswered => Code::ExecutionUnanswered,
-            Self::Panicked => Code::ExecutionPanicked,
-            Self::TimedOut => Code::ExecutionTimedOut,
-        }
-    }
-
-    fn problem(self) -> Problem {
-        match self {
-            Self::NotStarted => Problem::new(self.code(), "Nothing was run. Ask again.")
-                .retry_after(Duration::from_secs(1)),
-            Self::Unanswered | Self::Panicked | Self::TimedOut => {
-                Problem::new(self.code(), "Nobody knows whether the operation happened.")
-            }
-        }
-    }
-
-    fn ended(self, site: &Site) -> Ended {
-        let told = self.problem().to_outcome(site);
-        match self {
-            Self::NotStarted => Ended::NothingSent { told },
-            Self::Unanswered => Ended::Unanswered { told },
-            Self::Panicked | Self::TimedOut => Ended::Interrupted { told },
-        }
-    }
 }

@@ -32,7 +32,8 @@ async fn a_service_that_takes_too_long_is_stopped_and_in_doubt() {
 #[tokio::test(start_paused = true)]
 async fn under_resend_the_next_request_takes_a_doubtful_one_over_with_a_higher_fence() {
     let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
-    let world = World::with(Protection { policy, ..Protection::default() });
+    let recover_for = Duration::ZERO;
+    let world = World::with(Protection { policy, recover_for, ..Protection::default() });
     world.send(keyed("/slow"), "100").await.check(504, "execution-timed-out");
     world.service.go.add_permits(1);
     assert_eq!(world.send(keyed("/slow"), "100").await.status, 201);

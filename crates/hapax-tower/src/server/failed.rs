@@ -1,0 +1,60 @@
+//! How an attempt ended without a complete answer, and what that means.
+
+use std::time::Duration;
+
+use hapax_core::{Ended, OperationId};
+
+use super::{answer, code::Code, layer::Site, problem::Problem};
+
+/// How an attempt ended without a complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// Nothing was sent.
+    NotStarted,
+    /// It was sent, and the answer failed or broke off.
+    Unanswered,
+    Panicked,
+    TimedOut,
+    /// What became of an earlier attempt could not be found out.
+    NotRecovered,
+}
+
+impl Failed {
+    pub(crate) fn code(self) -> Code {
+        match self {
+            Self::NotStarted => Code::ExecutionNotStarted,
+            Self::Unanswered => Code::ExecutionUnanswered,
+            Self::Panicked => Code::ExecutionPanicked,
+            Self::TimedOut => Code::ExecutionTimedOut,
+            Self::NotRecovered => Code::OutcomeInDoubt,
+        }
+    }
+
+    pub(crate) fn problem(self, id: OperationId) -> Problem {
+        match self {
+            Self::NotStarted => Problem::new(self.code(), "Nothing was run. Ask again.")
+                .retry_after(Duration::from_secs(1)),
+            Self::Unanswered | Self::Panicked | Self::TimedOut => {
+                Problem::new(self.code(), "Nobody knows whether the operation happened.")
+            }
+            Self::NotRecovered => answer::in_doubt(id),
+        }
+    }
+
+    /// What a client hears that cannot wait until it is known.
+    pub(crate) fn while_finding_out(self, id: OperationId) -> Problem {
+        let detail = "Nobody knows yet whether the operation happened. That is being found out: \
+                      ask again with the same key.";
+        Problem::new(self.code(), detail).operation(id).retry_after(Duration::from_secs(5))
+    }
+
+    pub(crate) fn ended(self, id: OperationId, site: &Site) -> Ended {
+        let told = self.problem(id).to_outcome(site);
+        match self {
+            Self::NotStarted => Ended::NothingSent { told },
+            Self::Unanswered => Ended::Unanswered { told },
+            Self::Panicked | Self::TimedOut => Ended::Interrupted { told },
+            Self::NotRecovered => Ended::NotRecovered { told },
+        }
+    }
+}

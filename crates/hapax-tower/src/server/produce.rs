@@ -1,0 +1,108 @@
+//! Sends a request once, and takes what comes back.
+
+use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{Request, Response, response};
+use http_body_util::BodyExt;
+use tokio::{sync::mpsc, time::timeout};
+use tower_service::Service;
+
+use super::{
+    capture::{Captured, capture},
+    failed::Failed,
+    nothing_sent::NothingSent,
+    options::Protection,
+};
+use crate::body::{Body, BoxError};
+
+/// What a service said.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) parts: response::Parts,
+    pub(crate) body: Captured,
+}
+
+/// Sends the request, and waits for the answer as long as the route allows.
+pub(crate) async fn produce<Inner, B>(
+    inner: Inner,
+    request: Request<Bytes>,
+    protection: &Protection,
+) -> Result<Answer, Failed>
+where
+    Inner: Service<Request<Body>, Response = Response<B>>,
+    Inner::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let work = call(inner, request.map(Body::from), protection.response_bytes_max);
+    match timeout(protection.timeout, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_panic)) => Err(Failed::Panicked),
+        Err(_elapsed) => Err(Failed::TimedOut),
+    }
+}
+
+async fn call<Inner, B>(
+    mut inner: Inner,
+    request: Request<Body>,
+    cap: usize,
+) -> Result<Answer, Failed>
+where
+    Inner: Service<Request<Body>, Response = Response<B>>,
+    Inner::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
+    let response = inner.call(request).await.map_err(|error| {
+        let error = error.into();
+        let failed =
+            if NothingSent::is_in(&*error) { Failed::NotStarted } else { Failed::Unanswered };
+        noted(error, failed)
+    })?;
+    let (parts, body) = response.into_parts();
+    let captured = capture(Body::new(body), cap).await;
+    captured.map(|body| Answer { parts, body }).map_err(|error| noted(error, Failed::Unanswered))
+}
+
+fn noted(error: impl Into<BoxError>, failed: Failed) -> Failed {
+    let error = error.into();
+    tracing::warn!(%error, "a protected service failed");
+    failed
+}
+
+/// Moves the rest of a response to its client; without one it is read all the same, because the
+/// service behind it is still at work.
+pub(crate) async fn pump(
+    read: Bytes,
+    mut rest: Body,
+    pipe: &mut Option<mpsc::Sender<Option<Bytes>>>,
+    stall: Duration,
+) -> Result<u64, Failed> {
+    let mut len = 0;
+    let mut next = Some(read);
+    while let Some(chunk) = next {
+        len += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        if let Some(open) = pipe {
+            let taken = timeout(stall, open.send(Some(chunk))).await;
+            if !matches!(taken, Ok(Ok(()))) {
+                *pipe = None;
+            }
+        }
+        next = loop {
+            match timeout(stall, rest.frame()).await {
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        break Some(data);
+                    }
+                }
+                Ok(Some(Err(error))) => return Err(noted(error, Failed::Unanswered)),
+                Ok(None) => break None,
+                Err(_elapsed) => return Err(Failed::TimedOut),
+            }
+        };
+    }
+    Ok(len)
+}
