@@ -1,4 +1,4 @@
-//! Instants stop at the ends of time instead of wrapping.
+//! Instants stop at the ends of time instead of wrapping, and are written as people write them.
 
 use std::time::Duration;
 
@@ -38,4 +38,38 @@ fn spans_are_whole_microseconds_up_to_the_largest() {
     assert_eq!(micros(Duration::from_millis(3)), 3000);
     assert_eq!(micros(Duration::from_nanos(999)), 0);
     assert_eq!(micros(Duration::MAX), i64::MAX);
+}
+
+#[test]
+fn an_instant_is_written_as_a_date_in_utc() {
+    for (micros, expected) in [
+        (0, "1970-01-01T00:00:00.000000Z"),
+        (-1, "1969-12-31T23:59:59.999999Z"),
+        (951_782_399_000_000, "2000-02-28T23:59:59.000000Z"),
+        (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
+        (951_868_800_000_000, "2000-03-01T00:00:00.000000Z"),
+        (1_800_000_000_123_456, "2027-01-15T08:00:00.123456Z"),
+        (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
+        (i64::MAX, "294247-01-10T04:00:54.775807Z"),
+    ] {
+        assert_eq!(Timestamp::from_micros(micros).to_string(), expected);
+    }
+}
+
+#[test]
+fn an_instant_is_written_as_rfc_3339_in_utc() {
+    for (micros, written) in [
+        (0, "1970-01-01T00:00:00.000000Z"),
+        (-1, "1969-12-31T23:59:59.999999Z"),
+        (951_827_696_000_007, "2000-02-29T12:34:56.000007Z"),
+        (1_735_689_599_900_000, "2024-12-31T23:59:59.900000Z"),
+        (4_107_542_399_000_000, "2100-02-28T23:59:59.000000Z"),
+        (4_107_542_400_000_000, "2100-03-01T00:00:00.000000Z"),
+        (-11_670_998_400_000_000, "1600-02-29T00:00:00.000000Z"),
+        (-62_135_596_800_000_000, "0001-01-01T00:00:00.000000Z"),
+        (253_402_300_799_999_999, "9999-12-31T23:59:59.999999Z"),
+    ] {
+        assert_eq!(Timestamp::from_micros(micros).to_string(), written);
+    }
+    assert_eq!(END.to_string(), "294247-01-10T04:00:54.775807Z");
 }
