@@ -67,34 +67,6 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
-impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, with microseconds.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, micros) = (self.0.div_euclid(1_000_000), self.0.rem_euclid(1_000_000));
-        let (year, month, day) = civil_date(seconds.div_euclid(86_400));
-        let second = seconds.rem_euclid(86_400);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
-    }
-}
-
-/// Year, month and day of the Gregorian calendar, this many days after 1970-01-01.
-///
-/// Years are counted from March, so that the leap day is the last of its year, and in eras of 400
-/// years, after which the calendar repeats.
-fn civil_date(days: i64) -> (i64, i64, i64) {
-    const DAYS_FROM_MARCH_OF_YEAR_ZERO: i64 = 719_468;
-    const DAYS_OF_ERA: i64 = 146_097;
-    let days = days + DAYS_FROM_MARCH_OF_YEAR_ZERO;
-    let (era, day) = (days.div_euclid(DAYS_OF_ERA), days.rem_euclid(DAYS_OF_ERA));
-    let year = (day - day / 1460 + day / 36_524 - day / (DAYS_OF_ERA - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let year = year + era * 400;
-    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
-}
-
 /// A span as whole microseconds, the unit every store keeps.
 pub fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
