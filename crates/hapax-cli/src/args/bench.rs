@@ -11,6 +11,22 @@ pub(crate) enum BenchTask {
     /// One request is a durable claim and a durable settle with a body of 512 bytes. Both ways run
     /// alternately, on fresh files and databases in the temporary directory (TMPDIR moves it).
     Store(StoreArgs),
+
+    /// Compare the gateway with nginx in front of one upstream, side by side in one run.
+    ///
+    /// One request is a POST with a key and a body of about 250 bytes, answered with 512 bytes. The
+    /// load, the upstream and what stands between them are processes of this machine and share its
+    /// cores; compare the ratios and the CPU time per request. Each measurement starts fresh
+    /// processes and fresh stores in the temporary directory (TMPDIR moves it).
+    Http(HttpArgs),
+
+    /// The upstream of `hapax bench http`.
+    #[command(hide = true)]
+    HttpUpstream {
+        /// Where the number of its port is written.
+        #[arg(long, value_name = "FILE")]
+        port_file: PathBuf,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -49,6 +65,60 @@ pub(crate) struct StoreArgs {
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct HttpArgs {
+    /// Which ways are measured; all unless told otherwise.
+    #[arg(long, value_name = "WAY,...", value_delimiter = ',', value_enum)]
+    pub(crate) ways: Option<Vec<HttpWay>>,
+
+    /// Measure the gateway's memory instead of its speed.
+    #[arg(long, conflicts_with_all = ["ways", "postgres", "quick", "rounds", "seconds", "connections"])]
+    pub(crate) memory: bool,
+
+    /// The PostgreSQL server to use, whose user may create databases, or `none`. Without it, a
+    /// server of its own is started in the temporary directory.
+    #[arg(long, value_name = "URL|none")]
+    pub(crate) postgres: Option<String>,
+
+    /// Two short rounds: whether it works, not how fast it is.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// How often each way is measured [default: 5].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// How long each measurement lasts, once as fast as it goes and once at half that rate
+    /// [default: 3].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+
+    /// How many connections make requests at the same time, one measurement each [default: 64,256].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
+    pub(crate) connections: Option<Vec<usize>>,
+
+    /// Write every figure to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// A way to the upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HttpWay {
+    /// Nothing stands between.
+    Direct,
+    /// nginx passes requests on.
+    Nginx,
+    /// The gateway passes requests on.
+    Unprotected,
+    /// The gateway protects each request, with its records in a file.
+    Sqlite,
+    /// The gateway protects each request, with its records on a server.
+    Postgres,
+    /// The gateway answers retries of requests that are done.
+    Replay,
 }
 
 /// How a hand-written client sends its statements.

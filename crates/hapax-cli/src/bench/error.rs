@@ -2,6 +2,8 @@ use std::{io, path::PathBuf};
 
 use hapax::{BeginError, InvalidName, InvalidOutcome, SettleError, StoreError};
 
+use super::http::HttpError;
+
 /// Why nothing could be measured, as what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
@@ -47,6 +49,8 @@ pub(crate) enum BenchError {
     NotReplayed { found: &'static str },
     #[error("the pool has no connection left")]
     PoolEmpty,
+    #[error(transparent)]
+    Http(#[from] HttpError),
     #[error("a caller ended early")]
     Caller(#[from] tokio::task::JoinError),
 }

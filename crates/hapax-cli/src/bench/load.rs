@@ -49,12 +49,12 @@ impl Load {
 pub(super) struct Numbers(AtomicU64);
 
 impl Numbers {
-    fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Relaxed)
     }
 
     /// The next number below `end`; none is used up when there is none.
-    fn next_below(&self, end: u64) -> Option<u64> {
+    pub(super) fn next_below(&self, end: u64) -> Option<u64> {
         let next = |number| (number < end).then_some(number + 1);
         self.0.fetch_update(Relaxed, Relaxed, next).ok()
     }
@@ -116,7 +116,7 @@ async fn call<A: Arm>(
 
 /// From one microsecond to a minute; what is slower counts as a minute.
 #[expect(clippy::expect_used, reason = "the bounds are constants that the histogram accepts")]
-fn histogram() -> Histogram<u64> {
+pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000, 3).expect("bounds in order")
 }
 

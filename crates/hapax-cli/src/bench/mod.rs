@@ -1,4 +1,5 @@
-//! `hapax bench store`: our stores and the usual hand-written way, side by side in one run.
+//! `hapax bench`: our stores and the usual hand-written way, side by side in one run; and [`http`],
+//! the gateway and nginx.
 //!
 //! - `plan` says what is measured, `request` what one request is;
 //! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
@@ -11,6 +12,7 @@ mod compare;
 mod error;
 mod figures;
 mod fill;
+mod http;
 mod load;
 mod machine;
 mod plan;
@@ -21,12 +23,19 @@ mod request;
 mod sample;
 mod server;
 
-use std::{io, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-pub(crate) use self::{error::BenchError, plan::Plan};
-use self::{plan::Postgres, report::Report, sample::Ground, server::Server};
+pub(crate) use self::error::BenchError;
+use self::{
+    http::HttpPlan,
+    plan::{Plan, Postgres},
+    report::Report,
+    sample::Ground,
+    server::Server,
+};
+use crate::args::BenchTask;
 
 /// Whether the figures may be believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +45,16 @@ pub(crate) enum Verdict {
     Invalid,
 }
 
-/// Measures, prints the report, and saves it where the plan says.
-pub(crate) fn run(plan: &Plan) -> Result<Verdict, BenchError> {
+/// Does what was typed.
+pub(crate) fn run(task: &BenchTask) -> Result<Verdict, BenchError> {
+    match task {
+        BenchTask::Store(raw) => stores(&Plan::resolve(raw)?),
+        BenchTask::Http(raw) => http::run(&HttpPlan::resolve(raw)?),
+        BenchTask::HttpUpstream { port_file } => http::serve(port_file).map(|()| Verdict::Valid),
+    }
+}
+
+fn stores(plan: &Plan) -> Result<Verdict, BenchError> {
     let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
     let directory = directory.map_err(BenchError::Directory)?;
     let mut facts = machine::facts(directory.path())?;
@@ -56,7 +73,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Verdict, BenchError> {
         facts.extend(sample::workers()?.block_on(server.facts())?);
     }
 
-    let progress = progress(plan, server.is_some());
+    let progress = progress(steps(plan, server.is_some()));
     let mut sections = Vec::new();
     if plan.fill > 0 {
         let file = directory.path().join("filled.db");
@@ -69,19 +86,27 @@ pub(crate) fn run(plan: &Plan) -> Result<Verdict, BenchError> {
     }
     progress.finish_and_clear();
 
-    let report = Report { facts, sections };
+    publish(&Report { facts, sections }, plan.json.as_deref())
+}
+
+/// Prints the report, and saves it if a file is named.
+fn publish(report: &Report, json: Option<&Path>) -> Result<Verdict, BenchError> {
     report.print(&mut io::stdout().lock()).map_err(BenchError::Print)?;
-    if let Some(path) = &plan.json {
+    if let Some(path) = json {
         report.save(path)?;
     }
     Ok(if report.is_valid() { Verdict::Valid } else { Verdict::Invalid })
 }
 
-/// Shown on a terminal alone.
-fn progress(plan: &Plan, with_postgres: bool) -> ProgressBar {
+fn steps(plan: &Plan, with_postgres: bool) -> u64 {
     let fill = if plan.fill > 0 { fill::STEPS + replay::STEPS } else { 0 };
     let stores = if with_postgres { 2 } else { 1 };
-    let bar = ProgressBar::new(fill + compare::steps(plan) * stores);
+    fill + compare::steps(plan) * stores
+}
+
+/// Shown on a terminal alone.
+fn progress(steps: u64) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed_precise} {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(500));

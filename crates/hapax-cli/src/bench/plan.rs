@@ -26,16 +26,22 @@ pub(super) enum Postgres {
     None,
 }
 
+impl Postgres {
+    /// What was typed: a URL, `none`, or nothing.
+    pub(super) fn resolve(raw: Option<&str>) -> Result<Self, BenchError> {
+        match raw {
+            None => Ok(Self::Own),
+            Some("none") => Ok(Self::None),
+            Some(url) => Ok(Self::Given(url.parse().map(Box::new).map_err(BenchError::Url)?)),
+        }
+    }
+}
+
 impl Plan {
     pub(crate) fn resolve(raw: &StoreArgs) -> Result<Self, BenchError> {
         let defaults = if raw.quick { &QUICK } else { &FULL };
-        let postgres = match raw.postgres.as_deref() {
-            None => Postgres::Own,
-            Some("none") => Postgres::None,
-            Some(url) => Postgres::Given(url.parse().map(Box::new).map_err(BenchError::Url)?),
-        };
         Ok(Self {
-            postgres,
+            postgres: Postgres::resolve(raw.postgres.as_deref())?,
             statements: raw.statements,
             rounds: raw.rounds.unwrap_or(defaults.rounds),
             duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),

@@ -30,6 +30,11 @@ impl Server {
         self.own.as_ref()?.pid()
     }
 
+    /// Where a server we started is; nothing is known of others.
+    pub(super) fn url(&self) -> Option<String> {
+        self.own.as_ref().map(OwnServer::url)
+    }
+
     /// A database with nothing in it.
     pub(super) async fn create(&self, name: &str) -> Result<Config, BenchError> {
         self.remove(name).await?;

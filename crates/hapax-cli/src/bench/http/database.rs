@@ -1,0 +1,76 @@
+//! The PostgreSQL server that the gateway keeps its records on.
+
+use tokio_postgres::Config;
+
+use super::plan::HttpPlan;
+use crate::bench::{BenchError, machine::Fact, plan::Postgres, server::Server};
+
+/// The database of one measurement.
+const NAME: &str = "hapax_bench_http";
+
+pub(super) struct Database {
+    server: Server,
+    /// Where the gateway finds [`NAME`].
+    url: String,
+}
+
+impl Database {
+    /// The server the plan names, or one of our own; otherwise why there is none.
+    pub(super) fn start(plan: &HttpPlan) -> Result<Self, String> {
+        let server = match (&plan.postgres, &plan.postgres_url) {
+            (Postgres::Given(config), Some(url)) => {
+                let server = Server::given(Config::clone(config));
+                return Ok(Self { server, url: with_database(url, NAME) });
+            }
+            (Postgres::Own | Postgres::Given(_), _) => Server::start(),
+            (Postgres::None, _) => return Err("--postgres none".to_owned()),
+        };
+        let server = server.map_err(|error| crate::sentence(&error))?;
+        let url = server.url().ok_or("it has no address")?;
+        Ok(Self { server, url: with_database(&url, NAME) })
+    }
+
+    /// Makes the database anew, and says where it is.
+    pub(super) async fn fresh(&self) -> Result<String, BenchError> {
+        self.server.create(NAME).await?;
+        Ok(self.url.clone())
+    }
+
+    pub(super) async fn remove(&self) -> Result<(), BenchError> {
+        self.server.remove(NAME).await
+    }
+
+    /// The first process of a server we started; nothing is known of others.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.server.pid()
+    }
+
+    pub(super) async fn facts(&self) -> Result<Vec<Fact>, BenchError> {
+        self.server.facts().await
+    }
+}
+
+/// The URL of another database on the same server.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let start = address.find("://").map_or(0, |at| at + 3);
+    let end = address[start..].find('/').map_or(address.len(), |at| start + at);
+    let separator = if parameters.is_empty() { "" } else { "?" };
+    format!("{}/{name}{separator}{parameters}", &address[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_database_of_a_url_changes() {
+        for (url, expected) in [
+            ("postgres://u:p@h:1/old", "postgres://u:p@h:1/new"),
+            ("postgres://u@h:1", "postgres://u@h:1/new"),
+            ("postgres://h/old?sslmode=disable", "postgres://h/new?sslmode=disable"),
+        ] {
+            assert_eq!(with_database(url, "new"), expected);
+        }
+    }
+}

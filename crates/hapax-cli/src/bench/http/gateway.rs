@@ -1,0 +1,57 @@
+//! The gateway under test: this program, started again as `hapax serve`.
+
+use std::{fs, path::Path};
+
+use super::child::{self, Child};
+use crate::bench::BenchError;
+
+/// How a gateway is set up.
+#[derive(Debug)]
+pub(super) struct Gateway<'a> {
+    pub(super) upstream: u16,
+    /// Where records are kept.
+    pub(super) store: String,
+    pub(super) protection: Protection,
+    /// Where its files are.
+    pub(super) directory: &'a Path,
+}
+
+/// What happens to a request that changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protection {
+    /// It passes, whatever its key.
+    Pass,
+    /// It happens once for each key.
+    Protect,
+}
+
+/// Most connections of clients: more than any measurement opens.
+const CONNECTIONS_MAX: usize = 20_000;
+
+impl Gateway<'_> {
+    /// Starts it, and returns when it accepts connections.
+    pub(super) fn start(&self) -> Result<Child, BenchError> {
+        let (port, admin) = (child::free_port()?, child::free_port()?);
+        let file = self.directory.join("gateway.toml");
+        fs::write(&file, self.configuration()).map_err(BenchError::Directory)?;
+        let mut command = child::this_program()?;
+        command.args(["serve", "--listen", &format!("127.0.0.1:{port}")]);
+        command.args(["--upstream", &format!("http://127.0.0.1:{}", self.upstream)]);
+        command.args(["--store", &self.store, "--admin", &format!("127.0.0.1:{admin}")]);
+        command.arg("--config").arg(&file);
+        Ok(Child::start("gateway", &mut command, self.directory, port)?)
+    }
+
+    fn configuration(&self) -> String {
+        let otherwise = match self.protection {
+            Protection::Pass => "pass",
+            Protection::Protect => "protect",
+        };
+        format!("otherwise = \"{otherwise}\"\n[limits]\nconnections = {CONNECTIONS_MAX}\n")
+    }
+}
+
+/// The address of a fresh SQLite store in this directory.
+pub(super) fn sqlite(directory: &Path) -> String {
+    format!("sqlite:{}", directory.join("bench.db").display())
+}

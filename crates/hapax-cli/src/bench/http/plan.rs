@@ -1,0 +1,58 @@
+//! What is measured, with every default filled in.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::ValueEnum;
+
+use crate::{
+    args::{HttpArgs, HttpWay},
+    bench::{BenchError, plan::Postgres},
+};
+
+#[derive(Debug)]
+pub(crate) struct HttpPlan {
+    pub(super) kind: Kind,
+    pub(super) ways: Vec<HttpWay>,
+    pub(super) postgres: Postgres,
+    pub(super) postgres_url: Option<String>,
+    pub(super) rounds: u32,
+    pub(super) duration: Duration,
+    pub(super) connections: Vec<usize>,
+    pub(super) json: Option<PathBuf>,
+}
+
+/// What the figures are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Speed,
+    Memory,
+}
+
+impl HttpPlan {
+    pub(crate) fn resolve(raw: &HttpArgs) -> Result<Self, BenchError> {
+        let defaults = if raw.quick { &QUICK } else { &FULL };
+        Ok(Self {
+            kind: if raw.memory { Kind::Memory } else { Kind::Speed },
+            ways: raw.ways.clone().unwrap_or_else(|| HttpWay::value_variants().to_vec()),
+            postgres: Postgres::resolve(raw.postgres.as_deref())?,
+            postgres_url: raw.postgres.clone(),
+            rounds: raw.rounds.unwrap_or(defaults.rounds),
+            duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),
+            connections: raw.connections.clone().unwrap_or_else(|| vec![64, 256]),
+            json: raw.json.clone(),
+        })
+    }
+
+    /// How long each way runs before it is measured.
+    pub(super) fn warm_up(&self) -> Duration {
+        (self.duration / 6).min(Duration::from_secs(1))
+    }
+}
+
+struct Defaults {
+    rounds: u32,
+    seconds: f64,
+}
+
+const FULL: Defaults = Defaults { rounds: 5, seconds: 3.0 };
+const QUICK: Defaults = Defaults { rounds: 2, seconds: 1.0 };

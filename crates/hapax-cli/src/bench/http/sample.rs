@@ -1,0 +1,250 @@
+//! One measurement of one way, with fresh processes and a fresh store.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    child::Child,
+    client::Client,
+    database::Database,
+    error::HttpError,
+    gateway::{self, Gateway},
+    load::{Keys, Load, Pace, Traffic},
+    nginx::Nginx,
+    plan::HttpPlan,
+    timetable::Timetable,
+    way::{Between, Records},
+};
+use crate::{
+    args::HttpWay,
+    bench::{
+        BenchError,
+        load::{Numbers, Stop, float},
+        process,
+    },
+};
+
+/// The share of the measured rate that is asked for when latency is measured by a timetable.
+const OPEN_SHARE: f64 = 0.5;
+
+/// What came out.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) per_second: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+    /// At half the rate, timed from when each request was due.
+    pub(super) open: Latency,
+    /// CPU time per request, in microseconds, of what stands between the load and the upstream.
+    pub(super) proxy_cpu_us: Option<f64>,
+    /// CPU time of the database server per request, in microseconds.
+    pub(super) database_cpu_us: Option<f64>,
+    /// CPU time of the upstream and of the load per request, in microseconds.
+    pub(super) other_cpu_us: f64,
+    /// What makes the figures worthless.
+    pub(super) invalid: Option<String>,
+}
+
+/// Latencies at a rate that was kept whatever happened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Latency {
+    pub(super) per_second: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+}
+
+impl Sample {
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "requests_per_second": self.per_second,
+            "p50_ms": self.p50_ms,
+            "p99_ms": self.p99_ms,
+            "open_loop": {
+                "requests_per_second": self.open.per_second,
+                "p50_ms": self.open.p50_ms,
+                "p99_ms": self.open.p99_ms,
+            },
+            "proxy_cpu_us_per_request": self.proxy_cpu_us,
+            "database_cpu_us_per_request": self.database_cpu_us,
+            "load_and_upstream_cpu_us_per_request": self.other_cpu_us,
+            "invalid": self.invalid,
+        })
+    }
+}
+
+/// What measurements share.
+pub(super) struct Ground<'a> {
+    pub(super) directory: &'a Path,
+    pub(super) nginx: Option<&'a Nginx>,
+    pub(super) database: Option<&'a Database>,
+}
+
+impl Ground<'_> {
+    /// Whether this way can be measured here.
+    pub(super) fn offers(&self, way: HttpWay) -> bool {
+        match way.between() {
+            Between::Nginx => self.nginx.is_some(),
+            Between::Gateway(_, Records::Server) => self.database.is_some(),
+            Between::Nothing | Between::Gateway(_, Records::File) => true,
+        }
+    }
+
+    pub(super) async fn measure(
+        &self,
+        plan: &HttpPlan,
+        way: HttpWay,
+        connections: usize,
+    ) -> Result<Sample, BenchError> {
+        // Removed with everything in it when the measurement is over.
+        let fresh = tempfile::tempdir_in(self.directory).map_err(BenchError::Directory)?;
+        let upstream = Child::upstream(fresh.path())?;
+        let proxy = self.start(way, fresh.path(), upstream.port).await?;
+        let port = proxy.as_ref().map_or(upstream.port, |proxy| proxy.port);
+        let database = self.database.filter(|_| way == HttpWay::Postgres);
+        let meters = Meters {
+            proxy: proxy.as_ref().map(Child::pid),
+            upstream: upstream.pid(),
+            database: database.and_then(Database::pid),
+        };
+        let mut trial = Trial {
+            traffic: connect(port, connections, way.keys()).await?,
+            meters,
+            upstream: upstream.port,
+        };
+        let sample = trial.run(plan).await?;
+        drop((trial, proxy));
+        if let Some(database) = database {
+            database.remove().await?;
+        }
+        Ok(sample)
+    }
+
+    async fn start(
+        &self,
+        way: HttpWay,
+        directory: &Path,
+        upstream: u16,
+    ) -> Result<Option<Child>, BenchError> {
+        let (protection, store) = match (way.between(), self.nginx, self.database) {
+            (Between::Nginx, Some(nginx), _) => return nginx.start(directory, upstream).map(Some),
+            (Between::Gateway(protection, Records::Server), _, Some(database)) => {
+                (protection, database.fresh().await?)
+            }
+            (Between::Gateway(protection, Records::File), ..) => {
+                (protection, gateway::sqlite(directory))
+            }
+            // What is not offered is not asked for.
+            (Between::Nothing | Between::Nginx | Between::Gateway(_, Records::Server), ..) => {
+                return Ok(None);
+            }
+        };
+        Gateway { upstream, store, protection, directory }.start().map(Some)
+    }
+}
+
+async fn connect(port: u16, connections: usize, keys: Keys) -> Result<Traffic, HttpError> {
+    let mut clients = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        clients.push(Client::connect(port).await.map_err(HttpError::Connect)?);
+    }
+    Ok(Traffic { clients, numbers: Arc::new(Numbers::default()), keys })
+}
+
+struct Trial {
+    traffic: Traffic,
+    meters: Meters,
+    upstream: u16,
+}
+
+impl Trial {
+    async fn run(&mut self, plan: &HttpPlan) -> Result<Sample, BenchError> {
+        let filled = self.fill().await;
+        let warmed = self.closed(Stop::After(plan.warm_up()), plan.warm_up()).await;
+        let before = self.meters.read()?;
+        let load = self.closed(Stop::After(plan.duration), plan.duration).await;
+        let after = self.meters.read()?;
+        let timetable = Timetable::start(load.per_second() * OPEN_SHARE, plan.duration);
+        let open = self.traffic.drive(&Pace::Open(timetable), plan.duration).await;
+        let invalid = self.wrong(filled.iter().chain([&warmed, &load, &open])).await?;
+        Ok(after.since(&before, &load, &open, invalid))
+    }
+
+    /// Has the effects that are then replayed.
+    async fn fill(&mut self) -> Option<Load> {
+        match self.traffic.keys {
+            Keys::Fresh => None,
+            Keys::Repeated(keys) => Some(self.closed(Stop::Before(keys), Duration::ZERO).await),
+        }
+    }
+
+    async fn closed(&mut self, stop: Stop, duration: Duration) -> Load {
+        self.traffic.drive(&Pace::Closed(stop), duration).await
+    }
+
+    /// What makes the figures worthless: an answer that is none, or another number of effects than
+    /// of keys.
+    async fn wrong<'a>(
+        &self,
+        loads: impl Iterator<Item = &'a Load> + Clone,
+    ) -> Result<Option<String>, BenchError> {
+        if let Some(failure) = loads.clone().find_map(|load| load.failure.as_ref()) {
+            return Ok(Some(crate::sentence(failure)));
+        }
+        let keys = match self.traffic.keys {
+            Keys::Fresh => loads.map(|load| load.requests).sum(),
+            Keys::Repeated(keys) => keys,
+        };
+        let mut client = Client::connect(self.upstream).await.map_err(HttpError::Connect)?;
+        Ok(client.totals().await.map_err(HttpError::Ledger)?.wrong(keys))
+    }
+}
+
+/// Whose CPU time is read.
+struct Meters {
+    proxy: Option<u32>,
+    upstream: u32,
+    database: Option<u32>,
+}
+
+impl Meters {
+    fn read(&self) -> Result<Reading, BenchError> {
+        Ok(Reading {
+            proxy: self.proxy.map(process::family_cpu).transpose()?,
+            database: self.database.map(process::family_cpu).transpose()?,
+            others: process::family_cpu(self.upstream)? + process::own_cpu()?,
+        })
+    }
+}
+
+/// CPU time used until one moment.
+struct Reading {
+    proxy: Option<Duration>,
+    database: Option<Duration>,
+    others: Duration,
+}
+
+impl Reading {
+    fn since(&self, before: &Self, load: &Load, open: &Load, invalid: Option<String>) -> Sample {
+        let micros = |after: Duration, before: Duration| {
+            after.saturating_sub(before).as_secs_f64() * 1e6 / float(load.requests.max(1))
+        };
+        let optional = |after: Option<Duration>, before: Option<Duration>| {
+            after.zip(before).map(|(after, before)| micros(after, before))
+        };
+        Sample {
+            per_second: load.per_second(),
+            p50_ms: load.latency_ms(0.50),
+            p99_ms: load.latency_ms(0.99),
+            open: Latency {
+                per_second: open.per_second(),
+                p50_ms: open.latency_ms(0.50),
+                p99_ms: open.latency_ms(0.99),
+            },
+            proxy_cpu_us: optional(self.proxy, before.proxy),
+            database_cpu_us: optional(self.database, before.database),
+            other_cpu_us: micros(self.others, before.others),
+            invalid,
+        }
+    }
+}
