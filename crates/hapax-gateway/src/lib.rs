@@ -1,9 +1,22 @@
 //! An HTTP gateway that gives any API behind it one effect per key.
 //!
 //! - [`Config`] says what is protected and how;
-//! - [`client::Client`] speaks to it, and knows whether anything was sent.
+//! - [`Gateway`] serves it, is reloaded and drained;
+//! - [`client::Client`] speaks to the upstream, and knows whether anything was sent.
+//!
+//! A request is served by one thread from its first byte to its last: each worker has a runtime,
+//! connections and upstream connections of its own. They share one engine.
 
+pub mod admin;
 pub mod client;
 pub mod config;
+mod gateway;
+mod proxy;
+mod server;
+pub mod tenant;
 
-pub use self::config::Config;
+pub use self::{
+    config::Config,
+    gateway::{Gateway, StartError},
+    server::{Peer, TlsError},
+};

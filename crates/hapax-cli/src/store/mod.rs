@@ -5,5 +5,5 @@ mod open;
 
 pub(crate) use self::{
     any::AnyStore,
-    open::{Address, OpenError, open},
+    open::{Address, InvalidAddress, OpenError, open},
 };

@@ -1,0 +1,75 @@
+//! `hapax serve` and `hapax check-config`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Put the gateway in front of an API: one effect per Idempotency-Key.
+///
+/// Without a file every request that changes something may carry an Idempotency-Key header; those
+/// that do run once, and their retries are answered with the first answer.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hapax serve --upstream http://127.0.0.1:3000
+  hapax serve --config gateway.toml
+  hapax serve --upstream http://127.0.0.1:3000 --store postgres://hapax@db/hapax --listen 0.0.0.0:8080
+
+Signals: SIGHUP reads the file again, SIGTERM and Ctrl-C let requests finish, then end.
+Exit status: 0 when everything finished, 1 when it could not start or something was cut off.")]
+pub(crate) struct ServeArgs {
+    /// How routes are treated, as a TOML file.
+    #[arg(long, env = "HAPAX_CONFIG", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where clients connect; 127.0.0.1:8080 unless the file says otherwise.
+    #[arg(long, env = "HAPAX_LISTEN", value_name = "ADDRESS")]
+    pub(crate) listen: Option<String>,
+    /// The API behind the gateway.
+    #[arg(long, env = "HAPAX_UPSTREAM", value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Where records are kept: sqlite:PATH (sqlite:hapax.db by default), postgres://… or memory:
+    #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
+    pub(crate) store: Option<String>,
+    /// Where health, metrics and the admin API are; 127.0.0.1:8081 unless the file says otherwise,
+    /// or `off`.
+    #[arg(long, env = "HAPAX_ADMIN", value_name = "ADDRESS")]
+    pub(crate) admin: Option<String>,
+    /// The token the admin API asks for. Better given by the environment than here.
+    #[arg(long, env = "HAPAX_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub(crate) admin_token: Option<String>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// What is logged: a level, or a filter such as `hapax_engine=debug,warn`.
+    #[arg(long, env = "HAPAX_LOG", value_name = "FILTER", default_value = "warn")]
+    pub(crate) log: String,
+    /// How it is written.
+    #[arg(long, env = "HAPAX_LOG_FORMAT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object for each line.
+    Json,
+}
+
+/// Read a gateway's file, and say what would be in force.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  hapax check-config gateway.toml
+
+Exit status: 0 when the file is good, 1 when it is not; every fault is shown with its line.")]
+pub(crate) struct CheckConfigArgs {
+    /// The TOML file.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}

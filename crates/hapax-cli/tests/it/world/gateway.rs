@@ -1,0 +1,151 @@
+//! `hapax serve` as a child process.
+
+use std::{
+    fs::{self, File},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+use super::{ask, free_address, until};
+
+/// How a gateway is started.
+pub(crate) struct Setup {
+    upstream: SocketAddr,
+    store: Option<String>,
+    config: String,
+    token: Option<String>,
+}
+
+impl Setup {
+    pub(crate) fn new(upstream: SocketAddr) -> Self {
+        Self { upstream, store: None, config: String::new(), token: None }
+    }
+
+    /// With this TOML; the addresses are given by flags.
+    pub(crate) fn config(self, toml: &str) -> Self {
+        Self { config: toml.to_owned(), ..self }
+    }
+
+    /// On this store instead of an SQLite file of its own.
+    pub(crate) fn store(self, url: &str) -> Self {
+        Self { store: Some(url.to_owned()), ..self }
+    }
+
+    /// With an admin API behind this token.
+    pub(crate) fn token(self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub(crate) async fn start(self) -> Gateway {
+        let dir = tempfile::tempdir().unwrap();
+        let store = self.store.clone();
+        let file = dir.path().join("hapax.db");
+        let store = store.unwrap_or_else(|| format!("sqlite:{}", file.display()));
+        let mut gateway = Gateway {
+            address: free_address(),
+            admin: free_address(),
+            store,
+            child: None,
+            setup: self,
+            dir,
+        };
+        gateway.configure(&gateway.setup.config);
+        gateway.run().await;
+        gateway
+    }
+}
+
+/// A gateway; killed when dropped.
+pub(crate) struct Gateway {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) store: String,
+    child: Option<Child>,
+    setup: Setup,
+    dir: TempDir,
+}
+
+impl Gateway {
+    /// Replaces its file; it takes effect at the next reload or start.
+    pub(crate) fn configure(&self, toml: &str) {
+        fs::write(self.file(), toml).unwrap();
+    }
+
+    /// Starts the process, which must not be running.
+    pub(crate) async fn run(&mut self) {
+        assert!(self.child.is_none(), "it is running");
+        let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
+        let log = log.unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        command.arg("serve").arg("--config").arg(self.file());
+        command.args(["--upstream", &format!("http://{}", self.setup.upstream)]);
+        command.args(["--listen", &self.address.to_string()]);
+        command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);
+        if let Some(token) = &self.setup.token {
+            command.env("HAPAX_ADMIN_TOKEN", token);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.child = Some(command.spawn().unwrap());
+        let admin = self.admin;
+        let ready = async || match ask(admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await {
+            Some(answer) => answer.status == 200,
+            None => false,
+        };
+        let mut ready = ready;
+        until("the gateway to be ready", async || {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "the gateway ended: {}", self.log());
+            ready().await
+        })
+        .await;
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    /// Sends it a signal by name, such as `HUP`.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+
+    /// Kills it without a chance to say anything.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Waits for it to end by itself, and says whether it ended well.
+    pub(crate) async fn ended(&mut self) -> bool {
+        let mut child = self.child.take().unwrap();
+        let mut status = None;
+        until("the gateway to end", async || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        })
+        .await;
+        status.unwrap().success()
+    }
+
+    /// What it has said so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("gateway.toml")
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,113 @@
+//! An API that writes down every effect.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+/// How the API behaves.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Behaviour {
+    /// Whether it answers a key it has seen with the first answer, without another effect.
+    pub(crate) deduplicates: bool,
+    /// How long it takes after the effect.
+    pub(crate) takes: Duration,
+}
+
+/// An API on loopback: POST has an effect, `GET /by-key/{key}` says whether there was one.
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+    ledger: Arc<Ledger>,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Ledger {
+    effects: Mutex<HashMap<String, Vec<Bytes>>>,
+    requests: Mutex<Vec<String>>,
+}
+
+impl Upstream {
+    pub(crate) async fn start(behaviour: Behaviour) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, ledger) = (listener.local_addr().unwrap(), Arc::<Ledger>::default());
+        let serving = tokio::spawn(serve(listener, Arc::clone(&ledger), behaviour));
+        Self { address, ledger, serving }
+    }
+
+    /// How often this key had an effect.
+    pub(crate) fn effects(&self, key: &str) -> usize {
+        self.ledger.effects.lock().unwrap().get(key).map_or(0, Vec::len)
+    }
+
+    /// Effects over all keys.
+    pub(crate) fn total(&self) -> usize {
+        self.ledger.effects.lock().unwrap().values().map(Vec::len).sum()
+    }
+
+    /// The heads of all requests it has seen, as one text each.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.ledger.requests.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, ledger: Arc<Ledger>, behaviour: Behaviour) {
+    while let Ok((connection, _)) = listener.accept().await {
+        let ledger = Arc::clone(&ledger);
+        tokio::spawn(async move {
+            let service = service_fn(|request| answer(Arc::clone(&ledger), behaviour, request));
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+        });
+    }
+}
+
+async fn answer(
+    ledger: Arc<Ledger>,
+    behaviour: Behaviour,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let head = format!("{} {} {:?}", parts.method, parts.uri, parts.headers);
+    ledger.requests.lock().unwrap().push(head);
+    if parts.method == Method::GET {
+        let key = parts.uri.path().strip_prefix("/by-key/").unwrap_or_default();
+        let known = ledger.effects.lock().unwrap().get(key).map(|effects| effects[0].clone());
+        return Ok(said(if known.is_some() { 201 } else { 404 }, known.unwrap_or_default()));
+    }
+    let Ok(body) = body.collect().await else { return Ok(said(400, Bytes::new())) };
+    let key = parts.headers.get("idempotency-key");
+    let key = key.map_or("", |key| key.to_str().unwrap().trim_matches('"')).to_owned();
+    let receipt = {
+        let mut effects = ledger.effects.lock().unwrap();
+        let all: usize = effects.values().map(Vec::len).sum();
+        let of_key = effects.entry(key).or_default();
+        if of_key.is_empty() || !behaviour.deduplicates {
+            let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+            of_key.push(format!("receipt {} for {body}", all + 1).into());
+        }
+        of_key.last().unwrap().clone()
+    };
+    tokio::time::sleep(behaviour.takes).await;
+    Ok(said(201, receipt))
+}
+
+fn said(status: u16, body: Bytes) -> Response<Full<Bytes>> {
+    let answer = Response::builder().status(status).header("content-type", "text/plain");
+    answer.body(Full::new(body)).unwrap()
+}

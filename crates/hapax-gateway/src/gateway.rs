@@ -1,0 +1,277 @@
+//! The gateway as a whole: started, reloaded, drained.
+
+use std::{
+    future::IntoFuture,
+    io,
+    net::SocketAddr,
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use hapax_core::Store;
+use hapax_engine::{Engine, Options};
+use hapax_tower::{IdempotencyLayer, Later, Site};
+use rustls::ServerConfig;
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+use tower_layer::Layer;
+
+use crate::{
+    admin::{self, AdminState, Meter, Meters, Secret},
+    client::{Client, ClientError},
+    config::{Config, Upstream},
+    proxy::Proxy,
+    server::{Acceptor, Bounds, Serving, TlsError, Wiring, Workers, protocols, server_config},
+};
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Gateway<S: Store> {
+    config: Config,
+    address: SocketAddr,
+    engine: Engine<S>,
+    later: Later<S>,
+    workers: Arc<Workers<S>>,
+    tls: Arc<ArcSwapOption<ServerConfig>>,
+    stop_accepting: watch::Sender<bool>,
+    meters: Meters,
+    /// Tells the admin side that the gateway is no longer ready.
+    draining: Arc<AtomicBool>,
+    admin_address: Option<SocketAddr>,
+}
+
+impl<S: Store> Gateway<S> {
+    /// Starts to serve clients. Must be called on a tokio runtime, which the engine then lives on.
+    pub async fn start(config: Config, store: S) -> Result<Self, StartError> {
+        let later = Later::new(config.routes.clone(), Site::default());
+        let engine = Engine::start(store, engine_options(&config, &later));
+        let (meters, draining) = (Meters::default(), Arc::<AtomicBool>::default());
+        let labels: Arc<[String]> = config.routes.labels().into();
+        later.serve(proxy_for(&config, 1, meters.meter(&labels))?);
+        let listener = listen(config.listen, "--listen").await?;
+        let address = listener.local_addr().map_err(StartError::System)?;
+        let admin_address = match config.admin {
+            Some(admin) => {
+                let token = config.admin_token.clone().and_then(Secret::new);
+                let (engine, meters) = (engine.clone(), meters.clone());
+                let state = AdminState { engine, token, meters, draining: Arc::clone(&draining) };
+                Some(administer(admin, state).await?)
+            }
+            None => None,
+        };
+        let (stop_accepting, stop) = watch::channel(false);
+        let tls = config.tls.as_ref().map(server_config).transpose()?;
+        let tls = Arc::new(ArcSwapOption::new(tls));
+        let mut wirings = Vec::new();
+        for proxy in proxies(&config, &meters, &labels, worker_count(&config))? {
+            wirings.push(Arc::new(Wiring {
+                serving: ArcSwap::from_pointee(serving(&config, &engine, &later, proxy)),
+                tls: Arc::clone(&tls),
+                bounds: Bounds {
+                    head: config.limits.head_timeout,
+                    idle: config.limits.idle_timeout,
+                },
+                protocols: protocols(&config.limits),
+                draining: stop.clone(),
+            }));
+        }
+        let workers = Arc::new(Workers::start(wirings).map_err(StartError::System)?);
+        let acceptor = Acceptor {
+            listener,
+            workers: Arc::clone(&workers),
+            connections_max: config.limits.connections_max,
+            meter: meters.meter(&labels),
+            stop,
+        };
+        tokio::spawn(acceptor.run());
+        Ok(Self {
+            config,
+            address,
+            engine,
+            later,
+            workers,
+            tls,
+            stop_accepting,
+            meters,
+            draining,
+            admin_address,
+        })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where health, metrics and the admin API are.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin_address
+    }
+
+    /// What drives the store.
+    pub fn engine(&self) -> &Engine<S> {
+        &self.engine
+    }
+
+    /// How many connections of clients are open.
+    pub fn connections(&self) -> usize {
+        self.workers.connections()
+    }
+
+    /// Serves new requests as `config` says; requests under way and connections are left alone.
+    ///
+    /// Gives back what stays as it was until the next start. On an error nothing is changed.
+    pub fn reload(&mut self, config: Config) -> Result<Vec<&'static str>, StartError> {
+        let tls = config.tls.as_ref().map(server_config).transpose()?;
+        let labels: Arc<[String]> = config.routes.labels().into();
+        let for_later = proxy_for(&config, 1, self.meters.meter(&labels))?;
+        let proxies = proxies(&config, &self.meters, &labels, self.workers.count())?;
+        self.later.replace(config.routes.clone());
+        self.later.serve(for_later);
+        let fresh = proxies.into_iter();
+        let fresh = fresh.map(|proxy| serving(&config, &self.engine, &self.later, proxy));
+        self.workers.replace(fresh.collect());
+        self.meters.record_reload();
+        self.tls.store(tls);
+        let kept = unchangeable(&self.config, &config);
+        self.config = Config { listen: self.config.listen, ..config };
+        Ok(kept)
+    }
+
+    /// Takes no new connections, lets requests under way finish, and ends.
+    ///
+    /// Says whether everything did within the time configured; what did not is left to its lease.
+    pub async fn drain(self) -> bool {
+        let until = Instant::now() + self.config.drain;
+        self.draining.store(true, Relaxed);
+        self.stop_accepting.send_replace(true);
+        let left = || until.saturating_duration_since(Instant::now());
+        let closed = timeout(left(), async {
+            while self.workers.connections() > 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        });
+        let closed = closed.await.is_ok();
+        let settled = self.engine.shut_down(left().max(LAST_MOMENT)).await;
+        self.workers.stop();
+        closed && settled
+    }
+}
+
+/// Time to settle for operations whose clients took all of the drain.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
+
+fn engine_options<S: Store>(config: &Config, later: &Later<S>) -> Options<S> {
+    Options {
+        cache_bytes_max: config.cache_bytes_max,
+        sweep_every: config.sweep_every,
+        finisher: Some(later.finisher()),
+        ..Options::default()
+    }
+}
+
+async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, StartError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|cause| StartError::Listen { address, flag, cause })
+}
+
+/// Serves the admin side for as long as the process lives.
+async fn administer<S: Store>(
+    address: SocketAddr,
+    state: AdminState<S>,
+) -> Result<SocketAddr, StartError> {
+    let listener = listen(address, "--admin").await?;
+    let address = listener.local_addr().map_err(StartError::System)?;
+    tokio::spawn(axum::serve(listener, admin::router(state)).into_future());
+    Ok(address)
+}
+
+/// One of `clients` that share what the upstream is given.
+fn proxy_for(config: &Config, clients: usize, meter: Arc<Meter>) -> Result<Proxy, ClientError> {
+    let connections_max = config.upstream.connections_max.div_ceil(clients);
+    let upstream = Upstream { connections_max, ..config.upstream.clone() };
+    Ok(Proxy::new(Client::new(&upstream)?, &upstream, meter))
+}
+
+/// A proxy and a meter for each worker.
+fn proxies(
+    config: &Config,
+    meters: &Meters,
+    labels: &Arc<[String]>,
+    workers: usize,
+) -> Result<Vec<(Proxy, Arc<Meter>)>, ClientError> {
+    let one = |_| {
+        let meter = meters.meter(labels);
+        Ok((proxy_for(config, workers, Arc::clone(&meter))?, meter))
+    };
+    (0..workers).map(one).collect()
+}
+
+fn serving<S: Store>(
+    config: &Config,
+    engine: &Engine<S>,
+    later: &Later<S>,
+    (proxy, meter): (Proxy, Arc<Meter>),
+) -> Serving<S> {
+    let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later);
+    Serving {
+        service: layer.layer(proxy),
+        hosts: config.hosts.clone(),
+        body_timeout: config.limits.body_timeout,
+        meter,
+    }
+}
+
+fn worker_count(config: &Config) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, NonZero::get);
+    config.workers.unwrap_or_else(cores).max(1)
+}
+
+/// Settings that differ and need a new start to matter.
+fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = [
+        ("listen", old.listen != new.listen),
+        ("admin", old.admin != new.admin),
+        ("store", old.store != new.store),
+        ("workers", old.workers != new.workers),
+        ("tls", old.tls.is_some() != new.tls.is_some()),
+        ("cache", old.cache_bytes_max != new.cache_bytes_max),
+        ("sweep_every", old.sweep_every != new.sweep_every),
+    ];
+    differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
+}
+
+/// Why a gateway could not start, or could not be reloaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address cannot be listened on.
+    #[error("{address} cannot be listened on; is something else there? choose another by {flag}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What chooses it.
+        flag: &'static str,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The upstream cannot be spoken to.
+    #[error("the upstream cannot be used")]
+    Upstream(#[from] ClientError),
+    /// The certificate cannot be used.
+    #[error("TLS cannot be offered")]
+    Tls(#[from] TlsError),
+    /// The operating system gave no thread or socket.
+    #[error("the operating system refused what a gateway needs")]
+    System(#[source] io::Error),
+}

@@ -1,0 +1,131 @@
+//! What of a request's and an answer's head belongs to one connection, and what is passed on.
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Request, Version,
+    header::{self, CONNECTION, COOKIE, HOST},
+};
+
+use crate::server::Peer;
+
+/// Headers that belong to one connection, by RFC 9110.
+static HOPS: [HeaderName; 7] = [
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Makes a client's request one of our own. `host` replaces the one the client named.
+pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
+    let authority = match (request.headers().get(HOST), request.uri().authority()) {
+        (Some(host), _) => Some(host.clone()),
+        (None, Some(authority)) => HeaderValue::try_from(authority.as_str()).ok(),
+        (None, None) => None,
+    };
+    let peer = request.extensions().get::<Peer>().cloned();
+    let version = request.version();
+    let headers = request.headers_mut();
+    strip_hops(headers);
+    headers.remove(header::PROXY_AUTHORIZATION);
+    // The gateway has answered it by reading the body.
+    headers.remove(header::EXPECT);
+    if version == Version::HTTP_2 {
+        join_cookies(headers);
+    }
+    if let Some(peer) = peer {
+        tell_the_client(headers, &peer, authority.as_ref());
+    }
+    if let Some(host) = host.or(authority.as_ref()) {
+        headers.insert(HOST, host.clone());
+    }
+}
+
+/// Removes what is said to this connection alone.
+pub(crate) fn strip_hops(headers: &mut HeaderMap) {
+    if let Some(first) = headers.remove(CONNECTION) {
+        let _ = first.to_str().map(|names| remove_named(headers, names));
+        while let Some(more) = headers.remove(CONNECTION) {
+            let _ = more.to_str().map(|names| remove_named(headers, names));
+        }
+    }
+    for name in &HOPS {
+        headers.remove(name);
+    }
+}
+
+fn remove_named(headers: &mut HeaderMap, names: &str) {
+    for name in names.split(',').map(str::trim) {
+        // These frame the message and name its target: a client must not have them removed.
+        if !name.eq_ignore_ascii_case("host") && !name.eq_ignore_ascii_case("content-length") {
+            headers.remove(name);
+        }
+    }
+}
+
+fn tell_the_client(headers: &mut HeaderMap, peer: &Peer, authority: Option<&HeaderValue>) {
+    let address = match headers.get(&FORWARDED_FOR).and_then(|before| before.to_str().ok()) {
+        Some(before) => HeaderValue::try_from(format!("{before}, {}", peer.address().ip())).ok(),
+        None => Some(peer.forwarded_for().clone()),
+    };
+    if let Some(address) = address {
+        headers.insert(FORWARDED_FOR.clone(), address);
+    }
+    let scheme = if peer.is_secure() { "https" } else { "http" };
+    headers.insert(FORWARDED_PROTO.clone(), HeaderValue::from_static(scheme));
+    if let Some(authority) = authority {
+        headers.insert(FORWARDED_HOST.clone(), authority.clone());
+    }
+}
+
+/// HTTP/2 may send a cookie in pieces; HTTP/1.1 knows one header only.
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let pieces: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&pieces.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_one_connection_is_not_passed_on() {
+        let mut request = Request::post("/pay")
+            .header("host", "shop.example")
+            .header("connection", "x-hop, host, close")
+            .header("x-hop", "1")
+            .header("keep-alive", "timeout=5")
+            .header("transfer-encoding", "chunked")
+            .header("x-kept", "1")
+            .body(())
+            .unwrap();
+        prepare(&mut request, Some(&HeaderValue::from_static("inner:80")));
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["host", "x-kept"]);
+        assert_eq!(request.headers()["host"], "inner:80");
+    }
+
+    #[test]
+    fn pieces_of_a_cookie_are_joined_for_an_older_protocol() {
+        let mut request = Request::post("/pay")
+            .version(Version::HTTP_2)
+            .header("cookie", "a=1")
+            .header("cookie", "b=2")
+            .body(())
+            .unwrap();
+        prepare(&mut request, None);
+        assert_eq!(request.headers()["cookie"], "a=1; b=2");
+    }
+}

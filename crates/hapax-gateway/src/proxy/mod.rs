@@ -1,0 +1,96 @@
+//! The service behind the layer: passes a request on to the upstream.
+
+mod forward;
+mod stall;
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use hapax_core::Attempt;
+use hapax_tower::{Body, BoxError, NothingSent};
+use http::{Request, Response};
+use tokio::time::{Instant, timeout};
+use tower_service::Service;
+
+pub(crate) use self::stall::Stalling;
+use crate::{
+    admin::{Exchange, Meter},
+    client::{Client, SendError},
+    config::Upstream,
+};
+
+/// Passes requests on to one upstream. Clones share its connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Proxy(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    client: Client,
+    keep_host: bool,
+    answer_timeout: Duration,
+    meter: Arc<Meter>,
+}
+
+impl Proxy {
+    pub(crate) fn new(client: Client, upstream: &Upstream, meter: Arc<Meter>) -> Self {
+        let (keep_host, answer_timeout) = (upstream.keep_host, upstream.answer_timeout);
+        Self(Arc::new(Inner { client, keep_host, answer_timeout, meter }))
+    }
+}
+
+impl Service<Request<Body>> for Proxy {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { pass_on(&inner, request).await })
+    }
+}
+
+async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    // A protected attempt has a deadline of its own, and goes on when its client does not.
+    let is_protected = request.extensions().get::<Attempt>().is_some();
+    let host = (!inner.keep_host).then(|| inner.client.authority());
+    forward::prepare(&mut request, host);
+    let began = Instant::now();
+    let sending = inner.client.send(request);
+    let answered = if is_protected {
+        sending.await
+    } else {
+        let overdue = |_| Err(SendError::Unanswered(Overdue.into()));
+        timeout(inner.answer_timeout, sending).await.unwrap_or_else(overdue)
+    };
+    inner.meter.record_exchange(exchange(&answered), began.elapsed());
+    let mut response = answered.map_err(|error| match error {
+        SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
+        SendError::Unanswered(cause) => cause,
+    })?;
+    forward::strip_hops(response.headers_mut());
+    if is_protected {
+        return Ok(response);
+    }
+    Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))
+}
+
+fn exchange(answered: &Result<Response<Body>, SendError>) -> Exchange {
+    match answered {
+        Ok(response) => Exchange::Answered(response.status()),
+        Err(SendError::NothingSent(_)) => Exchange::NothingSent,
+        Err(SendError::Unanswered(_)) => Exchange::Unanswered,
+    }
+}
+
+/// The upstream took too long.
+#[derive(Debug, thiserror::Error)]
+#[error("the upstream did not answer in time")]
+pub(crate) struct Overdue;

@@ -1,0 +1,79 @@
+//! One request: is it meant for us, what does the layer say, how long did it take.
+
+use std::{convert::Infallible, pin::Pin, sync::Arc};
+
+use hapax_core::Store;
+use hapax_tower::{Body, Handled};
+use http::{Method, Request, Response, Version, header::HOST};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+use tower_service::Service as _;
+
+use super::{connection::Wiring, peer::Peer, refusal, watch::Watch};
+use crate::proxy::Stalling;
+
+/// Answers the requests of one connection.
+pub(crate) struct Handler<S: Store> {
+    pub(crate) wiring: Arc<Wiring<S>>,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) peer: Peer,
+}
+
+impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        let in_flight = self.watch.request_began(request.version() == Version::HTTP_2);
+        let began = Instant::now();
+        let serving = self.wiring.serving.load();
+        let meter = Arc::clone(&serving.meter);
+        if let Err(refused) = meant_for_us(&request, &serving.hosts) {
+            meter.record_unhandled(began.elapsed());
+            let response = refusal::answer(refused);
+            return Box::pin(async move { Ok(response) });
+        }
+        request.extensions_mut().insert(self.peer.clone());
+        let stall = serving.body_timeout;
+        let mut service = serving.service.clone();
+        let answering = service.call(request.map(|body| Stalling::new(body, stall)));
+        let counted = meter.request();
+        Box::pin(async move {
+            let answered = answering.await;
+            let response = answered.unwrap_or_else(|error| refusal::upstream_failed(&*error));
+            match response.extensions().get::<Handled>() {
+                Some(handled) => meter.record(handled, began.elapsed()),
+                None => meter.record_unhandled(began.elapsed()),
+            }
+            drop((in_flight, counted));
+            Ok(response)
+        })
+    }
+}
+
+/// Refuses what names another target than this gateway, or none.
+fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal::Refused> {
+    if request.method() == Method::CONNECT {
+        return Err(refusal::Refused::Connect);
+    }
+    let mut lines = request.headers().get_all(HOST).iter();
+    let (named, further) = (lines.next(), lines.next());
+    let target = request.uri().authority();
+    let host = match (named, further, target) {
+        (_, Some(_), _) | (None, None, None) if request.version() == Version::HTTP_11 => {
+            return Err(refusal::Refused::Host);
+        }
+        (Some(named), None, Some(target)) if *named != target.as_str() => {
+            return Err(refusal::Refused::Host);
+        }
+        (Some(named), _, _) => named.to_str().map_err(|_| refusal::Refused::Host)?,
+        (None, _, Some(target)) => target.as_str(),
+        (None, _, None) => "",
+    };
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|digit| digit.is_ascii_digit()) { name } else { host }
+    });
+    let known = hosts.is_empty() || hosts.iter().any(|known| known.eq_ignore_ascii_case(name));
+    if known { Ok(()) } else { Err(refusal::Refused::Misdirected) }
+}

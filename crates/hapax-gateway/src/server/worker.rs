@@ -1,0 +1,129 @@
+//! Worker threads, each with a runtime, connections and upstream connections of its own.
+//!
+//! Requests never change their thread, so nothing on their way is contended.
+
+use std::{
+    io,
+    net::TcpStream,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+};
+
+use hapax_core::Store;
+use tokio::{
+    runtime,
+    sync::{mpsc, watch},
+};
+
+use super::connection::{self, Serving, Wiring};
+
+/// All workers of a gateway.
+#[derive(Debug)]
+pub(crate) struct Workers<S: Store> {
+    workers: Vec<Worker<S>>,
+    stop: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct Worker<S: Store> {
+    wiring: Arc<Wiring<S>>,
+    connections: Arc<AtomicUsize>,
+    inbox: mpsc::UnboundedSender<TcpStream>,
+    /// Taken when it is waited for.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<S: Store> Workers<S> {
+    /// Starts one thread for each wiring.
+    pub(crate) fn start(wirings: Vec<Arc<Wiring<S>>>) -> io::Result<Self> {
+        let (stop, stopped) = watch::channel(false);
+        let workers = wirings.into_iter().enumerate().map(|(number, wiring)| {
+            let (inbox, arriving) = mpsc::unbounded_channel();
+            let connections = Arc::new(AtomicUsize::new(0));
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            let (served, counted) = (Arc::clone(&wiring), Arc::clone(&connections));
+            let mut stopped = stopped.clone();
+            let thread =
+                thread::Builder::new().name(format!("hapax-worker-{number}")).spawn(move || {
+                    runtime.block_on(async {
+                        tokio::select! {
+                            () = work(arriving, served, counted) => {}
+                            _ = stopped.wait_for(|stop| *stop) => {}
+                        }
+                    });
+                })?;
+            Ok(Worker { wiring, connections, inbox, thread: Mutex::new(Some(thread)) })
+        });
+        Ok(Self { workers: workers.collect::<io::Result<_>>()?, stop })
+    }
+
+    /// How many connections are open.
+    pub(crate) fn connections(&self) -> usize {
+        self.workers.iter().map(|worker| worker.connections.load(Relaxed)).sum()
+    }
+
+    /// Hands a connection to the worker with the fewest.
+    pub(crate) fn take(&self, connection: TcpStream) {
+        let idlest = self.workers.iter().min_by_key(|worker| worker.connections.load(Relaxed));
+        if let Some(worker) = idlest {
+            worker.connections.fetch_add(1, Relaxed);
+            // A worker that is gone has no clients to disappoint.
+            let _ = worker.inbox.send(connection);
+        }
+    }
+
+    /// Has new requests served so from now on.
+    pub(crate) fn replace(&self, fresh: Vec<Serving<S>>) {
+        for (worker, serving) in self.workers.iter().zip(fresh) {
+            worker.wiring.serving.store(Arc::new(serving));
+        }
+    }
+
+    /// How many workers there are.
+    pub(crate) fn count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Ends all threads; what still runs on them is cut off.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+        for worker in &self.workers {
+            let mut thread = worker.thread.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(thread) = thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+async fn work<S: Store>(
+    mut arriving: mpsc::UnboundedReceiver<TcpStream>,
+    wiring: Arc<Wiring<S>>,
+    connections: Arc<AtomicUsize>,
+) {
+    while let Some(connection) = arriving.recv().await {
+        let counted = Counted(Arc::clone(&connections));
+        match tokio::net::TcpStream::from_std(connection) {
+            Ok(connection) => {
+                let wiring = Arc::clone(&wiring);
+                tokio::spawn(async move {
+                    connection::serve(connection, wiring).await;
+                    drop(counted);
+                });
+            }
+            Err(error) => tracing::warn!(%error, "a connection could not be served"),
+        }
+    }
+}
+
+/// Counts a connection as open until it is dropped.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
