@@ -44,7 +44,7 @@ pub use self::{
     server::{
         Asked, BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
         InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Probed, Prober,
-        Protection, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict, canonical_json,
-        openapi_fragment, published_policy,
+        Protection, RateLimit, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict,
+        canonical_json, openapi_fragment, published_policy,
     },
 };

@@ -10,7 +10,7 @@ use super::{code::Code, headers, layer::Site, problem::Problem};
 use crate::body::Body;
 
 /// When to come back after a failure nobody can put a time on.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// When to come back after a failure that a person has to mend.
 const TRY_LATER: Duration = Duration::from_secs(30);
 

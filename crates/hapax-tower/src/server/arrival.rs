@@ -7,23 +7,21 @@ use hapax_core::{
     Operation, Recovery, RequestParts, Store, TenantKey, Wish, limits::REQUEST_BYTES_MAX,
 };
 use hapax_engine::Ask;
-use http::{
-    Method,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, UPGRADE},
-    request::Parts,
-};
+use http::{Method, header::UPGRADE, request::Parts};
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::{Span, field::Empty};
 
 use super::{
     answer,
-    canonical::canonical_json,
-    capture::{Captured, capture},
     code::Code,
+    compared,
+    drain::Rest,
     key,
     layer::Shared,
-    options::{BodyForm, Dialect, InFlight, Protection},
+    options::{Dialect, InFlight, Protection},
     prefer,
     problem::Problem,
+    receive::{Received, Refused, receive},
     repeatability, stored_request,
     tenancy::hex,
 };
@@ -34,6 +32,8 @@ pub(crate) struct Arrival {
     pub(crate) ask: Ask,
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
+    /// The room the body takes, to be given back when it is done with.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
     pub(crate) protection: Arc<Protection>,
     /// How long it waits while somebody else is at work.
     pub(crate) patience: Duration,
@@ -44,9 +44,6 @@ pub(crate) struct Arrival {
     pub(crate) span: Span,
 }
 
-/// A refusal, and what was not read of the request.
-pub(crate) type Refused = (Problem, Body);
-
 /// Reads what the engine must know. Nothing is claimed before all of it is known to be good.
 pub(crate) async fn arrive<S: Store>(
     shared: &Shared<S>,
@@ -56,20 +53,13 @@ pub(crate) async fn arrive<S: Store>(
 ) -> Result<Arrival, Refused> {
     let operation = match name(shared, protection, &parts).await {
         Ok(operation) => operation,
-        Err(problem) => return Err((problem, body)),
+        Err(problem) => return Err((problem, Rest::Unread(body))),
     };
-    let body = read(protection, &parts, body).await?;
-    let nothing_left = |problem| (problem, Body::empty());
+    let Received { body, room } = receive(shared.room.as_ref(), protection, &parts, body).await?;
+    let nothing_left = |problem| (problem, Rest::Nothing);
     let tenant_key = shared.engine.salt().tenant_key(operation.tenant());
-    let compared = compared_body(protection, &parts, &body).map_err(nothing_left)?;
-    let headers: Vec<_> = compared_headers(protection, &parts).collect();
-    let fingerprint = tenant_key.fingerprint(&RequestParts {
-        method: parts.method.as_str().as_bytes(),
-        path: parts.uri.path().as_bytes(),
-        query: parts.uri.query().unwrap_or_default().as_bytes(),
-        headers: &headers,
-        body: compared.as_deref().unwrap_or(&body),
-    });
+    let fingerprint =
+        compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
     let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
     let for_later = shared.has_later && accepts;
@@ -82,7 +72,7 @@ pub(crate) async fn arrive<S: Store>(
     let span = span(&operation, &tenant_key);
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
     let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
-    Ok(Arrival { ask, parts, body, protection, patience, for_later, prefers_async, span })
+    Ok(Arrival { ask, parts, body, room, protection, patience, for_later, prefers_async, span })
 }
 
 /// Which operation is meant.
@@ -120,56 +110,6 @@ async fn name<S: Store>(
             }
         }
     }
-}
-
-async fn read(protection: &Protection, parts: &Parts, body: Body) -> Result<Bytes, Refused> {
-    let cap = protection.request_bytes_max;
-    let too_large = |rest| {
-        let problem = Problem::new(Code::BodyTooLarge, format!("The limit is {cap} bytes."));
-        (problem, rest)
-    };
-    let announced =
-        parts.headers.get(CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|len: usize| len > cap) {
-        return Err(too_large(body));
-    }
-    match capture(body, cap).await {
-        Ok(Captured::Whole(bytes)) => Ok(bytes),
-        Ok(Captured::Larger { rest, .. }) => Err(too_large(rest)),
-        Err(error) => {
-            tracing::debug!(%error, "a request ended early");
-            let problem = Problem::new(Code::BodyIncomplete, "Nothing was run.");
-            Err((problem, Body::empty()))
-        }
-    }
-}
-
-/// What is compared instead of the body as it came, if anything.
-fn compared_body(
-    protection: &Protection,
-    parts: &Parts,
-    body: &Bytes,
-) -> Result<Option<Vec<u8>>, Problem> {
-    match &protection.body {
-        BodyForm::Raw => Ok(None),
-        BodyForm::Json { .. } if body.is_empty() => Ok(None),
-        BodyForm::Json { .. } if parts.headers.contains_key(CONTENT_ENCODING) => {
-            Err(Problem::new(Code::BodyEncoded, "Send the body as it is."))
-        }
-        BodyForm::Json { ignored } => canonical_json(body, ignored)
-            .map(Some)
-            .map_err(|error| Problem::new(Code::BodyNotCanonical, error.to_string())),
-    }
-}
-
-fn compared_headers<'a>(
-    protection: &'a Protection,
-    parts: &'a Parts,
-) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-    protection.compared_headers.iter().flat_map(|name| {
-        let lines = parts.headers.get_all(name).iter();
-        lines.map(|line| (name.as_str(), line.as_bytes()))
-    })
 }
 
 fn wish<S: Store>(

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hapax_core::{Store, StoreError};
 use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 use tower_service::Service;
 use tracing::Instrument;
 
@@ -59,9 +59,16 @@ where
     let verdict = Verdict::of(&begun);
     arrival.span.record("decision", verdict.as_str());
     let response = match begun {
-        Begun::Execute(permit) | Begun::TakenOver { permit, .. } => {
-            execute(inner, shared, permit, arrival).await
-        }
+        Begun::Execute(permit) => match over_limit(&arrival) {
+            None => execute(inner, shared, permit, arrival).await,
+            Some(problem) => {
+                // Nothing was begun; if that cannot be written, the lease will end.
+                let _ = permit.give_back().await;
+                let verdict = Verdict::Refused(problem.code);
+                return Ok((problem.into_response(site), verdict));
+            }
+        },
+        Begun::TakenOver { permit, .. } => execute(inner, shared, permit, arrival).await,
         Begun::Queued(record) => {
             accepted(&arrival, async_status::accepted(site, id, Some(&record)))
         }
@@ -123,9 +130,22 @@ where
         site: shared.site.clone(),
     };
     let (reply, answered) = oneshot::channel();
-    tokio::spawn(unit.run(inner, Some(reply)).instrument(arrival.span));
+    let (run, room) = (unit.run(inner, Some(reply)), arrival.room);
+    let run = async move {
+        run.await;
+        drop(room);
+    };
+    tokio::spawn(run.instrument(arrival.span));
     // Without an answer the task died; its right was given up as interrupted.
     answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.site))
+}
+
+/// The refusal of a caller that began more than its share. Only what would be run is counted.
+fn over_limit(arrival: &Arrival) -> Option<Problem> {
+    let limit = arrival.protection.limit.as_ref()?;
+    let wait = limit.begin(arrival.ask.operation.tenant(), Instant::now()).err()?;
+    let problem = Problem::new(Code::RateLimited, "Nothing was run. Ask again.");
+    Some(problem.retry_after(wait))
 }
 
 fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {

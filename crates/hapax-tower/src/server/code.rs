@@ -53,9 +53,9 @@ pub enum Code {
     BodyTooSlow,
     /// The body ended before it was complete.
     BodyIncomplete,
-    /// The body cannot be compared as JSON.
+    /// The body cannot be compared as the route compares them.
     BodyNotCanonical,
-    /// `Content-Encoding` was sent to a route that compares JSON.
+    /// `Content-Encoding` was sent to a route that compares what is in bodies.
     BodyEncoded,
     /// An attempt ended without an answer, and must not be repeated by itself.
     OutcomeInDoubt,
@@ -199,8 +199,8 @@ impl Code {
             Self::BodyTooLarge => "The request is too large",
             Self::BodyTooSlow => "The request came too slowly",
             Self::BodyIncomplete => "The request ended early",
-            Self::BodyNotCanonical => "The JSON body has no single meaning",
-            Self::BodyEncoded => "An encoded body cannot be compared as JSON",
+            Self::BodyNotCanonical => "The body has no single meaning",
+            Self::BodyEncoded => "An encoded body cannot be compared by its content",
             Self::OutcomeInDoubt => "Nobody knows whether the operation happened",
             Self::OutcomeNotRecorded => "The outcome could not be recorded",
             Self::ResponseNotRetained => "The operation was done and its response was not kept",

@@ -15,6 +15,14 @@ const DRAIN_BYTES_MAX: usize = 64 << 10;
 /// Longest time spent reading for nothing.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(500);
 
+/// What was not read of a request.
+pub(crate) enum Rest {
+    Nothing,
+    Unread(Body),
+    /// It can no longer be read, though it has not come to its end.
+    Broken,
+}
+
 /// Whether a request's connection can serve another request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wire {
@@ -28,10 +36,14 @@ impl Wire {
     }
 
     /// Reads what is left of the request, or has the connection closed after the answer.
-    pub(crate) async fn leave_clean(self, body: Body, response: &mut Response<Body>) {
-        // A client that waits for `100 Continue` has not sent its body, and should not start now.
-        let clean =
-            !self.waits_for_continue && timeout(DRAIN_TIME_MAX, drain(body)).await.unwrap_or(false);
+    pub(crate) async fn leave_clean(self, rest: Rest, response: &mut Response<Body>) {
+        let clean = match rest {
+            Rest::Nothing => true,
+            Rest::Broken => false,
+            // A client that waits for `100 Continue` has not sent its body, and should not start.
+            Rest::Unread(_) if self.waits_for_continue => false,
+            Rest::Unread(body) => timeout(DRAIN_TIME_MAX, drain(body)).await.unwrap_or(false),
+        };
         if !clean && self.version < Version::HTTP_2 {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

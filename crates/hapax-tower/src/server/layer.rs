@@ -9,6 +9,7 @@ use tower_layer::Layer;
 use super::{
     code::Code,
     later::Later,
+    receive::Room,
     route::{InvalidRoute, Routes},
     service::Idempotency,
     tenancy::Tenancy,
@@ -28,7 +29,7 @@ impl<S: Store> IdempotencyLayer<S> {
             return Err(InvalidRoute::NobodyForLater);
         }
         let (site, routes) = (Site::default(), Arc::new(routes));
-        Ok(Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: false }) })
+        Ok(Self::of(Shared { engine, tenancy, routes, site, has_later: false, room: None }))
     }
 
     /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
@@ -37,22 +38,25 @@ impl<S: Store> IdempotencyLayer<S> {
     /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
         let (routes, site) = (later.routes(), later.site().clone());
-        Self { shared: Arc::new(Shared { engine, tenancy, routes, site, has_later: true }) }
+        Self::of(Shared { engine, tenancy, routes, site, has_later: true, room: None })
     }
 
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
-        let Shared { engine, tenancy, routes, has_later, .. } = &*self.shared;
-        Self {
-            shared: Arc::new(Shared {
-                engine: engine.clone(),
-                tenancy: tenancy.clone(),
-                routes: Arc::clone(routes),
-                site,
-                has_later: *has_later,
-            }),
-        }
+        Self::of(Shared { site, ..Shared::clone(&self.shared) })
+    }
+
+    /// The same layer, keeping at most this many bytes of protected requests in memory at once,
+    /// over all its services and clones. A request for which there is no room is refused with 503
+    /// before it is read.
+    #[must_use]
+    pub fn buffer_at_most(self, bytes: usize) -> Self {
+        Self::of(Shared { room: Some(Room::of(bytes)), ..Shared::clone(&self.shared) })
+    }
+
+    fn of(shared: Shared<S>) -> Self {
+        Self { shared: Arc::new(shared) }
     }
 }
 
@@ -86,6 +90,21 @@ pub(crate) struct Shared<S: Store> {
     pub(crate) site: Site,
     /// Whether requests can be run without their client.
     pub(crate) has_later: bool,
+    /// Where request bodies are kept, if that is limited.
+    pub(crate) room: Option<Room>,
+}
+
+impl<S: Store> Clone for Shared<S> {
+    fn clone(&self) -> Self {
+        Self {
+            engine: self.engine.clone(),
+            tenancy: self.tenancy.clone(),
+            routes: Arc::clone(&self.routes),
+            site: self.site.clone(),
+            has_later: self.has_later,
+            room: self.room.clone(),
+        }
+    }
 }
 
 impl<S: Store> Shared<S> {

@@ -11,6 +11,7 @@ mod async_status;
 mod canonical;
 mod capture;
 mod code;
+mod compared;
 mod drain;
 mod failed;
 mod handled;
@@ -18,6 +19,7 @@ mod headers;
 mod key;
 mod later;
 mod layer;
+mod multipart;
 mod nothing_sent;
 mod options;
 mod pages;
@@ -25,6 +27,8 @@ mod prefer;
 mod probe;
 mod problem;
 mod produce;
+mod rate_limit;
+mod receive;
 mod recover;
 mod repeatability;
 mod route;
@@ -45,6 +49,7 @@ pub use self::{
     nothing_sent::NothingSent,
     options::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown},
     probe::{Asked, Probed, Prober},
+    rate_limit::RateLimit,
     route::{InvalidRoute, Routes, Treatment},
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},

@@ -8,7 +8,7 @@ use hapax_core::{
 };
 use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
 
-use super::{probe::Prober, route::InvalidRoute, tenancy::Tenancy};
+use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::Tenancy};
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
@@ -37,6 +37,9 @@ pub struct Protection {
     pub recover_for: Duration,
     /// Whom to ask whether an operation happened; needed for [`Recovery::Probe`].
     pub probe: Option<Prober>,
+    /// How many new operations each caller may begin; as many as it likes without one. Requests
+    /// accepted for later are not counted.
+    pub limit: Option<RateLimit>,
     /// How bodies are compared.
     pub body: BodyForm,
     /// Headers that tell requests apart.
@@ -45,6 +48,8 @@ pub struct Protection {
     pub unstored_headers: Vec<HeaderName>,
     /// Headers of a response that are stored although they usually are not, such as `Set-Cookie`.
     pub stored_headers: Vec<HeaderName>,
+    /// How long a request body may take to come.
+    pub receive_within: Duration,
     /// Largest request body, in bytes; a larger one is refused before anything is claimed.
     pub request_bytes_max: usize,
     /// Largest response body that is stored, in bytes; a larger one is passed on, not kept.
@@ -54,7 +59,8 @@ pub struct Protection {
 }
 
 impl Default for Protection {
-    /// A required key in either form, 409 while in flight, raw bodies, 1 MiB each way, 25 s.
+    /// A required key in either form, 409 while in flight, raw bodies, 1 MiB each way, 30 s to
+    /// come and 25 s to be answered.
     fn default() -> Self {
         Self {
             policy: Policy::default(),
@@ -68,10 +74,12 @@ impl Default for Protection {
             timeout: Duration::from_secs(25),
             recover_for: Duration::from_secs(60),
             probe: None,
+            limit: None,
             body: BodyForm::Raw,
             compared_headers: vec![CONTENT_TYPE],
             unstored_headers: Vec::new(),
             stored_headers: Vec::new(),
+            receive_within: Duration::from_secs(30),
             request_bytes_max: 1 << 20,
             response_bytes_max: 1 << 20,
             store_down: StoreDown::Refuse,
@@ -208,6 +216,9 @@ pub enum BodyForm {
         /// JSON pointers of members that do not tell requests apart, such as `/sent_at`.
         ignored: Vec<String>,
     },
+    /// As the parts of a multipart body: the boundary between them does not matter, their order,
+    /// headers and bytes do. What is not multipart is refused.
+    Multipart,
 }
 
 /// What happens while the store cannot be asked.

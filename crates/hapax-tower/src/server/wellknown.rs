@@ -79,6 +79,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
         "compared": match route.body {
             BodyForm::Raw => "bytes of the body",
             BodyForm::Json { .. } => "JSON value of the body",
+            BodyForm::Multipart => "parts of the body",
         },
         "in_flight": match route.in_flight {
             InFlight::Reject => "409",

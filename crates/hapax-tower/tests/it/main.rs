@@ -14,6 +14,8 @@ mod handled;
 mod in_flight;
 mod keys;
 mod later;
+mod limits;
+mod multipart;
 mod pages;
 mod policy;
 mod probing;
