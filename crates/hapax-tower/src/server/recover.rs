@@ -72,6 +72,10 @@ impl<S: Store> Unit<S> {
                 Probed::Unknown => return doubt(Failed::NotRecovered),
             }
         }
+        // Without a lease somebody else may be at work, and may have been told the same.
+        if before == Before::Unknown && self.permit.lease_left().is_zero() {
+            return doubt(Failed::NotRecovered);
+        }
         match (produce(inner, request, &self.protection).await, before) {
             (Ok(answer), Before::Unknown) if is_not_now(answer.parts.status) => {
                 Turn::Doubt { failed: Failed::NotRecovered, pause_min: retry_after(&answer.parts) }
@@ -100,11 +104,6 @@ impl<S: Store> Unit<S> {
         let mut schedule = Schedule::lasting(self.protection.recover_for);
         while let Some(pause) = schedule.next(began.elapsed(), pause_min, fastrand::f64()) {
             sleep(pause).await;
-            pause_min = Duration::ZERO;
-            // Without a lease somebody else may be at work: two would only get in each other's way.
-            if self.permit.lease_left().is_zero() {
-                continue;
-            }
             match self.turn(inner.clone(), request.clone(), Before::Unknown).await {
                 Turn::Known(known) => return known,
                 Turn::Doubt { failed, pause_min: asked } => {

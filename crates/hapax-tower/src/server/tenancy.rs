@@ -4,6 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use hapax_core::{Fingerprint, InvalidName, RequestParts, Salt, Tenant};
 use http::{HeaderMap, HeaderValue, Method, Uri, header::AUTHORIZATION, request::Parts};
+use tokio::time::timeout;
 
 use super::{code::Code, problem::Problem};
 
@@ -72,7 +73,8 @@ impl Tenancy {
         Self::of_kind(Kind::FromFn(Arc::new(tenant)))
     }
 
-    /// The tenant somebody else has to be asked for, such as whoever issued a token.
+    /// The tenant somebody else has to be asked for, such as whoever issued a token. Without an
+    /// answer in ten seconds the request is refused with 503.
     pub fn from_async_fn<F>(identify: impl Fn(Caller) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Identified> + Send + 'static,
@@ -98,7 +100,7 @@ impl Tenancy {
             Kind::Credential => from_credential(salt, parts),
             Kind::Single(tenant) => Some(tenant.clone()),
             Kind::FromFn(tenant) => tenant(parts),
-            Kind::FromAsyncFn(identify) => match identify(Caller::of(parts)).await {
+            Kind::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await {
                 Identified::As(tenant) => Some(tenant),
                 Identified::Unknown => None,
                 Identified::Refused => {
@@ -129,6 +131,13 @@ impl Tenancy {
             }
         }
     }
+}
+
+/// Longest time whoever knows the callers may take.
+const IDENTIFY_TIME_MAX: Duration = Duration::from_secs(10);
+
+async fn in_time(identifying: Identifying) -> Identified {
+    timeout(IDENTIFY_TIME_MAX, identifying).await.unwrap_or(Identified::CannotAsk)
 }
 
 /// When to come back after whoever knows the callers could not be asked.

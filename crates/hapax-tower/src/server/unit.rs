@@ -49,7 +49,8 @@ impl<S: Store> Unit<S> {
         let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
         let known = if self.recovers() {
-            self.persist(inner, request, before, &mut reply).await
+            // Boxed, so that only routes that recover pay for its size.
+            Box::pin(self.persist(inner, request, before, &mut reply)).await
         } else {
             match self.turn(inner, request, before).await {
                 Turn::Known(known) => known,
@@ -93,7 +94,15 @@ impl<S: Store> Unit<S> {
         B::Error: Into<BoxError>,
     {
         let answer_by = Instant::now() + self.protection.timeout;
-        let (unknown, pause_min) = match self.turn(inner.clone(), request.clone(), before).await {
+        let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), before));
+        let turn = match timeout_at(answer_by, &mut first).await {
+            Ok(turn) => turn,
+            Err(_elapsed) => {
+                self.tell_unknown(Failed::TimedOut, reply);
+                first.await
+            }
+        };
+        let (unknown, pause_min) = match turn {
             Turn::Known(known) => return known,
             // That nothing was sent now says nothing about the owner before.
             Turn::Doubt { failed: Failed::NotStarted, pause_min } => {
@@ -106,11 +115,16 @@ impl<S: Store> Unit<S> {
         match timeout_at(answer_by, &mut finding).await {
             Ok(known) => known,
             Err(_elapsed) => {
-                let told = unknown.while_finding_out(self.permit.attempt().id);
-                send(reply.take(), told.into_response(&self.site));
+                self.tell_unknown(unknown, reply);
                 finding.await
             }
         }
+    }
+
+    /// Answers a client that cannot wait longer.
+    fn tell_unknown(&self, unknown: Failed, reply: &mut Reply) {
+        let told = unknown.while_finding_out(self.permit.attempt().id);
+        send(reply.take(), told.into_response(&self.site));
     }
 
     async fn answer(self, mut parts: response::Parts, body: Bytes, reply: Reply) {

@@ -115,7 +115,7 @@ fn operation(protection: &Protection) -> Value {
         let content = json!({ "application/problem+json": {} });
         json!({ "description": code.title(), "content": content })
     };
-    json!({
+    let mut operation = json!({
         "parameters": [{
             "name": protection.key_header().as_str(),
             "in": "header",
@@ -129,7 +129,11 @@ fn operation(protection: &Protection) -> Value {
             "422": problem(Code::KeyReused),
             "503": problem(Code::StoreUnavailable),
         },
-    })
+    });
+    if protection.limit.is_some() {
+        operation["responses"]["429"] = problem(Code::RateLimited);
+    }
+    operation
 }
 
 fn spelled(span: Duration) -> String {

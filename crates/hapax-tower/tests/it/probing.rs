@@ -24,6 +24,7 @@ enum Word {
     DidNotHappen,
     Unknown,
     Panics,
+    SaysLateThatItDidNot,
 }
 
 /// Says these words in turn, and remembers what it was asked.
@@ -43,6 +44,10 @@ fn prober(words: &[Word]) -> (Prober, Arc<Mutex<Vec<Asked>>>) {
                 Word::DidNotHappen => Probed::DidNotHappen,
                 Word::Unknown => Probed::Unknown,
                 Word::Panics => panic!("the prober gave up"),
+                Word::SaysLateThatItDidNot => {
+                    tokio::time::sleep(Duration::from_secs(20)).await;
+                    Probed::DidNotHappen
+                }
             }
         }
     });
@@ -120,6 +125,38 @@ async fn the_next_request_asks_where_the_first_did_not_find_out() {
         process.send("").await.check(502, "execution-unanswered");
         assert_eq!((process.send("").await.status, process.fences().len()), (status, sent));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn asking_and_sending_together_hold_up_no_client() {
+    let (prober, _) = prober(&[Word::SaysLateThatItDidNot]);
+    let store = Wire::new();
+    let process = Process::start(&store, probing(prober), &[Act::Panics, Act::Hangs]);
+    process.send("").await.check(500, "execution-panicked");
+    let began = tokio::time::Instant::now();
+    process.send("").await.check(504, "execution-timed-out");
+    assert_eq!(began.elapsed().as_secs(), 25);
+    assert_eq!(process.fences(), ["1", "2"]);
+    assert_eq!(store.all().await[0].stamp.tag, StateTag::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_on_the_word_of_a_prober_after_the_lease_is_over() {
+    let store = Wire::new();
+    let wire = store.clone();
+    let prober = Prober::from_fn(move |_| {
+        wire.away(true);
+        async {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            Probed::DidNotHappen
+        }
+    });
+    let protection = Protection { recover_for: Duration::from_secs(300), ..probing(prober) };
+    let process = Process::start(&store, protection, &[Breaks; 100]);
+    process.send("").await.check(502, "execution-unanswered");
+    assert_eq!(process.fences().len(), 2);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(process.fences().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]

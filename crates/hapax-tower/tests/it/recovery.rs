@@ -107,6 +107,18 @@ async fn an_unknown_end_is_never_forgotten_because_a_later_sending_never_left() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_doubt_stays_when_whoever_took_over_sent_nothing() {
+    let store = Wire::new();
+    let mut script = vec![Panics];
+    script.resize(100, CannotBeReached);
+    let process = Process::start(&store, resend(), &script);
+    process.send("").await.check(500, "execution-panicked");
+    process.send("").await.check(409, "outcome-in-doubt");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((state(&store).await, process.fences().len()), (StateTag::InDoubt, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_route_may_leave_it_to_the_next_request() {
     let store = Wire::new();
     let protection = Protection { recover_for: Duration::ZERO, ..resend() };

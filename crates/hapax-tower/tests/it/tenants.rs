@@ -91,6 +91,7 @@ fn by_token() -> Tenancy {
         match caller.headers.get("x-token").map(HeaderValue::as_bytes) {
             Some(b"blocked") => Identified::Refused,
             Some(b"broken") => Identified::CannotAsk,
+            Some(b"silent") => std::future::pending().await,
             Some(name) => Tenant::parse(name).map_or(Identified::Unknown, Identified::As),
             None => Identified::Unknown,
         }
@@ -116,6 +117,7 @@ async fn somebody_else_may_be_asked_who_it_is() {
     let broken = world.send(of("broken"), "100").await;
     broken.check(503, "caller-unverifiable");
     assert_eq!(broken.header("retry-after"), Some("1"));
+    world.send(of("silent"), "100").await.check(503, "caller-unverifiable");
     assert_eq!((world.runs(), world.store.all().await.len()), (2, 2));
 }
 
