@@ -2,7 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
 mod bench;
+mod bench_http;
+mod keys;
+mod serve;
 mod usage;
+mod world;
 
 use std::process::{Command, Output};
 

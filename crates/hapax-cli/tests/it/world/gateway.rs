@@ -91,15 +91,11 @@ impl Gateway {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
         let admin = self.admin;
-        let ready = async || match ask(admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await {
-            Some(answer) => answer.status == 200,
-            None => false,
-        };
-        let mut ready = ready;
         until("the gateway to be ready", async || {
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
             assert!(ended.is_none(), "the gateway ended: {}", self.log());
-            ready().await
+            let answer = ask(admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await;
+            answer.is_some_and(|answer| answer.status == 200)
         })
         .await;
     }
