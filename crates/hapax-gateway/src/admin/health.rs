@@ -1,6 +1,6 @@
 //! Is the process alive, and can it serve.
 
-use std::{error::Error, sync::atomic::Ordering::Relaxed, time::Duration};
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use axum::{
     Json,
@@ -12,7 +12,7 @@ use hapax_core::{OperationId, Store};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::AdminState;
+use super::{AdminState, problem::with_causes};
 
 /// How long the store may take before the gateway is not ready.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -43,9 +43,4 @@ fn not_ready(reason: &str, detail: &str) -> Response {
 
 fn answer(status: StatusCode, document: Value) -> Response {
     (status, [(CACHE_CONTROL, "no-store")], Json(document)).into_response()
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

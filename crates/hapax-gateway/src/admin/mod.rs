@@ -6,11 +6,13 @@
 
 mod health;
 mod metrics;
+mod operations;
+mod problem;
 mod token;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use axum::{Router, routing::get};
+use axum::{Router, middleware, routing::get};
 use hapax_core::Store;
 use hapax_engine::Engine;
 
@@ -45,9 +47,12 @@ impl<S: Store> Clone for AdminState<S> {
 
 /// Everything the admin listener answers.
 pub fn router<S: Store>(state: AdminState<S>) -> Router {
+    let token = middleware::from_fn_with_state(state.clone(), token::required::<S>);
     Router::new()
+        .nest("/v1", operations::router().layer(token))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready::<S>))
         .route("/metrics", get(metrics::show::<S>))
+        .fallback(async || problem::Problem::no_such_page())
         .with_state(state)
 }

@@ -2,7 +2,16 @@
 
 use std::fmt;
 
+use axum::{
+    extract::{Request, State},
+    http::header::AUTHORIZATION,
+    middleware::Next,
+    response::Response,
+};
+use hapax_core::Store;
 use subtle::ConstantTimeEq;
+
+use super::{AdminState, problem::Problem};
 
 /// A token that is never shown.
 #[derive(Clone)]
@@ -16,7 +25,7 @@ impl Secret {
     }
 
     /// Whether this is the token, in a time that says nothing about how much of it is right.
-    pub(super) fn is(&self, offered: &[u8]) -> bool {
+    fn is(&self, offered: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(offered).into()
     }
 }
@@ -25,4 +34,40 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
+}
+
+/// Lets a request pass that shows the token.
+pub(super) async fn required<S: Store>(
+    State(state): State<AdminState<S>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let Some(token) = &state.token else {
+        return Err(Problem::unauthorized(
+            "Bearer realm=\"hapax\"",
+            "no token is configured, so nobody may use this API; set `admin_token` or \
+             `admin_token_file` in the configuration, or HAPAX_ADMIN_TOKEN, and restart",
+        ));
+    };
+    let Some(offered) =
+        request.headers().get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()))
+    else {
+        return Err(Problem::unauthorized(
+            "Bearer realm=\"hapax\"",
+            "send the gateway's admin token as `Authorization: Bearer TOKEN`",
+        ));
+    };
+    if !token.is(offered) {
+        return Err(Problem::unauthorized(
+            "Bearer realm=\"hapax\", error=\"invalid_token\"",
+            "this is not the gateway's admin token",
+        ));
+    }
+    Ok(next.run(request).await)
+}
+
+/// The token of a header whose scheme is `Bearer`, however that is capitalised.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token.trim_ascii())
 }

@@ -10,9 +10,12 @@ use axum::{
     body::{Body, to_bytes},
     http::{HeaderMap, Request, StatusCode},
 };
+use bytes::Bytes;
 use hapax_core::{
-    Ended, Key, Operation, OperationId, Outcome, Policy, Record, RequestParts, Salt, Scope, Store,
-    StoreError, Tenant, Timestamp, Wish, memory,
+    Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy, Record,
+    RequestParts, Salt, Scope, Store, StoreError, Tenant, Timestamp, Wish,
+    codec::Row,
+    memory,
     note::{Note, Noted},
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -59,6 +62,18 @@ impl World {
         self.send(Request::get(path).body(Body::empty()).unwrap()).await
     }
 
+    /// Asks as somebody who has the token.
+    pub(crate) async fn look(&self, path: &str) -> Answer {
+        let request = Request::get(path).header("authorization", format!("Bearer {TOKEN}"));
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    /// Orders a change as somebody who has the token.
+    pub(crate) async fn order(&self, path: &str, document: &Value) -> Answer {
+        let request = Request::post(path).header("authorization", format!("Bearer {TOKEN}"));
+        self.send(request.body(Body::from(document.to_string())).unwrap()).await
+    }
+
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
@@ -77,8 +92,13 @@ impl World {
 
     /// Runs an operation of `acme` to its end.
     pub(crate) async fn pay(&self, key: &str) {
-        let paid = Ended::Answered(Outcome::bare(201));
-        self.begin(key).await.settle(paid).await.unwrap();
+        self.begin(key).await.settle(paid()).await.unwrap();
+    }
+
+    /// Leaves an operation of `acme` in doubt.
+    pub(crate) async fn leave_in_doubt(&self, key: &str) {
+        let told = Outcome::bare(504);
+        self.begin(key).await.settle(Ended::Unanswered { told }).await.unwrap();
     }
 }
 
@@ -96,6 +116,12 @@ impl Answer {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
+}
+
+pub(crate) fn paid() -> Ended {
+    let kind = Header { name: "content-type".to_owned(), value: Bytes::from_static(b"text/plain") };
+    let body = StoredBody::Kept(Bytes::from_static(b"paid"));
+    Ended::Answered(Outcome::new(201, vec![kind], body).unwrap())
 }
 
 pub(crate) fn ask(key: &str) -> Ask {
@@ -133,6 +159,10 @@ impl Reachable {
 
     pub(crate) fn be_silent(&self) {
         self.fate.silent.store(true, Relaxed);
+    }
+
+    pub(crate) fn tamper(&self, id: OperationId, change: impl FnOnce(&mut Row)) {
+        self.store.tamper(id, change);
     }
 
     async fn reach(&self) -> Result<(), StoreError> {

@@ -1,0 +1,121 @@
+//! Refusals of the admin API, as RFC 9457 problem documents.
+
+use std::error::Error;
+
+use axum::{
+    http::{
+        HeaderName, HeaderValue, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+    },
+    response::{IntoResponse, Response},
+};
+use hapax_core::StoreError;
+use hapax_engine::operator::{ChangeError, Refusal};
+use serde_json::json;
+
+/// A refusal: which kind it is, for programs, and what to do, for people.
+#[derive(Debug)]
+pub(super) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self { status, code, detail: detail.into(), header: None }
+    }
+
+    /// What was sent cannot be understood.
+    pub(super) fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", detail)
+    }
+
+    /// More was sent than is read.
+    pub(super) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    }
+
+    /// Nothing is known about this operation.
+    pub(super) fn unknown_operation() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "unknown", Refusal::Unknown.to_string())
+    }
+
+    /// There is nothing at this address.
+    pub(super) fn no_such_page() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no-such-page", "see /v1/openapi.json for what there is")
+    }
+
+    /// The address exists, and does not take this method.
+    pub(super) fn no_such_method() -> Self {
+        let detail = "see /v1/openapi.json for what there is";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", detail)
+    }
+
+    /// Who asks did not show the token.
+    pub(super) fn unauthorized(challenge: &'static str, detail: &'static str) -> Self {
+        let header = Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)));
+        Self { header, ..Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail) }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        let (status, code) = match &error {
+            StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable"),
+            StoreError::Unconfirmed(_) => (StatusCode::SERVICE_UNAVAILABLE, "unconfirmed"),
+            StoreError::Damaged(_) => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
+            StoreError::TooNew(_) => (StatusCode::SERVICE_UNAVAILABLE, "too-new"),
+        };
+        let passes = matches!(error, StoreError::Unavailable(_));
+        let header = passes.then(|| (RETRY_AFTER, HeaderValue::from_static("1")));
+        Self { header, ..Self::new(status, code, with_causes(&error)) }
+    }
+}
+
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Self {
+        let detail = with_causes(&error);
+        match error {
+            ChangeError::Refused(refusal) => {
+                let code = match refusal {
+                    Refusal::Unknown => return Self::unknown_operation(),
+                    Refusal::Finished { .. } => "finished",
+                    Refusal::Changed { .. } => "changed",
+                    Refusal::Running { .. } => "running",
+                    Refusal::Contended => "contended",
+                };
+                Self::new(StatusCode::CONFLICT, code, detail)
+            }
+            ChangeError::NotNoted(cause) | ChangeError::Store(cause) => {
+                Self { detail, ..Self::from(cause) }
+            }
+            ChangeError::Unconfirmed(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "unconfirmed", detail)
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let document = json!({
+            "type": "about:blank",
+            "title": self.status.canonical_reason().unwrap_or_default(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "code": self.code,
+        });
+        let headers = [(CONTENT_TYPE, "application/problem+json"), (CACHE_CONTROL, "no-store")];
+        let mut response = (self.status, headers, document.to_string()).into_response();
+        response.headers_mut().extend(self.header);
+        response
+    }
+}
+
+/// An error and everything that led to it, on one line.
+pub(super) fn with_causes(error: &dyn Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

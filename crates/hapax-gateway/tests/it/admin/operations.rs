@@ -1,0 +1,193 @@
+use axum::http::StatusCode;
+use hapax_core::codec::Row;
+use serde_json::{Value, json};
+
+use super::world::{World, id};
+
+#[tokio::test(start_paused = true)]
+async fn operations_are_listed_by_state_tenant_and_scope() {
+    let world = World::new();
+    world.pay("paid").await;
+    world.leave_in_doubt("lost").await;
+    let running = world.begin("running").await;
+    for (query, expected) in [
+        ("", &["paid", "lost", "running"][..]),
+        ("?state=in_doubt", &["lost"]),
+        ("?state=completed&tenant=acme", &["paid"]),
+        ("?tenant=acme&scope=POST%20/payments", &["paid", "lost", "running"]),
+        ("?scope=POST+/payments&state=running", &["running"]),
+        ("?tenant=other", &[]),
+        ("?scope=POST%20/refunds", &[]),
+    ] {
+        let answer = world.look(&format!("/v1/operations{query}")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        let document = answer.json();
+        let mut keys: Vec<_> = all(&document).map(|one| one["key"].as_str().unwrap()).collect();
+        keys.sort_unstable();
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(keys, expected, "{query}");
+        assert_eq!(document["next"], Value::Null);
+    }
+    drop(running);
+}
+
+fn all(document: &Value) -> impl Iterator<Item = &Value> {
+    document["operations"].as_array().unwrap().iter()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_follow_each_other_without_gaps_or_repeats() {
+    let world = World::new();
+    for number in 0..7 {
+        world.pay(&format!("k{number}")).await;
+    }
+    let (mut seen, mut path) = (Vec::new(), "/v1/operations?limit=3".to_owned());
+    loop {
+        let document = world.look(&path).await.json();
+        let ids = all(&document).map(|one| one["id"].as_str().unwrap().to_owned());
+        seen.extend(ids);
+        let Some(next) = document["next"].as_str() else { break };
+        path = format!("/v1/operations?limit=3&after={next}");
+    }
+    let mut expected: Vec<_> = (0..7).map(|number| id(&format!("k{number}")).to_string()).collect();
+    expected.sort();
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_is_shown_with_its_outcome_and_without_its_body() {
+    let world = World::new();
+    world.pay("k").await;
+    let path = format!("/v1/operations/{}", id("k"));
+    let document = world.look(&path).await.json();
+    let record = &document["record"];
+    assert_eq!(record["tenant"], "acme");
+    assert_eq!(record["scope"], "POST /payments");
+    assert_eq!((&record["state"], &record["fence"]), (&json!("completed"), &json!(1)));
+    assert_eq!(
+        record["outcome"],
+        json!({
+            "status": 201,
+            "headers": [{ "name": "content-type", "value": "text/plain" }],
+            "body_bytes": 4,
+            "body_kept": true,
+        })
+    );
+    assert_eq!(record["created_at"], "2027-01-15T08:00:00.000000Z");
+    assert!(!document["timeline"].as_array().unwrap().is_empty());
+    let with_body = world.look(&format!("{path}?body=true")).await.json();
+    assert_eq!(with_body["record"]["outcome"]["body"], "paid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_explanation_says_what_the_next_request_meets() {
+    let world = World::new();
+    world.leave_in_doubt("lost").await;
+    let explain = async |key| {
+        let answer = world.look(&format!("/v1/operations/{}/explanation", id(key))).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        let document = answer.json();
+        assert!(!document["because"].as_str().unwrap().is_empty());
+        assert!(!document["advice"].as_str().unwrap().is_empty());
+        (document["answer"].clone(), document["another"].clone())
+    };
+    assert_eq!(explain("lost").await, (json!("refused_in_doubt"), json!("refused_mismatch")));
+    assert_eq!(explain("never seen").await, (json!("runs"), json!("runs")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_record_is_listed_as_such_and_hides_no_other() {
+    let world = World::new();
+    world.pay("good").await;
+    world.pay("bad").await;
+    world.store.tamper(id("bad"), |row: &mut Row| row.state = 99);
+    let document = world.look("/v1/operations").await.json();
+    assert_eq!(all(&document).count(), 2);
+    let bad = all(&document).find(|one| one["id"] == id("bad").to_string()).unwrap();
+    assert_eq!(bad["unreadable"], "damaged");
+    let answer = world.look(&format!("/v1/operations/{}", id("bad"))).await;
+    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(answer.json()["code"], "damaged");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_understood_is_refused_with_what_is_wrong() {
+    let world = World::new();
+    for (path, named) in [
+        ("/v1/operations?state=lost", "in_doubt"),
+        ("/v1/operations?limit=0", "limit"),
+        ("/v1/operations?limit=1001", "limit"),
+        ("/v1/operations?limit=many", "limit"),
+        ("/v1/operations?after=7", "32 hexadecimal"),
+        ("/v1/operations?tenant=", "tenant"),
+        ("/v1/operations?stat=completed", "stat"),
+        ("/v1/operations/xyz", "32 hexadecimal"),
+        ("/v1/operations/+28ec75c9297cba8de8adad59f109962", "32 hexadecimal"),
+        ("/v1/operations/128ec75c9297cba8de8adad59f109962?body=maybe", "body"),
+    ] {
+        let answer = world.look(path).await;
+        assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{path}: {}", answer.text);
+        assert_eq!(answer.header("content-type"), "application/problem+json");
+        let document = answer.json();
+        assert_eq!(document["code"], "invalid");
+        assert!(document["detail"].as_str().unwrap().contains(named), "{path}: {document}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_nobody_knows_is_not_found() {
+    let world = World::new();
+    let answer = world.look(&format!("/v1/operations/{}", id("never seen"))).await;
+    assert_eq!((answer.status, &answer.json()["code"]), (StatusCode::NOT_FOUND, &json!("unknown")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_is_told_apart_from_an_empty_one() {
+    let world = World::new();
+    world.store.be_away();
+    for path in ["/v1/operations", &format!("/v1/operations/{}", id("k"))] {
+        let answer = world.look(path).await;
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.json()["code"], "store-unavailable");
+        assert_eq!(answer.header("retry-after"), "1");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_address_of_the_openapi_document_is_answered() {
+    let world = World::new();
+    world.pay("k").await;
+    let document = world.look("/v1/openapi.json").await.json();
+    let paths = document["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 6);
+    for (path, methods) in paths {
+        let path = format!("/v1{}", path.replace("{id}", &id("k").to_string()));
+        for method in methods.as_object().unwrap().keys().filter(|key| *key != "parameters") {
+            let answer = match method.as_str() {
+                "get" => world.look(&path).await,
+                "post" => world.order(&path, &json!({})).await,
+                other => panic!("nobody tests {other}"),
+            };
+            let expected = match method.as_str() {
+                "get" => StatusCode::OK,
+                _ => StatusCode::UNPROCESSABLE_ENTITY,
+            };
+            assert_eq!(answer.status, expected, "{method} {path}: {}", answer.text);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_there_is_said_as_a_problem() {
+    let world = World::new();
+    let answer = world.look("/v1/nothing").await;
+    assert_eq!(
+        (answer.status, &answer.json()["code"]),
+        (StatusCode::NOT_FOUND, &json!("no-such-page"))
+    );
+    let answer = world.order("/v1/operations", &json!({})).await;
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(answer.json()["code"], "no-such-method");
+    assert_eq!(world.get("/payments").await.status, StatusCode::NOT_FOUND);
+}
