@@ -1,4 +1,10 @@
 //! The admin side, through its router.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "these are tests: what they did not expect ends them"
+)]
 
 mod changes;
 mod health;
