@@ -1,12 +1,36 @@
 //! What a gateway is told: typed, checked, and free of contradictions.
+//!
+//! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`
+//! and `routes`; each setting goes through `reader`, which notes what is wrong in `fault` and goes on.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+mod describe;
+mod fault;
+mod files;
+mod load;
+mod names;
+mod pattern;
+mod probe;
+mod protection;
+mod reader;
+mod routes;
+mod tenants;
+mod units;
+mod upstream;
+
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use hapax_tower::{Routes, Tenancy};
 use http::Uri;
 
+pub use self::{
+    describe::describe,
+    fault::{ConfigError, Excerpt, Fault},
+    load::{Overrides, Source},
+    names::SETTINGS,
+};
+
 /// Everything a gateway needs to know.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Config {
     /// Where clients connect.
     pub listen: SocketAddr,
@@ -36,6 +60,22 @@ pub struct Config {
     pub cache_bytes_max: u64,
     /// How often operations whose owner vanished are looked for.
     pub sweep_every: Duration,
+    /// Where the tenant comes from, in words.
+    pub tenant: String,
+    /// A line for each route, in order, and one for what no route names.
+    pub summary: Vec<String>,
+    /// What whoever starts the gateway should know.
+    pub notes: Vec<String>,
+}
+
+impl fmt::Debug for Config {
+    /// Leaves out what may hold a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut config = f.debug_struct("Config");
+        config.field("listen", &self.listen).field("admin", &self.admin);
+        config.field("upstream", &self.upstream).field("summary", &self.summary);
+        config.finish_non_exhaustive()
+    }
 }
 
 /// The API behind the gateway. Addresses come from here and from nowhere else.

@@ -1,0 +1,93 @@
+//! What is in force, in words, so that it can be read before it is trusted.
+
+use hapax_tower::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown};
+
+use super::{Config, units::spelled, units::spelled_size};
+
+/// What this configuration means: a line for each route and for each other thing that matters,
+/// without anything secret.
+pub fn describe(config: &Config) -> String {
+    let Config { listen, upstream, limits, .. } = config;
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let mut lines = vec![format!("listens at {scheme}://{listen}")];
+    lines.push(match (config.admin, &config.admin_token) {
+        (Some(admin), Some(_)) => format!("admin at http://{admin}, with a token"),
+        (Some(admin), None) => format!("admin at http://{admin}, health and metrics alone"),
+        (None, _) => "no admin listener".to_owned(),
+    });
+    lines.push(format!("protects {}", upstream.url));
+    lines.push(format!("keeps records in {}", without_password(&config.store)));
+    lines.push(format!("tenant: {}", config.tenant));
+    lines.push(format!(
+        "limits: {} connections, {} of bodies in memory",
+        limits.connections_max,
+        spelled_size(limits.buffered_bytes_max)
+    ));
+    lines.extend(config.summary.iter().cloned());
+    lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n") + "\n"
+}
+
+/// How a route is protected, in one line.
+pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
+    let policy = &protection.policy;
+    let retention = policy.retention();
+    let key = match (protection.key, protection.key_form) {
+        (KeyRule::Required, KeyForm::QuotedOrBare) => "required",
+        (KeyRule::Optional, KeyForm::QuotedOrBare | KeyForm::Quoted) => "optional",
+        (KeyRule::Required, KeyForm::Quoted) => "strict",
+    };
+    let header = match &protection.dialect {
+        Dialect::Header(name) => name.as_str(),
+        Dialect::Repeatability => "repeatability-request-id",
+    };
+    let body = match &protection.body {
+        BodyForm::Raw => "raw",
+        BodyForm::Json { .. } => "json",
+        BodyForm::Multipart => "multipart",
+    };
+    let in_flight = match protection.in_flight {
+        InFlight::Reject => "reject".to_owned(),
+        InFlight::Wait(wait) => format!("wait {}", spelled(wait)),
+        InFlight::Accept => "accept".to_owned(),
+    };
+    let scope = match &protection.scope {
+        Scoping::MethodAndPath | Scoping::FromFn(_) => "path",
+        Scoping::Named(scope) => scope.as_str(),
+    };
+    let mut words = vec![
+        format!("key {key} in {header}"),
+        format!("tenant {tenant}"),
+        format!("scope {scope}"),
+        format!("body {body}"),
+        format!("kept {}", spelled(retention.window)),
+        format!("timeout {}", spelled(protection.timeout)),
+        format!("lease {}", spelled(policy.lease())),
+        format!("in flight {in_flight}"),
+        format!("results {}", policy.results().as_str()),
+        format!("recovery {}", policy.recovery().as_str()),
+        format!("request {}", spelled_size(protection.request_bytes_max)),
+        format!("response {}", spelled_size(protection.response_bytes_max)),
+    ];
+    if !retention.tombstone.is_zero() {
+        words.push(format!("tombstone {}", spelled(retention.tombstone)));
+    }
+    if protection.limit.is_some() {
+        words.push("rate limited".to_owned());
+    }
+    if protection.store_down == StoreDown::RunUnprotected {
+        words.push("UNPROTECTED while the store is away".to_owned());
+    }
+    words.join(", ")
+}
+
+/// The address of a store without the user and the password before its host.
+fn without_password(store: &str) -> String {
+    let hidden = store.split_once("://").and_then(|(scheme, rest)| {
+        let (_, host) = rest.rsplit_once('@')?;
+        Some(format!("{scheme}://…@{host}"))
+    });
+    let shown = hidden.unwrap_or_else(|| store.to_owned());
+    // A password may also be a parameter.
+    shown.split_once('?').map_or_else(|| shown.clone(), |(address, _)| format!("{address}?…"))
+}

@@ -1,0 +1,300 @@
+//! From a file and flags to a [`Config`], or to everything that is wrong with them.
+
+use std::{
+    cell::OnceCell,
+    fs::File,
+    io::Read,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use http::{Uri, uri::Authority};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+use super::{
+    Config, Limits, Tls, Upstream,
+    fault::{ConfigError, Faults, Place},
+    files,
+    names::{TOP, UPSTREAM},
+    reader::Reader,
+    routes::Reading,
+    tenants,
+    upstream::{count, origin},
+};
+
+/// Largest configuration file, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Most threads.
+const WORKERS_MAX: u32 = 1024;
+/// Most bytes of finished operations that may be kept in memory.
+const CACHE_BYTES_MAX: u64 = 1 << 40;
+
+/// Where a configuration comes from. What a flag says counts for more than what the file says.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// The TOML file, if there is one; without one the upstream must be given.
+    pub file: Option<PathBuf>,
+    /// What flags and the environment say.
+    pub overrides: Overrides,
+}
+
+/// What flags and the environment say, as it was written.
+#[derive(Clone, Default)]
+pub struct Overrides {
+    /// `--listen`: where clients connect.
+    pub listen: Option<String>,
+    /// `--admin`: where health, metrics and the admin API are, or `off`.
+    pub admin: Option<String>,
+    /// `--upstream`: what is protected.
+    pub upstream: Option<String>,
+    /// `--store`: where records are kept.
+    pub store: Option<String>,
+    /// `--admin-token`: the token the admin API asks for.
+    pub admin_token: Option<String>,
+}
+
+impl std::fmt::Debug for Overrides {
+    /// Leaves out what may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut overrides = f.debug_struct("Overrides");
+        overrides.field("listen", &self.listen).field("admin", &self.admin);
+        overrides.field("upstream", &self.upstream).finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    /// Reads what a gateway is told. Nothing is contacted; the files it names are read.
+    pub fn load(source: &Source) -> Result<Self, ConfigError> {
+        match &source.file {
+            Some(path) => Self::parse(path, &read(path)?, &source.overrides),
+            None if source.overrides.upstream.is_none() => Err(ConfigError::NoUpstream),
+            None => Self::parse(Path::new(""), "", &source.overrides),
+        }
+    }
+
+    /// Reads the text of the file at `path`; paths in it are relative to where it is.
+    pub fn parse(path: &Path, text: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
+        let name = path.display().to_string();
+        let faults = Faults::default();
+        let (table, errors) = DeTable::parse_recoverable(text);
+        for error in &errors {
+            faults.add(error.span().unwrap_or(0..0), error.message());
+        }
+        if !faults.is_empty() {
+            return Err(faults.into_error(&name, text));
+        }
+        let table = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+        let top = Reader::new(&table, TOP, &faults);
+        let sheet = Sheet { text, dir: path.parent().unwrap_or(path), top, overrides };
+        let config = sheet.config();
+        match config {
+            Some(config) if faults.is_empty() => Ok(config),
+            Some(_) | None => Err(faults.into_error(&name, text)),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
+    let (file, mut bytes) = (File::open(path).map_err(unreadable)?, Vec::new());
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
+        return Err(ConfigError::TooLarge { path: path.to_owned(), bytes_max: FILE_BYTES_MAX });
+    }
+    let not_text = |error| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, error));
+    String::from_utf8(bytes).map_err(not_text)
+}
+
+/// What was written, in the file and by flags.
+struct Sheet<'t> {
+    text: &'t str,
+    dir: &'t Path,
+    top: Reader<'t>,
+    overrides: &'t Overrides,
+}
+
+impl Sheet<'_> {
+    /// The configuration; what is wrong with it is noted with the reader.
+    fn config(&self) -> Option<Config> {
+        let top = &self.top;
+        let duration = |name| top.duration(name).map(Spanned::into_inner);
+        let limits = Limits::read(top);
+        let tls = Tls::read(top, self.dir);
+        let listen = self.either("--listen", &self.overrides.listen, "listen", top, socket);
+        let listen = listen.map_or(LISTEN, |(listen, _)| listen);
+        let upstream = self.upstream(listen);
+        let (admin, admin_token) = self.admin(listen);
+        let tenants = tenants::read(top, self.dir).unwrap_or_default();
+        let store = self.store();
+        let read = Reading {
+            text: self.text,
+            dir: self.dir,
+            upstream: &upstream,
+            tenants: &tenants,
+            store: &store,
+            buffered_bytes_max: limits.buffered_bytes_max,
+            client: OnceCell::new(),
+        };
+        let mut read = read.read(top);
+        if !top.has("route") && !top.has("defaults") {
+            let what = "a request without a key passes as before; with one it is protected";
+            read.notes.insert(0, format!("no route is configured: {what}"));
+        }
+        let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
+        let hosts = top.list("hosts", host).map(Spanned::into_inner);
+        let workers = count(top, "workers", WORKERS_MAX);
+        let (drain, sweep) = (duration("drain"), duration("sweep"));
+        Some(Config {
+            listen,
+            admin,
+            admin_token,
+            store,
+            tls,
+            limits,
+            tenancy: tenants.tenancy.clone(),
+            routes: read.routes?,
+            hosts: hosts.unwrap_or_default(),
+            workers,
+            drain: drain.unwrap_or(Duration::from_secs(30)),
+            cache_bytes_max: cache.and_then(|cache| u64::try_from(cache).ok()).unwrap_or(64 << 20),
+            sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
+            upstream,
+            tenant: tenants.described,
+            summary: read.summary,
+            notes: read.notes,
+        })
+    }
+
+    /// What a flag says, or else the file, and where that is.
+    fn either<T>(
+        &self,
+        flag: &'static str,
+        given: &Option<String>,
+        name: &str,
+        table: &Reader<'_>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<(T, Place)> {
+        let written = table.parsed(name, &parse);
+        if let Some(text) = given {
+            let refuse = |refusal| self.top.fault(Place::Flag(flag), format!("it {refusal}"));
+            return Some((parse(text).map_err(refuse).ok()?, Place::Flag(flag)));
+        }
+        written
+            .map(|value| (value.span().into(), value.into_inner()))
+            .map(|(at, value)| (value, at))
+    }
+
+    fn upstream(&self, listen: SocketAddr) -> Upstream {
+        let table = self.top.table("upstream", UPSTREAM);
+        let url = self.either("--upstream", &self.overrides.upstream, "url", &table, origin);
+        if url.is_none() && self.overrides.upstream.is_none() && !table.has("url") {
+            let what = "there is nothing to protect";
+            let advice = "write `[upstream]` and `url = \"http://127.0.0.1:3000\"`";
+            self.top.fault(table.span(), format!("{what}; {advice}"));
+        }
+        if let Some((url, place)) = &url
+            && is_at(url, listen)
+        {
+            let what = "the gateway would ask itself: this is where it listens";
+            self.top.fault(place.clone(), format!("{what}; write another port instead"));
+        }
+        let url = url.map_or_else(|| Uri::from_static("http://127.0.0.1"), |(url, _)| url);
+        Upstream::read(&table, url, self.dir)
+    }
+
+    fn admin(&self, listen: SocketAddr) -> (Option<SocketAddr>, Option<String>) {
+        let address = |text: &str| match text {
+            "off" => Ok(None),
+            address => socket(address).map(Some),
+        };
+        let admin = self.either("--admin", &self.overrides.admin, "admin", &self.top, address);
+        let from_file = self.top.text("admin_token_file").and_then(|path| {
+            let text = files::named(&self.top, "admin_token_file", &path, self.dir)?;
+            Some(text.trim_end_matches(['\r', '\n']).to_owned())
+        });
+        let token = self.either(
+            "--admin-token",
+            &self.overrides.admin_token,
+            "admin_token",
+            &self.top,
+            admin_token,
+        );
+        let token = token.map(|(token, _)| token).or(from_file);
+        let (address, place) =
+            admin.unwrap_or_else(|| (Some(ADMIN), self.top.place("admin").into()));
+        let Some(address) = address else { return (None, token) };
+        if !address.ip().is_loopback() && token.is_none() {
+            let what = "anybody who reaches this address could change keys";
+            let advice = "write `admin_token_file` too, or an address of 127.0.0.1, instead";
+            self.top.fault(place.clone(), format!("{what}; {advice}"));
+        }
+        if address == listen && address.port() != 0 {
+            let what = "`admin` and `listen` cannot share an address; write another port instead";
+            self.top.fault(place, what);
+        }
+        (Some(address), token)
+    }
+
+    fn store(&self) -> String {
+        let store = self.either("--store", &self.overrides.store, "store", &self.top, store);
+        let Some((store, place)) = store else { return STORE.to_owned() };
+        match (store.strip_prefix("sqlite:"), place) {
+            (Some(path), Place::File { .. }) if !self.dir.as_os_str().is_empty() => {
+                format!("sqlite:{}", files::resolved(path, self.dir).display())
+            }
+            _ => store,
+        }
+    }
+}
+
+const LISTEN: SocketAddr =
+    SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8080));
+const ADMIN: SocketAddr =
+    SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8081));
+const STORE: &str = "sqlite:hapax.db";
+
+fn socket(text: &str) -> Result<SocketAddr, String> {
+    let advice =
+        "write an address and a port, such as \"127.0.0.1:8080\" or \"0.0.0.0:80\", instead";
+    text.parse().map_err(|_| format!("cannot be {text:?}; {advice}"))
+}
+
+fn store(text: &str) -> Result<String, String> {
+    let is_known = match text.split_once(':') {
+        Some(("sqlite", path)) => !path.is_empty(),
+        Some(("postgres" | "postgresql", rest)) => rest.starts_with("//"),
+        Some(("memory", rest)) => rest.is_empty(),
+        Some(_) | None => false,
+    };
+    // The refusal does not repeat the text: it may hold a password.
+    let advice = "write \"sqlite:PATH\", \"postgres://…\" or \"memory:\" instead";
+    is_known.then(|| text.to_owned()).ok_or_else(|| format!("is no address of a store; {advice}"))
+}
+
+fn admin_token(text: &str) -> Result<String, String> {
+    let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let refusal = "cannot be sent in a header; write visible ASCII characters instead";
+    is_visible.then(|| text.to_owned()).ok_or_else(|| refusal.to_owned())
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let advice = "write the name of a host, such as \"api.example.com\", instead";
+    let is_host =
+        Authority::try_from(text).is_ok_and(|authority| !authority.as_str().contains('@'));
+    is_host
+        .then(|| text.to_ascii_lowercase())
+        .ok_or_else(|| format!("cannot be {text:?}; {advice}"))
+}
+
+fn is_at(url: &Uri, address: SocketAddr) -> bool {
+    let usual = if url.scheme_str() == Some("https") { 443 } else { 80 };
+    let port = url.port_u16().unwrap_or(usual);
+    let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let same_host =
+        host.parse() == Ok(address.ip()) || host == "localhost" && address.ip().is_loopback();
+    same_host && port == address.port() && port != 0
+}

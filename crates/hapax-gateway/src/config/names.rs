@@ -1,0 +1,194 @@
+//! The name of every setting, and which one somebody may have meant.
+
+/// Every table of the file, with the settings it may hold.
+pub const SETTINGS: &[(&str, &[&str])] = &[
+    ("", TOP),
+    ("upstream", UPSTREAM),
+    ("tls", TLS),
+    ("limits", LIMITS),
+    ("tenant", TENANT),
+    ("defaults", DEFAULTS),
+    ("route", ROUTE),
+    ("fingerprint", FINGERPRINT),
+];
+
+pub(crate) const TOP: &[&str] = &[
+    "listen",
+    "admin",
+    "admin_token",
+    "admin_token_file",
+    "store",
+    "hosts",
+    "workers",
+    "drain",
+    "cache",
+    "sweep",
+    "otherwise",
+    "upstream",
+    "tls",
+    "limits",
+    "tenant",
+    "defaults",
+    "route",
+];
+pub(crate) const UPSTREAM: &[&str] = &[
+    "url",
+    "protocol",
+    "connect_timeout",
+    "idle",
+    "connections",
+    "answer_timeout",
+    "keep_host",
+    "ca",
+];
+pub(crate) const TLS: &[&str] = &["certificate", "key"];
+pub(crate) const LIMITS: &[&str] = &[
+    "connections",
+    "head",
+    "headers",
+    "head_timeout",
+    "body_timeout",
+    "idle_timeout",
+    "streams",
+    "buffered",
+];
+pub(crate) const TENANT: &[&str] = &[
+    "from",
+    "name",
+    "header",
+    "trusted_proxies",
+    "secret",
+    "secret_file",
+    "public_key_file",
+    "algorithms",
+    "claim",
+    "issuer",
+    "audience",
+    "leeway",
+    "url",
+    "forward",
+    "timeout",
+];
+pub(crate) const DEFAULTS: &[&str] = &[
+    "key",
+    "header",
+    "dialect",
+    "scope",
+    "fingerprint",
+    "retention",
+    "retain_from",
+    "tombstone",
+    "lease",
+    "timeout",
+    "receive_within",
+    "in_flight",
+    "wait",
+    "wait_max",
+    "results",
+    "recovery",
+    "probe",
+    "recover_for",
+    "request_max",
+    "response_max",
+    "rate_limit",
+    "burst",
+    "store_down",
+    "stored_headers",
+    "unstored_headers",
+];
+pub(crate) const ROUTE: &[&str] = &[
+    "match",
+    "treatment",
+    "key",
+    "header",
+    "dialect",
+    "scope",
+    "tenant",
+    "fingerprint",
+    "retention",
+    "retain_from",
+    "tombstone",
+    "lease",
+    "timeout",
+    "receive_within",
+    "in_flight",
+    "wait",
+    "wait_max",
+    "results",
+    "recovery",
+    "probe",
+    "recover_for",
+    "request_max",
+    "response_max",
+    "rate_limit",
+    "burst",
+    "store_down",
+    "stored_headers",
+    "unstored_headers",
+];
+pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
+
+/// Where a setting of this name belongs, in words.
+pub(crate) fn homes(name: &str) -> Vec<String> {
+    let tables = SETTINGS.iter().filter(|(_, names)| names.contains(&name));
+    let homes = tables.map(|(table, _)| match *table {
+        "" => "at the top of the file, above every table,".to_owned(),
+        "route" => "in `[[route]]`".to_owned(),
+        "fingerprint" => "in `fingerprint` of a route".to_owned(),
+        table => format!("in `[{table}]`"),
+    });
+    homes.collect()
+}
+
+/// The known name that is spelled most like this one, if any is near.
+pub(crate) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+    let far = written.chars().count().max(3) / 3 + 1;
+    let best = known.iter().map(|name| (distance(written, name), *name)).min()?;
+    (best.0 <= far && written.len() < NAME_BYTES_MAX).then_some(best.1)
+}
+
+/// Longest name that is compared with others: the comparison takes time with its square.
+const NAME_BYTES_MAX: usize = 64;
+
+/// How many letters have to be added, dropped or changed.
+fn distance(a: &str, b: &str) -> usize {
+    if a.len() > NAME_BYTES_MAX {
+        return usize::MAX;
+    }
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, in_a) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, in_b) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(in_a != *in_b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_recognised_and_another_word_is_not() {
+        for (written, meant) in [
+            ("retension", Some("retention")),
+            ("in-flight", Some("in_flight")),
+            ("Lease", Some("lease")),
+            ("stored_header", Some("stored_headers")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, ROUTE), meant, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_route_may_say_what_the_defaults_may() {
+        assert!(DEFAULTS.iter().all(|name| ROUTE.contains(name)));
+    }
+}

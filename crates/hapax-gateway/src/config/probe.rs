@@ -1,0 +1,131 @@
+//! Asking the upstream whether something happened, by an address made from the key.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hapax_tower::{Asked, Probed, Prober};
+use http::{
+    Request, StatusCode, Uri,
+    header::{ACCEPT, AUTHORIZATION},
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::client::Client;
+
+/// A path with places for the key and for the path of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Template(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Key,
+    Path,
+}
+
+/// How an answer is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    /// Largest body, in bytes.
+    pub(super) bytes_max: usize,
+    /// How long it may take.
+    pub(super) within: Duration,
+}
+
+impl Template {
+    /// Reads `/payments/by-key/{key}` or `{path}/{key}`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let advice = "write a path, such as \"/payments/by-key/{key}\", instead";
+        let refuse = |why: &str| Err(format!("cannot be {text:?}, {why}; {advice}"));
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            let Some((name, after)) = after.split_once('}') else {
+                return refuse("where a brace stays open");
+            };
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(match name {
+                "key" => Piece::Key,
+                "path" => Piece::Path,
+                _ => return refuse("where only {key} and {path} are known"),
+            });
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.retain(|piece| *piece != Piece::Text(String::new()));
+        if !pieces.contains(&Piece::Key) {
+            return refuse("where {key} is missing");
+        }
+        let template = Self(pieces);
+        let filled = template.filled("key", "/path");
+        if !filled.starts_with('/') || Uri::try_from(&filled).is_err() || filled.contains('#') {
+            return refuse("which is no path of the upstream");
+        }
+        Ok(template)
+    }
+
+    fn filled(&self, key: &str, path: &str) -> String {
+        let pieces = self.0.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Key => utf8_percent_encode(key, NON_ALPHANUMERIC).to_string(),
+            Piece::Path => path.to_owned(),
+        });
+        pieces.collect()
+    }
+
+    /// Asks the upstream with GET: 2xx is the answer of the operation, 404 and 410 mean that it did
+    /// not happen, and everything else that nobody knows.
+    pub(super) fn prober(self, client: Client, reading: Reading) -> Prober {
+        let template = Arc::new(self);
+        Prober::from_fn(move |asked| {
+            let (template, client) = (Arc::clone(&template), client.clone());
+            async move { template.ask(&client, &asked, reading).await }
+        })
+    }
+
+    async fn ask(&self, client: &Client, asked: &Asked, reading: Reading) -> Probed {
+        let target = self.filled(asked.operation.key().as_str(), asked.request.uri().path());
+        let Ok(target) = Uri::try_from(target) else { return Probed::Unknown };
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = target;
+        for name in [ACCEPT, AUTHORIZATION] {
+            for line in asked.request.headers().get_all(&name) {
+                request.headers_mut().append(&name, line.clone());
+            }
+        }
+        match client.fetch(request, reading.bytes_max, reading.within).await {
+            Ok(answer) if answer.status().is_success() => Probed::Happened(answer),
+            Ok(answer) => match answer.status() {
+                StatusCode::NOT_FOUND | StatusCode::GONE => Probed::DidNotHappen,
+                status => {
+                    tracing::warn!(%status, "the upstream does not say whether it happened");
+                    Probed::Unknown
+                }
+            },
+            Err(error) => {
+                tracing::warn!(%error, "the upstream cannot be asked whether it happened");
+                Probed::Unknown
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_never_changes_which_address_is_asked() {
+        let template = Template::parse("{path}/by-key/{key}?full=1").unwrap();
+        let filled = template.filled("a/../b?c=d#e%", "/payments");
+        assert_eq!(filled, "/payments/by-key/a%2F%2E%2E%2Fb%3Fc%3Dd%23e%25?full=1");
+    }
+
+    #[test]
+    fn what_is_no_address_with_a_key_is_refused() {
+        for text in
+            ["", "/a", "a/{key}", "/{key", "/{id}/{key}", "/ü /{key}", "http://x/{key}", "/{key}#x"]
+        {
+            assert!(Template::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! How a route is protected, from what `[[route]]` and `[defaults]` say about it.
+
+use std::{num::NonZeroU32, time::Duration};
+
+use hapax_core::{
+    Policy, Recovery, ResultPolicy, RetainFrom, Retention, Scope,
+    limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
+};
+use hapax_tower::{
+    BodyForm, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit, Scoping,
+    StoreDown,
+};
+use toml::Spanned;
+
+use super::{
+    names::FINGERPRINT,
+    probe::{Reading, Template},
+    reader::Reader,
+    tenants::header_name,
+    units,
+};
+use crate::client::Client;
+
+/// How much longer than its timeout a lease is, where nobody says.
+const LEASE_MARGIN: Duration = Duration::from_secs(5);
+/// How long a duplicate waits, where nobody says.
+const WAIT: Duration = Duration::from_secs(10);
+/// Largest request body that can be stored, in bytes: a stored request also holds its head.
+const REQUEST_BODY_BYTES_MAX: usize = REQUEST_BYTES_MAX - (1 << 20);
+
+/// What `route` says. A key is needed as `unsaid` says where it does not say so itself; `client`
+/// is asked for when the upstream is to be probed.
+pub(super) fn read(
+    route: &Reader<'_>,
+    unsaid: KeyRule,
+    client: impl FnOnce() -> Option<Client>,
+) -> Protection {
+    let usual = Protection::default();
+    let duration = |name| route.duration(name).map(Spanned::into_inner);
+    let headers = |name| route.list(name, header_name).map(Spanned::into_inner);
+    let store_down =
+        [("refuse", StoreDown::Refuse), ("run-unprotected", StoreDown::RunUnprotected)];
+    let store_down = route.word("store_down", &store_down).map(Spanned::into_inner);
+    let (key, key_form) = key(route, unsaid);
+    let timeout = duration("timeout").unwrap_or(usual.timeout);
+    let response_bytes_max =
+        cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
+    let policy = policy(route, timeout, usual.policy);
+    let reading = Reading { bytes_max: response_bytes_max, within: timeout };
+    let fingerprint = route.table("fingerprint", FINGERPRINT);
+    Protection {
+        policy,
+        key,
+        key_form,
+        dialect: dialect(route).unwrap_or(usual.dialect),
+        scope: scope(route).unwrap_or(usual.scope),
+        in_flight: in_flight(route).unwrap_or(usual.in_flight),
+        wait_max: duration("wait_max").unwrap_or(usual.wait_max),
+        timeout,
+        receive_within: duration("receive_within").unwrap_or(usual.receive_within),
+        body: body(&fingerprint).unwrap_or(usual.body),
+        compared_headers: fingerprint
+            .list("headers", header_name)
+            .map_or(usual.compared_headers, Spanned::into_inner),
+        unstored_headers: headers("unstored_headers").unwrap_or(usual.unstored_headers),
+        stored_headers: headers("stored_headers").unwrap_or(usual.stored_headers),
+        request_bytes_max: cap(route, "request_max", REQUEST_BODY_BYTES_MAX)
+            .unwrap_or(usual.request_bytes_max),
+        response_bytes_max,
+        store_down: store_down.unwrap_or(usual.store_down),
+        probe: probe(route, policy.recovery(), reading, client),
+        recover_for: recover_for(route, policy.recovery()).unwrap_or(usual.recover_for),
+        limit: limit(route),
+        ..usual
+    }
+}
+
+fn key(route: &Reader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
+    let words = [
+        ("required", (KeyRule::Required, KeyForm::QuotedOrBare)),
+        ("optional", (KeyRule::Optional, KeyForm::QuotedOrBare)),
+        ("strict", (KeyRule::Required, KeyForm::Quoted)),
+    ];
+    let key = route.word("key", &words).map(Spanned::into_inner);
+    key.unwrap_or((unsaid, KeyForm::QuotedOrBare))
+}
+
+fn dialect(route: &Reader<'_>) -> Option<Dialect> {
+    let header = route.parsed("header", header_name);
+    let words = [("idempotency-key", Standard::Ietf), ("repeatability", Standard::Oasis)];
+    let dialect = route.word("dialect", &words);
+    let dialect_counts = route.counts_beside("dialect", "header");
+    if dialect_counts && route.counts_beside("header", "dialect") {
+        let what = "`header` and `dialect` both say where the key is; leave one of them out";
+        route.fault(route.place("dialect"), what);
+    }
+    if dialect_counts {
+        return match dialect?.into_inner() {
+            Standard::Ietf => None,
+            Standard::Oasis => Some(Dialect::Repeatability),
+        };
+    }
+    header.map(|header| Dialect::Header(header.into_inner()))
+}
+
+/// Whose words a client uses.
+#[derive(Debug, Clone, Copy)]
+enum Standard {
+    Ietf,
+    Oasis,
+}
+
+fn scope(route: &Reader<'_>) -> Option<Scoping> {
+    let scope = route.parsed("scope", |text| match text {
+        "path" => Ok(Scoping::MethodAndPath),
+        name => Scope::parse(name).map(Scoping::Named).map_err(|_| {
+            let advice = "write \"path\", or a name in visible ASCII, instead";
+            format!("cannot be {name:?}; {advice}")
+        }),
+    });
+    scope.map(Spanned::into_inner)
+}
+
+fn in_flight(route: &Reader<'_>) -> Option<InFlight> {
+    let wait = route.duration("wait").map_or(WAIT, Spanned::into_inner);
+    let words = [
+        ("reject", InFlight::Reject),
+        ("wait", InFlight::Wait(wait)),
+        ("accept", InFlight::Accept),
+    ];
+    let in_flight = route.word("in_flight", &words).map(Spanned::into_inner);
+    let waits = matches!(in_flight, Some(InFlight::Wait(_)));
+    if !waits && route.counts_beside("wait", "in_flight") {
+        let what = "`wait` means nothing here; write `in_flight = \"wait\"` too, or leave it out";
+        route.fault(route.place("wait"), what);
+    }
+    in_flight
+}
+
+fn body(fingerprint: &Reader<'_>) -> Option<BodyForm> {
+    let ignored = fingerprint.list("ignore", |pointer| {
+        let advice = "write a JSON pointer, such as \"/sent_at\", instead";
+        let refusal = || format!("cannot be {pointer:?}; {advice}");
+        pointer.starts_with('/').then(|| pointer.to_owned()).ok_or_else(refusal)
+    });
+    let words = [("raw", Form::Raw), ("json", Form::Json), ("multipart", Form::Multipart)];
+    let form = fingerprint.word("body", &words).map(Spanned::into_inner);
+    let ignored = ignored.map(Spanned::into_inner).unwrap_or_default();
+    if form != Some(Form::Json) && fingerprint.counts_beside("ignore", "body") {
+        let what = "`ignore` means nothing here; write `body = \"json\"` too, or leave it out";
+        fingerprint.fault(fingerprint.place("ignore"), what);
+    }
+    Some(match form? {
+        Form::Raw => BodyForm::Raw,
+        Form::Json => BodyForm::Json { ignored },
+        Form::Multipart => BodyForm::Multipart,
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Raw,
+    Json,
+    Multipart,
+}
+
+fn cap(route: &Reader<'_>, name: &str, max: usize) -> Option<usize> {
+    let max = u64::try_from(max).unwrap_or(u64::MAX);
+    route.size(name, 1, max).map(Spanned::into_inner)
+}
+
+/// Leases, retention and what results mean; where they contradict each other, the usual ones.
+fn policy(route: &Reader<'_>, timeout: Duration, usual: Policy) -> Policy {
+    let results = [
+        ResultPolicy::Terminal,
+        ResultPolicy::Stripe,
+        ResultPolicy::SuccessOnly,
+        ResultPolicy::AtMostOnce,
+    ];
+    let results = results.map(|results| (results.as_str(), results));
+    let recovery = [Recovery::Resend, Recovery::Probe, Recovery::Hold];
+    let recovery = recovery.map(|recovery| (recovery.as_str(), recovery));
+    let from = [("creation", RetainFrom::Creation), ("completion", RetainFrom::Completion)];
+    let results =
+        route.word("results", &results).map_or_else(|| usual.results(), Spanned::into_inner);
+    let recovery =
+        route.word("recovery", &recovery).map_or_else(|| usual.recovery(), Spanned::into_inner);
+    let from = route.word("retain_from", &from);
+    let tombstone = route.duration_or_zero("tombstone");
+    let window = route.duration("retention");
+    let kept = usual.retention();
+    let retention = Retention {
+        window: window.map_or(kept.window, Spanned::into_inner),
+        from: from.map_or(kept.from, Spanned::into_inner),
+        tombstone: tombstone.map_or(kept.tombstone, Spanned::into_inner),
+    };
+    let lease = lease(route, timeout, usual.lease());
+    check_retention(route, retention.window, lease);
+    Policy::new(lease, retention, results, recovery).unwrap_or(usual)
+}
+
+/// The lease, longer than the timeout.
+fn lease(route: &Reader<'_>, timeout: Duration, usual: Duration) -> Duration {
+    let enough = timeout + LEASE_MARGIN;
+    let Some(lease) = route.duration("lease") else {
+        if timeout >= LEASE_MAX {
+            let max = units::spelled(LEASE_MAX);
+            let what =
+                format!("`timeout` is not shorter than the longest lease; write less than {max}");
+            route.fault(route.place("timeout"), what);
+        }
+        return usual.max(enough).min(LEASE_MAX);
+    };
+    let (place, lease) = (lease.span(), lease.into_inner());
+    if !(LEASE_MIN..=LEASE_MAX).contains(&lease) {
+        let [lease, min, max] = [lease, LEASE_MIN, LEASE_MAX].map(units::spelled);
+        let what =
+            format!("`lease` cannot be {lease}; write a duration from {min} to {max} instead");
+        route.fault(place, what);
+        return usual.max(enough).min(LEASE_MAX);
+    }
+    if lease <= timeout {
+        let [lease, timeout, enough] = [lease, timeout, enough].map(units::spelled);
+        let what = format!("a `lease` of {lease} is not longer than the `timeout` of {timeout}");
+        let advice = format!("write `lease = \"{enough}\"`, or a shorter `timeout`, instead");
+        route.fault(place, format!("{what}; {advice}"));
+    }
+    lease
+}
+
+fn check_retention(route: &Reader<'_>, window: Duration, lease: Duration) {
+    let (least, than) = match lease.max(RETENTION_MIN) {
+        least if least == lease => (least, "the `lease`"),
+        least => (least, "the shortest there is"),
+    };
+    if window < least {
+        let place = route.place(if route.has("retention") { "retention" } else { "lease" });
+        let [window, least] = [window, least].map(units::spelled);
+        let what = format!("a `retention` of {window} is shorter than {than}, {least}");
+        route.fault(place, format!("{what}; write `retention = \"{least}\"` or more instead"));
+    }
+}
+
+fn probe(
+    route: &Reader<'_>,
+    recovery: Recovery,
+    reading: Reading,
+    client: impl FnOnce() -> Option<Client>,
+) -> Option<Prober> {
+    let template = route.parsed("probe", Template::parse);
+    match recovery {
+        Recovery::Probe => {
+            if !route.has("probe") {
+                let what = "`recovery` is \"probe\", and nobody says what to ask";
+                let advice = "write `probe = \"/payments/by-key/{key}\"` too";
+                route.fault(route.place("recovery"), format!("{what}; {advice}"));
+            }
+            Some(template?.into_inner().prober(client()?, reading))
+        }
+        Recovery::Resend | Recovery::Hold => {
+            if route.counts_beside("probe", "recovery") {
+                let what = "`probe` is never asked";
+                let advice = "write `recovery = \"probe\"` too, or leave it out";
+                route.fault(route.place("probe"), format!("{what}; {advice}"));
+            }
+            None
+        }
+    }
+}
+
+fn recover_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
+    if recovery == Recovery::Hold && route.counts_beside("recover_for", "recovery") {
+        let what = "`recover_for` means nothing here";
+        let advice = "write `recovery = \"resend\"` or \"probe\" too, or leave it out";
+        route.fault(route.place("recover_for"), format!("{what}; {advice}"));
+    }
+    route.duration_or_zero("recover_for").map(Spanned::into_inner)
+}
+
+fn limit(route: &Reader<'_>) -> Option<RateLimit> {
+    let rate = route.parsed("rate_limit", units::rate);
+    let burst = route.count("burst", units::RATE_MAX).map(Spanned::into_inner);
+    if !route.has("rate_limit") && route.has("burst") {
+        let what = "`burst` means nothing here; write `rate_limit = \"50/s\"` too, or leave it out";
+        route.fault(route.place("burst"), what);
+    }
+    let rate = rate?.into_inner();
+    Some(RateLimit::per_tenant(rate, burst.and_then(NonZeroU32::new).unwrap_or(rate)))
+}

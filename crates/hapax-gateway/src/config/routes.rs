@@ -1,0 +1,193 @@
+//! Which requests are protected, and how: every `[[route]]`, and what no route names.
+
+use std::{cell::OnceCell, path::Path};
+
+use hapax_core::Recovery;
+use hapax_tower::{InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment};
+use toml::Spanned;
+
+use super::{
+    Upstream, describe,
+    fault::line_of,
+    names::{DEFAULTS, ROUTE},
+    pattern::Match,
+    protection,
+    reader::{At, Reader},
+    tenants::{self, Tenants},
+};
+use crate::client::Client;
+
+/// Most routes of one gateway: each request looks through them.
+const ROUTES_MAX: usize = 1000;
+
+/// What routes are read with.
+pub(super) struct Reading<'a> {
+    /// The file, to name lines of it.
+    pub(super) text: &'a str,
+    /// Where its paths start.
+    pub(super) dir: &'a Path,
+    pub(super) upstream: &'a Upstream,
+    pub(super) tenants: &'a Tenants,
+    pub(super) store: &'a str,
+    /// Most bytes of request bodies in memory at one time.
+    pub(super) buffered_bytes_max: usize,
+    /// Made when the first route wants to ask the upstream.
+    pub(super) client: OnceCell<Option<Client>>,
+}
+
+/// The routes, and what is worth saying about them.
+pub(super) struct Read {
+    pub(super) routes: Option<Routes>,
+    /// A line for each route, in order, and one for the rest.
+    pub(super) summary: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Reading<'_> {
+    /// Reads every route of the file.
+    pub(super) fn read(&self, top: &Reader<'_>) -> Read {
+        let defaults = top.table("defaults", DEFAULTS);
+        let words = [("protect", true), ("pass", false)];
+        let is_protected = top.word("otherwise", &words).is_none_or(Spanned::into_inner);
+        let mut read = Read { routes: None, summary: Vec::new(), notes: Vec::new() };
+        let otherwise = protection::read(&defaults, KeyRule::Optional, || self.client(top));
+        let otherwise = if is_protected {
+            self.check_room(&defaults, &otherwise);
+            Treatment::Protect(otherwise)
+        } else {
+            Treatment::PassThrough
+        };
+        let otherwise_summary =
+            read.tell(self.store, "other requests that change something", &otherwise, self.tenants);
+        if top.is_sound() {
+            let refuse = |error: InvalidRoute| top.fault(top.place("defaults"), error.to_string());
+            read.routes = Routes::new(otherwise).map_err(refuse).ok();
+        }
+        let mut seen: Vec<At<Match>> = Vec::new();
+        let tables = top.tables("route", ROUTE);
+        if tables.len() > ROUTES_MAX {
+            let what =
+                format!("there are more than {ROUTES_MAX} routes; join some by `{{name}}` or `*`");
+            top.fault(top.place("route"), what);
+        }
+        for route in tables.iter().take(ROUTES_MAX) {
+            self.route(route, defaults, &mut seen, &mut read);
+        }
+        read.summary.push(otherwise_summary);
+        read
+    }
+
+    fn route(
+        &self,
+        route: &Reader<'_>,
+        defaults: Reader<'_>,
+        seen: &mut Vec<At<Match>>,
+        read: &mut Read,
+    ) {
+        let matched = route.parsed("match", Match::parse);
+        if !route.has("match") {
+            let what = "this route matches nothing; write `match = \"POST /payments\"` too";
+            route.fault(route.span(), what);
+        }
+        let label = route.text("match").map_or("", Spanned::into_inner);
+        let treatment = [("protect", true), ("pass", false)];
+        let is_protected = route.word("treatment", &treatment).is_none_or(Spanned::into_inner);
+        let (treatment, tenants) = if is_protected {
+            self.protected(&route.or(defaults))
+        } else {
+            refuse_idle_settings(route);
+            (Treatment::PassThrough, self.tenants.clone())
+        };
+        let Some(matched) = matched else { return };
+        self.refuse_twice(route, &matched, seen);
+        let line = read.tell(self.store, label, &treatment, &tenants);
+        read.summary.push(line);
+        for method in matched.get_ref().methods.iter().filter(|_| route.is_sound()) {
+            let Some(routes) = read.routes.take() else { break };
+            let added = routes.route(method.clone(), &matched.get_ref().path, treatment.clone());
+            let refuse = |error: InvalidRoute| route.fault(matched.span(), error.to_string());
+            read.routes = added.map_err(refuse).ok();
+        }
+        seen.push(matched);
+    }
+
+    fn protected(&self, route: &Reader<'_>) -> (Treatment, Tenants) {
+        let tenants = tenants::read(route, self.dir);
+        let mut protection = protection::read(route, KeyRule::Required, || self.client(route));
+        self.check_room(route, &protection);
+        protection.tenancy = tenants.as_ref().map(|tenants| tenants.tenancy.clone());
+        (Treatment::Protect(protection), tenants.unwrap_or_else(|| self.tenants.clone()))
+    }
+
+    /// No body may be larger than the room for all of them.
+    fn check_room(&self, route: &Reader<'_>, protection: &Protection) {
+        if protection.request_bytes_max > self.buffered_bytes_max {
+            let what = "`request_max` is larger than `buffered` in `[limits]`, so it never fits";
+            route.fault(route.place("request_max"), format!("{what}; write a larger `buffered`"));
+        }
+    }
+
+    fn refuse_twice(&self, route: &Reader<'_>, matched: &At<Match>, seen: &[At<Match>]) {
+        let line = |earlier: &At<Match>| line_of(self.text, earlier.span().start);
+        for earlier in seen {
+            if let Some(method) = matched.get_ref().same_as(earlier.get_ref()) {
+                let (line, path) = (line(earlier), &matched.get_ref().path);
+                let what =
+                    format!("{method} {path} is already treated by the route in line {line}");
+                route.fault(matched.span(), format!("{what}; leave one of them out"));
+                return;
+            }
+            if earlier.get_ref().covers(matched.get_ref()) {
+                let line = line(earlier);
+                let what =
+                    format!("this route is never reached: the one in line {line} comes first");
+                route.fault(matched.span(), format!("{what}; write this one above it instead"));
+                return;
+            }
+        }
+    }
+
+    fn client(&self, table: &Reader<'_>) -> Option<Client> {
+        let made = self.client.get_or_init(|| {
+            let client = Client::new(self.upstream);
+            client.map_err(|error| table.fault(table.span(), error.to_string())).ok()
+        });
+        made.clone()
+    }
+}
+
+/// A route that passes has nothing else to say.
+fn refuse_idle_settings(route: &Reader<'_>) {
+    for name in ROUTE.iter().filter(|name| !["match", "treatment"].contains(name)) {
+        if route.has(name) {
+            let what = format!("`{name}` means nothing on a route that passes; leave it out");
+            route.fault(route.place(name), what);
+        }
+    }
+}
+
+impl Read {
+    /// The line that sums this route up; what somebody should know about it becomes a note.
+    fn tell(
+        &mut self,
+        store: &str,
+        label: &str,
+        treatment: &Treatment,
+        tenants: &Tenants,
+    ) -> String {
+        let Treatment::Protect(protection) = treatment else {
+            return format!("{label}: passes, a key on it is ignored");
+        };
+        let accepts = protection.in_flight == InFlight::Accept;
+        let resends = protection.policy.recovery() == Recovery::Resend;
+        if store.starts_with("memory:") && (accepts || resends) {
+            let what = "accepted and abandoned requests are lost when the gateway stops";
+            self.notes.push(format!("{label}: the store is memory, so {what}"));
+        }
+        if protection.store_down == StoreDown::RunUnprotected {
+            let what = "requests run WITHOUT PROTECTION while the store is away";
+            self.notes.push(format!("{label}: {what}"));
+        }
+        format!("{label}: {}", describe::protection(protection, &tenants.described))
+    }
+}

@@ -1,0 +1,251 @@
+//! Whose keys they are: `[tenant]`, or `tenant` of a route.
+
+use std::{path::Path, time::Duration};
+
+use hapax_tower::Tenancy;
+use http::{HeaderName, Uri, header};
+use toml::{Spanned, de::DeValue};
+
+use super::{
+    Upstream, files,
+    names::TENANT,
+    reader::{At, Reader, alternatives},
+    upstream::address,
+};
+use crate::{
+    client::Client,
+    tenant::{self, Network, Question, Verifier, VerifierKey},
+};
+
+/// Where a tenant comes from, and how that is said in a summary.
+#[derive(Debug, Clone)]
+pub(super) struct Tenants {
+    pub(super) tenancy: Tenancy,
+    pub(super) described: String,
+}
+
+impl Default for Tenants {
+    fn default() -> Self {
+        Self { tenancy: Tenancy::credential(), described: "credential".to_owned() }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Credential,
+    Single,
+    Header,
+    Jwt,
+    Subrequest,
+}
+
+const SOURCES: &[(&str, From)] = &[
+    ("credential", From::Credential),
+    ("single", From::Single),
+    ("header", From::Header),
+    ("jwt", From::Jwt),
+    ("subrequest", From::Subrequest),
+];
+
+impl From {
+    /// The settings that mean something for this source, beside `from`.
+    fn settings(self) -> &'static [&'static str] {
+        match self {
+            Self::Credential => &[],
+            Self::Single => &["name"],
+            Self::Header => &["header", "trusted_proxies"],
+            Self::Jwt => &[
+                "secret",
+                "secret_file",
+                "public_key_file",
+                "algorithms",
+                "claim",
+                "issuer",
+                "audience",
+                "leeway",
+            ],
+            Self::Subrequest => &["url", "header", "forward", "timeout"],
+        }
+    }
+}
+
+/// What `tenant` says, as a word or as a table; `None` if it says nothing.
+pub(super) fn read(holder: &Reader<'_>, dir: &Path) -> Option<Tenants> {
+    let value = holder.value("tenant")?;
+    if matches!(value.get_ref(), DeValue::String(_)) {
+        let from = holder.word("tenant", SOURCES)?;
+        return match from.get_ref() {
+            From::Credential => Some(Tenants::default()),
+            From::Single => single(None),
+            From::Header | From::Jwt | From::Subrequest => {
+                let what = "`tenant` needs to be told more; write a table, such as";
+                let advice = "`tenant = { from = \"header\", header = \"X-Account\", … }`, instead";
+                holder.fault(from.span(), format!("{what} {advice}"));
+                None
+            }
+        };
+    }
+    let table = holder.table("tenant", TENANT);
+    if !value.get_ref().is_table() {
+        return None;
+    }
+    let from = table.word("from", SOURCES);
+    if !table.has("from") {
+        let sources = alternatives(SOURCES.iter().map(|(name, _)| format!("\"{name}\"")));
+        holder.fault(holder.place("tenant"), format!("`tenant` has no `from`; write {sources}"));
+    }
+    let from = from?;
+    refuse_other_settings(&table, *from.get_ref());
+    match from.get_ref() {
+        From::Credential => Some(Tenants::default()),
+        From::Single => single(Some(&table)),
+        From::Header => by_header(&table),
+        From::Jwt => by_token(&table, dir),
+        From::Subrequest => by_question(&table),
+    }
+}
+
+fn refuse_other_settings(table: &Reader<'_>, from: From) {
+    for name in TENANT.iter().filter(|name| **name != "from" && table.has(name)) {
+        if !from.settings().contains(name) {
+            let owners = SOURCES.iter().filter(|(_, owner)| owner.settings().contains(name));
+            let owners: Vec<_> = owners.map(|(word, _)| format!("`from = \"{word}\"`")).collect();
+            let owners = alternatives(owners.into_iter());
+            let what = format!("`{name}` means nothing here; leave it out, or write {owners}");
+            table.fault(table.place(name), what);
+        }
+    }
+}
+
+fn single(table: Option<&Reader<'_>>) -> Option<Tenants> {
+    let name = match table.filter(|table| table.has("name")) {
+        Some(table) => table.parsed("name", named_tenancy)?.into_inner(),
+        None => named_tenancy("everybody").ok()?,
+    };
+    Some(Tenants { tenancy: name, described: "one tenant for everybody".to_owned() })
+}
+
+fn named_tenancy(name: &str) -> Result<Tenancy, String> {
+    let advice = "write 1 to 255 visible ASCII characters instead";
+    Tenancy::single(name).map_err(|_| format!("cannot be {name:?}; {advice}"))
+}
+
+fn by_header(table: &Reader<'_>) -> Option<Tenants> {
+    let header = required(table, "header", table.parsed("header", header_name));
+    let trusted = table.list("trusted_proxies", network);
+    let named = table.value("trusted_proxies");
+    if named.is_none_or(|named| named.get_ref().as_array().is_some_and(|list| list.is_empty())) {
+        let place = if named.is_some() { "trusted_proxies" } else { "from" };
+        let what = "anybody could name anybody's tenant in a header";
+        let advice = "write `trusted_proxies = [\"10.0.0.0/8\"]` with the proxies that set it";
+        table.fault(table.place(place), format!("{what}; {advice}"));
+    }
+    let (header, trusted) = (header?.into_inner(), trusted?.into_inner());
+    let from = alternatives(trusted.iter().map(ToString::to_string));
+    let described = format!("header {header} set by {from}");
+    Some(Tenants { tenancy: tenant::from_header(header, trusted), described })
+}
+
+fn by_token(table: &Reader<'_>, dir: &Path) -> Option<Tenants> {
+    let text = |text: &str| Ok(text.to_owned());
+    let names = |name| table.list(name, text).map(Spanned::into_inner).unwrap_or_default();
+    let issuers = table.list("issuer", |issuer| {
+        let is_one = !issuer.is_empty() && !issuer.contains(char::is_whitespace);
+        let refusal = || format!("cannot be {issuer:?}; write it as the token's `iss` has it");
+        is_one.then(|| issuer.to_owned()).ok_or_else(refusal)
+    });
+    let (issuers, audiences) =
+        (issuers.map(Spanned::into_inner).unwrap_or_default(), names("audience"));
+    let leeway = table.duration_or_zero("leeway").map(Spanned::into_inner);
+    let claim = table.text("claim").map_or("sub", Spanned::into_inner);
+    let key = token_key(table, &names("algorithms"), dir)?;
+    let mut verifier = Verifier::new(key, claim, leeway.unwrap_or(Duration::from_secs(30)));
+    if !issuers.is_empty() {
+        verifier = verifier.issuers(&issuers);
+    }
+    if !audiences.is_empty() {
+        verifier = verifier.audiences(&audiences);
+    }
+    let described = format!("claim {claim} of a signed token");
+    Some(Tenants { tenancy: tenant::from_token(verifier), described })
+}
+
+fn token_key(table: &Reader<'_>, algorithms: &[String], dir: &Path) -> Option<VerifierKey> {
+    const KEYS: [&str; 3] = ["secret", "secret_file", "public_key_file"];
+    let given: Vec<_> = KEYS.into_iter().filter(|name| table.has(name)).collect();
+    let [name] = given[..] else {
+        let what = match given.last() {
+            None => {
+                "no key verifies the tokens; write `public_key_file`, `secret_file` or `secret` too"
+            }
+            Some(_) => "two keys cannot both verify the tokens; leave one of them out",
+        };
+        table.fault(table.place(given.last().unwrap_or(&"from")), what);
+        return None;
+    };
+    if table.has("algorithms") && algorithms.is_empty() {
+        let what = "`algorithms` is empty, so no token could be good; leave it out instead";
+        table.fault(table.place("algorithms"), what);
+    }
+    let path_or_secret = table.text(name)?;
+    let key = match name {
+        "secret" => VerifierKey::secret(path_or_secret.get_ref().as_bytes(), algorithms),
+        "secret_file" => {
+            let secret = files::named(table, name, &path_or_secret, dir)?;
+            VerifierKey::secret(secret.trim_end_matches(['\r', '\n']).as_bytes(), algorithms)
+        }
+        _ => {
+            let pem = files::named(table, name, &path_or_secret, dir)?;
+            VerifierKey::public(pem.as_bytes(), algorithms)
+        }
+    };
+    let blame = |error: &tenant::InvalidKey| match error {
+        tenant::InvalidKey::Algorithm { .. } => table.place("algorithms"),
+        tenant::InvalidKey::ShortSecret
+        | tenant::InvalidKey::Private
+        | tenant::InvalidKey::NotPem(_) => path_or_secret.span(),
+    };
+    key.map_err(|error| table.fault(blame(&error), error.to_string())).ok()
+}
+
+fn by_question(table: &Reader<'_>) -> Option<Tenants> {
+    let url = required(table, "url", table.parsed("url", address));
+    let header = required(table, "header", table.parsed("header", header_name));
+    let forward = table.list("forward", header_name).map(Spanned::into_inner);
+    let within = table.duration("timeout").map(Spanned::into_inner);
+    let (url, header) = (url?, header?.into_inner());
+    let target = url.get_ref().path_and_query().map_or("/", |target| target.as_str());
+    let question = Question {
+        target: Uri::try_from(target).ok()?,
+        forward: forward.unwrap_or_else(|| vec![header::AUTHORIZATION, header::COOKIE]),
+        header,
+        within: within.unwrap_or(Duration::from_secs(2)),
+    };
+    let described = format!("header {} of {}", question.header, url.get_ref());
+    let client = Client::new(&Upstream::at(without_path(url.get_ref())?));
+    let client = client.map_err(|error| table.fault(url.span(), error.to_string())).ok()?;
+    Some(Tenants { tenancy: tenant::from_answer(client, question), described })
+}
+
+fn without_path(url: &Uri) -> Option<Uri> {
+    let (scheme, authority) = (url.scheme()?.clone(), url.authority()?.clone());
+    Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build().ok()
+}
+
+fn required<T>(table: &Reader<'_>, name: &str, value: Option<At<T>>) -> Option<At<T>> {
+    if !table.has(name) {
+        table.fault(table.place("from"), format!("`{name}` is missing; write it too"));
+    }
+    value
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    let advice = "write an address or a network, such as \"10.0.0.7\" or \"10.0.0.0/8\", instead";
+    text.parse().map_err(|error| format!("cannot be {text:?}: {error}; {advice}"))
+}
+
+/// The name of a header.
+pub(super) fn header_name(text: &str) -> Result<HeaderName, String> {
+    let advice = "write the name of a header, such as \"X-Request-Id\", instead";
+    HeaderName::try_from(text).map_err(|_| format!("cannot be {text:?}; {advice}"))
+}

@@ -1,0 +1,151 @@
+//! Where requests go, and what clients may use: `[upstream]`, `[tls]` and `[limits]`.
+
+use std::{path::Path, time::Duration};
+
+use http::Uri;
+use toml::Spanned;
+
+use super::{Limits, Protocol, Tls, Upstream, files, names, reader::Reader};
+
+/// Most connections in either direction.
+const CONNECTIONS_MAX: u32 = 1_000_000;
+/// Bounds of a head, in bytes: below, ordinary cookies do not fit; above, no server reads on.
+const HEAD_BYTES: (u64, u64) = (8 << 10, 1 << 20);
+/// Most headers of a request.
+const HEADERS_MAX: u32 = 4096;
+/// Most requests at one time on an HTTP/2 connection.
+const STREAMS_MAX: u32 = 10_000;
+/// Bounds of the room for bodies, in bytes.
+const BUFFERED_BYTES: (u64, u64) = (1 << 20, 1 << 40);
+
+impl Upstream {
+    /// The API at this address, with what is usual for the rest.
+    pub fn at(url: Uri) -> Self {
+        Self {
+            url,
+            protocol: Protocol::Automatic,
+            connect_timeout: Duration::from_secs(5),
+            // Node and uvicorn close after 5 s.
+            idle: Duration::from_secs(3),
+            connections_max: 1024,
+            answer_timeout: Duration::from_secs(60),
+            keep_host: false,
+            ca: None,
+        }
+    }
+
+    /// What `[upstream]` says about the API at this address.
+    pub(super) fn read(table: &Reader<'_>, url: Uri, dir: &Path) -> Self {
+        let usual = Self::at(url);
+        let protocols =
+            [("auto", Protocol::Automatic), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
+        let protocol = table.word("protocol", &protocols).map(Spanned::into_inner);
+        let duration = |name| table.duration(name).map(Spanned::into_inner);
+        Self {
+            protocol: protocol.unwrap_or(usual.protocol),
+            connect_timeout: duration("connect_timeout").unwrap_or(usual.connect_timeout),
+            idle: duration("idle").unwrap_or(usual.idle),
+            connections_max: count(table, "connections", CONNECTIONS_MAX)
+                .unwrap_or(usual.connections_max),
+            answer_timeout: duration("answer_timeout").unwrap_or(usual.answer_timeout),
+            keep_host: table.flag("keep_host").unwrap_or(usual.keep_host),
+            ca: table
+                .text("ca")
+                .map(|path| files::expected(table, "ca", &path, dir, "BEGIN CERTIFICATE")),
+            ..usual
+        }
+    }
+}
+
+impl Tls {
+    /// What `[tls]` says, if it is there.
+    pub(super) fn read(top: &Reader<'_>, dir: &Path) -> Option<Self> {
+        if !top.has("tls") {
+            return None;
+        }
+        let table = top.table("tls", names::TLS);
+        let file = |name: &str, holds: &str| {
+            let path = table.text(name);
+            if !table.has(name) {
+                let what = format!("`[tls]` has no `{name}`; write `{name} = \"{name}.pem\"` too");
+                table.fault(top.place("tls"), what);
+            }
+            path.map(|path| files::expected(&table, name, &path, dir, holds))
+        };
+        let (certificate, key) =
+            (file("certificate", "BEGIN CERTIFICATE"), file("key", "PRIVATE KEY"));
+        Some(Self { certificate: certificate?, key: key? })
+    }
+}
+
+impl Default for Limits {
+    /// 10,000 connections, heads of 64 KiB in 10 s, bodies that stall no longer than 30 s.
+    fn default() -> Self {
+        Self {
+            connections_max: 10_000,
+            head_bytes_max: 64 << 10,
+            headers_max: 100,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(75),
+            streams_max: 128,
+            buffered_bytes_max: 256 << 20,
+        }
+    }
+}
+
+impl Limits {
+    /// What `[limits]` says.
+    pub(super) fn read(top: &Reader<'_>) -> Self {
+        let (table, usual) = (top.table("limits", names::LIMITS), Self::default());
+        let duration = |name| table.duration(name).map(Spanned::into_inner);
+        let size = |name, (min, max)| table.size(name, min, max).map(Spanned::into_inner);
+        let streams = table.count("streams", STREAMS_MAX).map(Spanned::into_inner);
+        Self {
+            connections_max: count(&table, "connections", CONNECTIONS_MAX)
+                .unwrap_or(usual.connections_max),
+            head_bytes_max: size("head", HEAD_BYTES).unwrap_or(usual.head_bytes_max),
+            headers_max: count(&table, "headers", HEADERS_MAX).unwrap_or(usual.headers_max),
+            head_timeout: duration("head_timeout").unwrap_or(usual.head_timeout),
+            body_timeout: duration("body_timeout").unwrap_or(usual.body_timeout),
+            idle_timeout: duration("idle_timeout").unwrap_or(usual.idle_timeout),
+            streams_max: streams.unwrap_or(usual.streams_max),
+            buffered_bytes_max: size("buffered", BUFFERED_BYTES)
+                .unwrap_or(usual.buffered_bytes_max),
+        }
+    }
+}
+
+/// A whole number from one to `max`.
+pub(super) fn count(table: &Reader<'_>, name: &str, max: u32) -> Option<usize> {
+    usize::try_from(table.count(name, max)?.into_inner()).ok()
+}
+
+/// The address of something that speaks HTTP: `http://host[:port][/path]`.
+pub(super) fn address(text: &str) -> Result<Uri, String> {
+    let refuse = |why: &str| {
+        format!("cannot be {text:?}{why}; write \"http://127.0.0.1:3000\" or \"https://…\" instead")
+    };
+    let uri: Uri = text.parse().map_err(|_| refuse(""))?;
+    match uri.scheme_str() {
+        Some("http" | "https") => {}
+        Some(_) => return Err(refuse(", which is neither http nor https")),
+        None => return Err(refuse(", which does not start with http:// or https://")),
+    }
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(refuse(", which names no host"));
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(refuse(", which holds a password"));
+    }
+    Ok(uri)
+}
+
+/// Like [`address`], for an origin and a path that is put before others.
+pub(super) fn origin(text: &str) -> Result<Uri, String> {
+    let uri = address(text)?;
+    if uri.query().is_some() {
+        return Err(format!("cannot hold a query, as {text:?} does; leave out what follows `?`"));
+    }
+    Ok(uri)
+}

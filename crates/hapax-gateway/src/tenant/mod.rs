@@ -1,0 +1,22 @@
+//! Whose keys they are, found out in the ways a gateway has: a header that a trusted proxy set, a
+//! signed token, or a question to somebody who knows.
+
+mod header;
+mod jwt;
+mod subrequest;
+
+pub use self::{
+    header::{InvalidNetwork, Network, from_header},
+    jwt::{InvalidKey, Verifier, VerifierKey, from_token},
+    subrequest::{Question, from_answer},
+};
+
+use hapax_core::Tenant;
+use http::{HeaderMap, HeaderName};
+
+/// The tenant that a header names; `None` if it is missing, repeated or no tenant's name.
+fn named_by(headers: &HeaderMap, name: &HeaderName) -> Option<Tenant> {
+    let mut lines = headers.get_all(name).iter();
+    let (line, None) = (lines.next()?, lines.next()) else { return None };
+    Tenant::parse(line.as_bytes()).ok()
+}

@@ -1,0 +1,37 @@
+//! The documents say what can be written.
+
+use std::fs;
+
+use hapax_gateway::{
+    Config,
+    config::{SETTINGS, Source},
+};
+
+fn repository() -> String {
+    format!("{}/../..", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn every_setting_is_explained() {
+    let page = fs::read_to_string(repository() + "/docs/gateway-config.md").unwrap();
+    for (table, names) in SETTINGS {
+        for name in *names {
+            let is_row = |line: &str| line.starts_with(&format!("| `{name}` |"));
+            assert!(page.lines().any(is_row), "`{name}` of `{table}` has no row");
+        }
+    }
+}
+
+#[test]
+fn the_example_is_good_and_shows_every_setting() {
+    let path = repository() + "/examples/gateway.toml";
+    let text = fs::read_to_string(&path).unwrap();
+    for (table, names) in SETTINGS {
+        for name in *names {
+            let shown = [format!("{name} = "), format!("[{name}]"), format!("{name}.")];
+            assert!(shown.iter().any(|shown| text.contains(shown)), "`{name}` of `{table}`");
+        }
+    }
+    let source = Source { file: Some(path.into()), ..Source::default() };
+    Config::load(&source).unwrap_or_else(|error| panic!("{error}"));
+}

@@ -1,0 +1,166 @@
+//! What is written is what is in force.
+
+use std::time::Duration;
+
+use hapax_gateway::{
+    Config,
+    config::{ConfigError, Overrides, Protocol, Source, describe},
+};
+use hapax_tower::published_policy;
+use serde_json::{Value, json};
+
+use super::{read, routes};
+
+fn upstream(url: &str) -> Overrides {
+    Overrides { upstream: Some(url.to_owned()), ..Overrides::default() }
+}
+
+#[test]
+fn an_upstream_is_all_that_has_to_be_told() {
+    let source = Source { file: None, overrides: upstream("http://127.0.0.1:3000") };
+    let config = Config::load(&source).unwrap();
+    assert_eq!(config.listen, "127.0.0.1:8080".parse().unwrap());
+    assert_eq!(config.admin, Some("127.0.0.1:8081".parse().unwrap()));
+    assert_eq!(config.store, "sqlite:hapax.db");
+    assert_eq!(config.upstream.url, "http://127.0.0.1:3000");
+    assert_eq!(config.upstream.idle, Duration::from_secs(3));
+    assert_eq!(config.upstream.connections_max, 1024);
+    assert_eq!(config.upstream.protocol, Protocol::Automatic);
+    assert_eq!(config.limits.connections_max, 10_000);
+    assert_eq!(config.limits.buffered_bytes_max, 256 << 20);
+    assert_eq!(config.drain, Duration::from_secs(30));
+    assert_eq!(config.cache_bytes_max, 64 << 20);
+    let policy = published_policy(&config.routes);
+    assert_eq!(policy["otherwise"]["key"], "optional");
+    assert!(config.notes[0].contains("a request without a key passes as before"));
+}
+
+#[test]
+fn without_an_upstream_nothing_is_started() {
+    let nothing = Config::load(&Source::default()).unwrap_err();
+    assert!(matches!(nothing, ConfigError::NoUpstream), "{nothing}");
+}
+
+#[test]
+fn a_flag_counts_for_more_than_the_file() {
+    let file = "listen = \"127.0.0.1:1\"\nstore = \"memory:\"\n[upstream]\nurl = \"http://a\"";
+    let overrides = Overrides {
+        listen: Some("127.0.0.1:2".to_owned()),
+        admin: Some("off".to_owned()),
+        upstream: Some("http://b".to_owned()),
+        store: Some("sqlite:x.db".to_owned()),
+        admin_token: Some("token".to_owned()),
+    };
+    let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
+    assert_eq!(config.listen, "127.0.0.1:2".parse().unwrap());
+    assert_eq!(config.admin, None);
+    assert_eq!(config.upstream.url, "http://b");
+    assert_eq!(config.store, "sqlite:x.db");
+    assert_eq!(config.admin_token.as_deref(), Some("token"));
+}
+
+#[test]
+fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
+    let config = routes("[[route]]\nmatch = \"POST /payments\"");
+    let policy = published_policy(&config.routes);
+    assert_eq!(policy["routes"][0]["key"], "required");
+    assert_eq!(policy["otherwise"]["key"], "optional");
+    let config = routes("[defaults]\nkey = \"required\"\n[[route]]\nmatch = \"POST /payments\"");
+    assert_eq!(published_policy(&config.routes)["otherwise"]["key"], "required");
+}
+
+/// What one route of this text publishes, for the members that are expected.
+fn check(settings: &str, expected: Value) {
+    let config = routes(&format!("[[route]]\nmatch = \"POST /a\"\n{settings}"));
+    let policy = published_policy(&config.routes);
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(policy["routes"][0][name], *value, "{name} of {settings}");
+    }
+}
+
+#[test]
+fn every_setting_of_a_route_is_in_force() {
+    check("key = \"strict\"", json!({ "key": "required", "key_form": "quoted" }));
+    check("header = \"X-Request-Id\"", json!({ "header": "x-request-id" }));
+    check("dialect = \"repeatability\"", json!({ "header": "repeatability-request-id" }));
+    check("scope = \"pay\"", json!({ "scope": "caller and route" }));
+    check("fingerprint.body = \"json\"", json!({ "compared": "JSON value of the body" }));
+    check("retention = \"7d\"", json!({ "retention_seconds": 604_800 }));
+    check("tombstone = \"1d\"", json!({ "tombstone_seconds": 86_400 }));
+    check("in_flight = \"wait\"\nwait = \"5s\"", json!({ "in_flight": "wait, then 409" }));
+    check("in_flight = \"accept\"", json!({ "in_flight": "202" }));
+    check("wait_max = \"60s\"", json!({ "wait_seconds_max": 60 }));
+    check("results = \"at-most-once\"", json!({ "results": "at-most-once" }));
+    check("recovery = \"resend\"", json!({ "recovery": "resend" }));
+    check("recovery = \"probe\"\nprobe = \"/by/{key}\"", json!({ "recovery": "probe" }));
+    check("request_max = \"2MiB\"", json!({ "request_bytes_max": 2 << 20 }));
+    check("response_max = \"16MiB\"", json!({ "response_bytes_max": 16 << 20 }));
+    check("treatment = \"pass\"", json!({ "protected": false }));
+}
+
+#[test]
+fn a_route_counts_for_more_than_the_defaults() {
+    let config = routes(
+        "[defaults]\nretention = \"2d\"\ndialect = \"repeatability\"\nrecovery = \"probe\"\n\
+         probe = \"/by/{key}\"\nin_flight = \"wait\"\nwait = \"5s\"\nfingerprint.body = \"json\"\n\
+         [[route]]\nmatch = \"POST /a\"\nretention = \"3d\"\nheader = \"X-Key\"\n\
+         recovery = \"hold\"\nin_flight = \"reject\"\nfingerprint.headers = []\n\
+         [[route]]\nmatch = \"POST /b\"",
+    );
+    let policy = published_policy(&config.routes);
+    let (a, b) = (&policy["routes"][0], &policy["routes"][1]);
+    assert_eq!(
+        (&a["retention_seconds"], &b["retention_seconds"]),
+        (&json!(259_200), &json!(172_800))
+    );
+    assert_eq!((&a["header"], &b["header"]), (&json!("x-key"), &json!("repeatability-request-id")));
+    assert_eq!((&a["recovery"], &b["recovery"]), (&json!("hold"), &json!("probe")));
+    assert_eq!((&a["in_flight"], &b["in_flight"]), (&json!("409"), &json!("wait, then 409")));
+    assert_eq!(a["compared"], b["compared"]);
+}
+
+#[test]
+fn a_star_stands_for_every_method_that_changes_something() {
+    let config = routes("[[route]]\nmatch = \"* /v1/*\"\n[[route]]\nmatch = \"POST, PUT /v2\"");
+    let policy = published_policy(&config.routes);
+    let methods: Vec<_> =
+        policy["routes"].as_array().unwrap().iter().map(|r| &r["method"]).collect();
+    assert_eq!(methods, ["POST", "PUT", "PATCH", "DELETE", "POST", "PUT"]);
+}
+
+#[test]
+fn a_lease_that_nobody_names_is_longer_than_the_timeout() {
+    let config = routes("[[route]]\nmatch = \"POST /slow\"\ntimeout = \"2m\"");
+    assert!(config.summary[0].contains("timeout 2m, lease 125s"), "{}", config.summary[0]);
+}
+
+#[test]
+fn what_others_should_know_is_noted() {
+    let config = read(
+        "store = \"memory:\"\n[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /later\"\n\
+         in_flight = \"accept\"\n[[route]]\nmatch = \"POST /loose\"\nstore_down = \"run-unprotected\"",
+    );
+    let notes = config.unwrap().notes;
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(notes[0].starts_with("POST /later: the store is memory"), "{notes:?}");
+    assert!(notes[1].contains("WITHOUT PROTECTION"), "{notes:?}");
+}
+
+#[test]
+fn the_summary_names_every_route_and_no_secret() {
+    let config = read(
+        "store = \"postgres://hapax:hunter2@db/hapax?password=hunter3\"\nadmin_token = \"hunter4\"\n\
+         [upstream]\nurl = \"http://a\"\n[tenant]\nfrom = \"jwt\"\n\
+         secret = \"hunter5-hunter5-hunter5-hunter5-hunter5\"\n\
+         [[route]]\nmatch = \"POST /payments/{id}\"\nretention = \"7d\"\n\
+         [[route]]\nmatch = \"POST /login\"\ntreatment = \"pass\"",
+    );
+    let config = config.unwrap();
+    let summary = describe(&config);
+    for part in
+        ["POST /payments/{id}: key required", "kept 7d", "POST /login: passes", "…@db/hapax"]
+    {
+        assert!(summary.contains(part), "{part} is not in\n{summary}");
+    }
+    assert!(!summary.contains("hunter") && !format!("{config:?}").contains("hunter"), "{summary}");
+}

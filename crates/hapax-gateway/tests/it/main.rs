@@ -1,0 +1,4 @@
+//! The gateway, through its public door.
+
+mod admin;
+mod config;
