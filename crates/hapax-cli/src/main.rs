@@ -2,7 +2,8 @@
 
 mod args;
 mod bench;
-#[allow(dead_code, reason = "opened by the tasks that follow")]
+mod keys;
+mod serve;
 mod store;
 
 use std::{
@@ -11,20 +12,31 @@ use std::{
     process::ExitCode,
 };
 
-use args::{Args, BenchTask, Task};
+use args::{Args, Task};
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let Task::Bench(BenchTask::Store(raw)) = Args::parse().task;
-    match bench::Plan::resolve(&raw).and_then(|plan| bench::run(&plan)) {
-        Ok(bench::Verdict::Valid) => ExitCode::SUCCESS,
-        Ok(bench::Verdict::Invalid) => ExitCode::FAILURE,
+    match run(Args::parse().task) {
+        Ok(status) => status,
         Err(error) => {
             // Nobody is left to be told when the terminal is gone.
-            let _ = writeln!(io::stderr(), "hapax: {}", sentence(&error));
+            let _ = writeln!(io::stderr(), "hapax: {}", sentence(&*error));
             ExitCode::FAILURE
         }
     }
+}
+
+fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
+    let well = |well| if well { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    Ok(match task {
+        Task::Serve(args) => well(serve::run(args)?),
+        Task::CheckConfig(args) => {
+            write!(io::stdout(), "{}", serve::check(args)?)?;
+            ExitCode::SUCCESS
+        }
+        Task::Keys(task) => keys::run(task)?,
+        Task::Bench(task) => well(bench::run(&task)? == bench::Verdict::Valid),
+    })
 }
 
 /// An error and everything behind it, in one line.

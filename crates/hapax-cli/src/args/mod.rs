@@ -1,10 +1,19 @@
 //! What people type. What it means is resolved by each task.
 
 mod bench;
+mod keys;
+mod serve;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use self::bench::{BenchTask, Statements, StoreArgs};
+pub(crate) use self::{
+    bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs},
+    keys::{
+        ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, ReleaseArgs, ResolveArgs,
+        ResolvedAs, ShowArgs, SourceArgs, operation_id,
+    },
+    serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
+};
 
 /// One effect per key: makes retries harmless.
 #[derive(Debug, Parser)]
@@ -16,6 +25,10 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
+    Serve(ServeArgs),
+    CheckConfig(CheckConfigArgs),
+    #[command(subcommand)]
+    Keys(KeysTask),
     /// Measure Hapax on this machine.
     #[command(subcommand)]
     Bench(BenchTask),

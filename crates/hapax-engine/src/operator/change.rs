@@ -176,7 +176,7 @@ impl<S: Store> Operator<'_, S> {
                 ) => return Err(failed(unsure, error)),
             }
         }
-        Err(unsure.map_or(Refusal::Contended.into(), ChangeError::Unconfirmed))
+        Err(unsure.map_or_else(|| Refusal::Contended.into(), ChangeError::Unconfirmed))
     }
 
     async fn settle(&self, record: &Record, to: &Settlement) -> Result<Settled, StoreError> {

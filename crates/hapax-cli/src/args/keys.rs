@@ -1,0 +1,238 @@
+//! What people type after `hapax keys`.
+
+use clap::{Subcommand, ValueEnum, value_parser};
+use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
+
+/// Look at keys, understand them, and decide what only a person can.
+///
+/// Exit codes: 0 done; 1 failed, nothing was changed; 2 the arguments mean nothing; 3 nothing was
+/// found; 4 refused, nothing was changed; 5 nobody knows whether it was changed: show it.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  hapax keys list --state in_doubt
+  hapax keys explain --tenant acme --scope 'POST /payments' --key 9f1c2d
+  hapax keys resolve 128ec75c9297cba8de8adad59f109962 \\
+      --as completed --status 201 --body @receipt.json --why 'the bank has it'
+  hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run")]
+pub(crate) enum KeysTask {
+    /// List keys, in order of their id.
+    List(ListArgs),
+    /// Show everything that is known about a key: its record, its past, and who changed it.
+    Show(ShowArgs),
+    /// Say how the next request with a key will be answered, why, and what to do about it.
+    Explain(ExplainArgs),
+    /// Give a key back, so that the next request with it runs.
+    Release(ReleaseArgs),
+    /// Write down what became of a key that nobody else knows about.
+    Resolve(ResolveArgs),
+}
+
+/// Where the keys are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SourceArgs {
+    /// The store: sqlite:PATH or postgres://user@host:port/database.
+    #[arg(long, env = "HAPAX_STORE", hide_env_values = true, value_name = "URL")]
+    #[arg(default_value = "sqlite:hapax.db", conflicts_with = "admin")]
+    pub(crate) store: String,
+
+    /// Ask a running gateway's admin listener instead of the store.
+    #[arg(long, env = "HAPAX_ADMIN", value_name = "URL")]
+    pub(crate) admin: Option<String>,
+
+    /// The token the admin listener asks for.
+    #[arg(long, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub(crate) token: Option<String>,
+
+    /// Answer in JSON, for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which key is meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NameArgs {
+    /// The operation's id, as listings show it.
+    #[arg(value_name = "ID", value_parser = operation_id, conflicts_with_all = ["tenant", "scope", "key"])]
+    #[arg(required_unless_present = "key")]
+    pub(crate) id: Option<OperationId>,
+
+    #[command(flatten)]
+    pub(crate) parts: PartArgs,
+}
+
+/// The parts of an operation's name.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PartArgs {
+    /// Only keys of this tenant.
+    #[arg(long, value_parser = |raw: &str| Tenant::parse(raw))]
+    pub(crate) tenant: Option<Tenant>,
+
+    /// Only keys of this scope, such as 'POST /payments'.
+    #[arg(long, value_parser = |raw: &str| Scope::parse(raw))]
+    pub(crate) scope: Option<Scope>,
+
+    /// The client's key. Without tenant and scope every record is looked at.
+    #[arg(long, value_parser = |raw: &str| Key::parse(raw))]
+    pub(crate) key: Option<Key>,
+
+    /// Most records a search for a key looks at.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    pub(crate) search_max: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) parts: PartArgs,
+
+    /// Only keys in this state.
+    #[arg(long, value_parser = state)]
+    pub(crate) state: Option<StateTag>,
+
+    /// Only ids after this one: where the last page ended.
+    #[arg(long, value_name = "ID", value_parser = operation_id)]
+    pub(crate) after: Option<OperationId>,
+
+    /// At most this many.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
+    pub(crate) limit: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) name: NameArgs,
+
+    /// Show the stored body too.
+    #[arg(long)]
+    pub(crate) body: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) name: NameArgs,
+}
+
+/// What every change by a person needs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ChangeArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) name: NameArgs,
+
+    /// Why it is done. It is kept with the key for more than a year.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) why: String,
+
+    /// Who does it.
+    #[arg(long, env = "USER", value_name = "NAME")]
+    pub(crate) who: String,
+
+    /// The attempt you saw; refused if there is another one by now. Without it, the one that is there.
+    #[arg(long, value_name = "N", value_parser = fence)]
+    pub(crate) fence: Option<Fence>,
+
+    /// Do it even if an owner is at work. Its result then counts no more, but its effect may still
+    /// happen, beside that of the next request.
+    #[arg(long)]
+    pub(crate) even_if_running: bool,
+
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Do not ask.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResolveArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+
+    /// What became of it.
+    #[arg(long = "as", value_name = "WHAT", value_enum)]
+    pub(crate) resolution: ResolvedAs,
+
+    /// The status clients are answered with.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(100..=999))]
+    #[arg(required_if_eq_any = [("resolution", "completed"), ("resolution", "failed")])]
+    pub(crate) status: Option<u16>,
+
+    /// The body clients are answered with: text, @FILE, or @- for what comes on standard input.
+    #[arg(long, value_name = "TEXT|@FILE", requires = "status")]
+    pub(crate) body: Option<String>,
+
+    /// A header clients are answered with; may be repeated.
+    #[arg(long, value_name = "NAME: VALUE", requires = "status", value_parser = header)]
+    pub(crate) header: Vec<(String, String)>,
+}
+
+/// What became of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResolvedAs {
+    /// It happened: clients get this answer.
+    Completed,
+    /// It failed for good: clients get this answer.
+    Failed,
+    /// It never happened: the next request runs.
+    Released,
+}
+
+/// The id written as 32 hexadecimal digits, hyphens or not.
+pub(crate) fn operation_id(raw: &str) -> Result<OperationId, String> {
+    let expected = || "give the 32 hexadecimal digits that listings show".to_owned();
+    let digits = raw.replace('-', "");
+    if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        return Err(expected());
+    }
+    let mut bytes = [0; 16];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).map_err(|_| expected())?;
+    }
+    Ok(OperationId::from_bytes(bytes))
+}
+
+fn state(raw: &str) -> Result<StateTag, String> {
+    let wanted = raw.replace('-', "_");
+    let known = StateTag::ALL.into_iter().find(|state| state.as_str() == wanted);
+    known.ok_or_else(|| {
+        let words = StateTag::ALL.map(StateTag::as_str).join(", ");
+        format!("give one of {words}")
+    })
+}
+
+fn fence(raw: &str) -> Result<Fence, String> {
+    let known = raw.parse().ok().and_then(Fence::from_stored);
+    known.ok_or_else(|| "give the number of an attempt, from 1".to_owned())
+}
+
+fn header(raw: &str) -> Result<(String, String), String> {
+    let (name, value) = raw.split_once(':').ok_or("write NAME: VALUE")?;
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_value = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_name) || !value.bytes().all(is_value) {
+        return Err("write NAME: VALUE, in visible ASCII".to_owned());
+    }
+    Ok((name.to_ascii_lowercase(), value.trim().to_owned()))
+}

@@ -1,0 +1,96 @@
+//! Changes by a person: shown, confirmed, made.
+
+use std::{fs, io, io::Read, path::Path};
+
+use hapax::{
+    Body, Fence, Header, Outcome, Reason,
+    operator::{Order, Resolution},
+};
+
+use super::{
+    confirm,
+    error::KeysError,
+    open,
+    print::Printer,
+    source::{Change, Source},
+};
+use crate::args::{ChangeArgs, ReleaseArgs, ResolveArgs, ResolvedAs};
+
+pub(super) async fn release(args: ReleaseArgs) -> Result<(), KeysError> {
+    carry_out(&args.change, Change::Release).await
+}
+
+pub(super) async fn resolve(args: ResolveArgs) -> Result<(), KeysError> {
+    let resolution = match args.resolution {
+        ResolvedAs::Completed => Resolution::Completed(outcome(&args)?),
+        ResolvedAs::Failed => Resolution::Failed(outcome(&args)?),
+        ResolvedAs::Released => Resolution::Released,
+    };
+    carry_out(&args.change, Change::Resolve(resolution)).await
+}
+
+async fn carry_out(args: &ChangeArgs, change: Change) -> Result<(), KeysError> {
+    let reason = Reason::new(&args.who, &args.why)?;
+    let (source, printer) = open(&args.source).await?;
+    let id = super::one(&source, &printer, &args.name).await?;
+    let shown = source.show(id, false).await?.ok_or(KeysError::NotFound)?;
+    let record = shown.record.as_ref().ok_or(KeysError::NotFound)?;
+    let present = Fence::from_stored(record.head.fence);
+    let seen = args.fence.or(present).unwrap_or(Fence::FIRST);
+    let order = Order { id, seen, even_if_running: args.even_if_running, reason };
+    source.examine(&order).await?;
+    if args.dry_run {
+        return printer.would_change(&shown, consequence(&change));
+    }
+    if !args.yes {
+        confirm::ask(record, consequence(&change))?;
+    }
+    make(&source, &printer, &order, change).await
+}
+
+async fn make(
+    source: &Source,
+    printer: &Printer,
+    order: &Order,
+    change: Change,
+) -> Result<(), KeysError> {
+    let changed = source.change(order, change).await?;
+    printer.changed(&changed)?;
+    if changed.noted { Ok(()) } else { Err(KeysError::EndNotNoted) }
+}
+
+fn consequence(change: &Change) -> &'static str {
+    match change {
+        Change::Release | Change::Resolve(Resolution::Released) => {
+            "the next request with this key runs"
+        }
+        Change::Resolve(Resolution::Completed(_)) => {
+            "every request with this key is answered with the given answer, as completed"
+        }
+        Change::Resolve(Resolution::Failed(_)) => {
+            "every request with this key is answered with the given answer, as failed"
+        }
+    }
+}
+
+fn outcome(args: &ResolveArgs) -> Result<Outcome, KeysError> {
+    let headers = args.header.iter().map(|(name, value)| Header {
+        name: name.clone(),
+        value: value.clone().into_bytes().into(),
+    });
+    let body = args.body.as_deref().map(body).transpose()?.unwrap_or_default();
+    // Clap has made sure that there is one.
+    let status = args.status.unwrap_or(200);
+    Ok(Outcome::new(status, headers.collect(), Body::Kept(body.into()))?)
+}
+
+fn body(raw: &str) -> Result<Vec<u8>, KeysError> {
+    let Some(path) = raw.strip_prefix('@') else { return Ok(raw.as_bytes().to_vec()) };
+    let read = if path == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    read.map_err(|source| KeysError::Body { path: Path::new(path).to_owned(), source })
+}

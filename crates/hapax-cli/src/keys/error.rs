@@ -1,0 +1,97 @@
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use hapax::{
+    InvalidOutcome, InvalidReason, StoreError,
+    operator::{ChangeError, Refusal},
+};
+
+use super::admin::AdminError;
+use crate::store::{InvalidAddress, OpenError};
+
+/// Why a task with keys was not done, as what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeysError {
+    #[error("--store or HAPAX_STORE is no store's address")]
+    Address(#[from] InvalidAddress),
+    #[error("there is no file {}; give --store sqlite:PATH or postgres://...", path.display())]
+    NoFile { path: PathBuf },
+    #[error("a store in memory holds nothing to look at; ask its gateway with --admin")]
+    Memory,
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("the store could not be read")]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    #[error("{id:?} was listed as an id, and is none")]
+    NoId { id: String },
+    #[error("nothing is known about this key; see `hapax keys list`")]
+    NotFound,
+    #[error("{count} keys are meant; name one by its id")]
+    Several { count: usize },
+    #[error(
+        "the search looked at {looked_at} records and did not come to an end; raise --search-max, \
+             or give --tenant and --scope"
+    )]
+    SearchEnded { looked_at: u64 },
+    #[error("--who or --why cannot be kept")]
+    Reason(#[from] InvalidReason),
+    #[error("cannot read --body {}", path.display())]
+    Body {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the answer cannot be kept")]
+    Outcome(#[from] InvalidOutcome),
+    #[error("nothing was changed: you did not say yes")]
+    Declined,
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    #[error("it was changed, but the note after the change was not kept")]
+    EndNotNoted,
+    #[error("cannot print the answer")]
+    Print(#[from] io::Error),
+    #[error("cannot start")]
+    Runtime(#[source] io::Error),
+}
+
+impl KeysError {
+    /// As `hapax keys --help` lists them.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::Admin(error) => error.exit_code(),
+            Self::NotFound | Self::Change(ChangeError::Refused(Refusal::Unknown)) => 3,
+            Self::Several { .. } | Self::Declined | Self::Change(ChangeError::Refused(_)) => 4,
+            Self::Change(ChangeError::Unconfirmed(_)) => 5,
+            Self::Address(_)
+            | Self::NoFile { .. }
+            | Self::Memory
+            | Self::Open(_)
+            | Self::Store(_)
+            | Self::SearchEnded { .. }
+            | Self::Reason(_)
+            | Self::Body { .. }
+            | Self::Outcome(_)
+            | Self::Change(ChangeError::NotNoted(_) | ChangeError::Store(_))
+            | Self::EndNotNoted
+            | Self::NoId { .. }
+            | Self::Print(_)
+            | Self::Runtime(_) => 1,
+        })
+    }
+
+    /// Whether whoever read the answer has heard enough.
+    pub(super) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Print(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// Nobody is left to be told when the terminal is gone.
+pub(super) fn tell(error: &KeysError) {
+    let _ = writeln!(io::stderr(), "hapax: {}", crate::sentence(error));
+}

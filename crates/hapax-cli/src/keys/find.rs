@@ -1,0 +1,112 @@
+//! Which keys are meant.
+
+use std::time::Duration;
+
+use hapax::{
+    Key, Operation, OperationId,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Page},
+};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{
+    error::KeysError,
+    source::Source,
+    view::{Keys, Listed},
+};
+use crate::args::{ListArgs, NameArgs, PartArgs, operation_id};
+
+/// What a name stands for.
+pub(super) enum Found {
+    One(OperationId),
+    Several(Keys),
+}
+
+/// The operations a name stands for.
+///
+/// An id, or tenant, scope and key together, need no search and are taken as they are.
+pub(super) async fn find(source: &Source, name: &NameArgs) -> Result<Found, KeysError> {
+    if let Some(id) = name.id {
+        return Ok(Found::One(id));
+    }
+    if let Some(operation) = operation(&name.parts) {
+        return Ok(Found::One(operation.id()));
+    }
+    let Some(key) = &name.parts.key else { return Err(KeysError::NotFound) };
+    let found = search(source, filter(&name.parts, None), key, &name.parts, usize::MAX).await?;
+    match found.operations.as_slice() {
+        [] => Err(KeysError::NotFound),
+        [only] => Ok(Found::One(parse(only.id())?)),
+        [_, _, ..] => Ok(Found::Several(found)),
+    }
+}
+
+/// One listing, over as many pages of the store as it takes.
+pub(super) async fn list(source: &Source, args: &ListArgs) -> Result<Keys, KeysError> {
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let filter = filter(&args.parts, args.state);
+    if let Some(key) = &args.parts.key {
+        return search(source, filter, key, &args.parts, limit).await;
+    }
+    let (mut listing, mut after) = (Keys { operations: Vec::new(), next: None }, args.after);
+    loop {
+        let left = (limit - listing.operations.len()).min(PAGE_RECORDS_MAX);
+        let page = source.list(filter.clone(), Page { after, limit: left }).await?;
+        listing.operations.extend(page.operations);
+        listing.next = page.next;
+        after = listing.next.as_deref().map(parse).transpose()?;
+        if after.is_none() || listing.operations.len() >= limit {
+            return Ok(listing);
+        }
+    }
+}
+
+/// Looks at every record the filter lets through; how far it has come is shown on a terminal.
+async fn search(
+    source: &Source,
+    filter: Filter,
+    key: &Key,
+    parts: &PartArgs,
+    limit: usize,
+) -> Result<Keys, KeysError> {
+    let (mut found, mut after, progress) = (Vec::new(), None, progress());
+    while found.len() < limit {
+        let page = source.list(filter.clone(), Page { after, limit: PAGE_RECORDS_MAX }).await?;
+        progress.inc(u64::try_from(page.operations.len()).unwrap_or(u64::MAX));
+        found.extend(page.operations.into_iter().filter(|listed| match listed {
+            Listed::Readable(head) => head.key == key.as_str(),
+            Listed::Unreadable { .. } => false,
+        }));
+        after = page.next.as_deref().map(parse).transpose()?;
+        if after.is_none() {
+            break;
+        }
+        if progress.position() >= parts.search_max {
+            return Err(KeysError::SearchEnded { looked_at: progress.position() });
+        }
+    }
+    progress.finish_and_clear();
+    found.truncate(limit);
+    Ok(Keys { operations: found, next: None })
+}
+
+fn parse(id: &str) -> Result<OperationId, KeysError> {
+    operation_id(id).map_err(|_| KeysError::NoId { id: id.to_owned() })
+}
+
+fn operation(parts: &PartArgs) -> Option<Operation> {
+    let PartArgs { tenant, scope, key, .. } = parts;
+    Some(Operation::new(tenant.clone()?, scope.clone()?, key.clone()?))
+}
+
+fn filter(parts: &PartArgs, state: Option<hapax::StateTag>) -> Filter {
+    Filter { tenant: parts.tenant.clone(), scope: parts.scope.clone(), state }
+}
+
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} looked at {human_pos} records, {per_sec}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

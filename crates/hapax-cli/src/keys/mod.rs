@@ -1,0 +1,84 @@
+//! `hapax keys`: what a person does with keys.
+//!
+//! - `source` is where the keys are, `admin` a gateway that is asked, `find` which key is meant;
+//! - `view` and `answer` are what is told about a key, the same for programs and for people;
+//! - `change` releases and resolves, after `confirm` has asked;
+//! - `print` says it in tables, `error` says what went wrong and with which code to exit.
+
+mod admin;
+mod answer;
+mod change;
+mod confirm;
+mod error;
+mod find;
+mod print;
+mod source;
+mod view;
+
+use std::process::ExitCode;
+
+pub(crate) use self::error::KeysError;
+use self::{find::Found, print::Printer, source::Source};
+use crate::args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs};
+
+/// Does the task, and answers with the code to exit with.
+pub(crate) fn run(task: KeysTask) -> Result<ExitCode, KeysError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime.map_err(KeysError::Runtime)?.block_on(perform(task));
+    match done {
+        Err(error) if error.is_closed_pipe() => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            error::tell(&error);
+            Ok(error.exit_code())
+        }
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn perform(task: KeysTask) -> Result<(), KeysError> {
+    match task {
+        KeysTask::List(args) => list(args).await,
+        KeysTask::Show(args) => show(args).await,
+        KeysTask::Explain(args) => explain(args).await,
+        KeysTask::Release(args) => change::release(args).await,
+        KeysTask::Resolve(args) => change::resolve(args).await,
+    }
+}
+
+async fn list(args: ListArgs) -> Result<(), KeysError> {
+    let (source, printer) = open(&args.source).await?;
+    let listing = find::list(&source, &args).await?;
+    printer.list(&listing)
+}
+
+async fn show(args: ShowArgs) -> Result<(), KeysError> {
+    let (source, printer) = open(&args.source).await?;
+    let id = one(&source, &printer, &args.name).await?;
+    let shown = source.show(id, args.body).await?;
+    printer.shown(&shown.ok_or(KeysError::NotFound)?)
+}
+
+async fn explain(args: ExplainArgs) -> Result<(), KeysError> {
+    let (source, printer) = open(&args.source).await?;
+    let id = one(&source, &printer, &args.name).await?;
+    printer.explanation(&source.explain(id).await?)
+}
+
+async fn open(args: &SourceArgs) -> Result<(Source, Printer), KeysError> {
+    Ok((Source::open(args).await?, Printer::new(args.json)))
+}
+
+/// The one operation that is meant. Where several are, they are listed for a person to choose.
+async fn one(
+    source: &Source,
+    printer: &Printer,
+    name: &NameArgs,
+) -> Result<hapax::OperationId, KeysError> {
+    match find::find(source, name).await? {
+        Found::One(id) => Ok(id),
+        Found::Several(listing) => {
+            printer.list(&listing)?;
+            Err(KeysError::Several { count: listing.operations.len() })
+        }
+    }
+}

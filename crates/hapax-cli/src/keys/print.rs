@@ -1,0 +1,181 @@
+//! The answer: tables for people, JSON for programs.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{
+    error::KeysError,
+    view::{Changed, Explanation, Head, Keys, Listed, Shown, Stored},
+};
+
+/// How the answer is given.
+pub(super) struct Printer {
+    json: bool,
+}
+
+impl Printer {
+    pub(super) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    pub(super) fn list(&self, listing: &Keys) -> Result<(), KeysError> {
+        if self.json {
+            return json(listing);
+        }
+        let mut out = io::stdout().lock();
+        let rows = listing.operations.iter().map(row);
+        let head = ["ID", "STATE", "ATTEMPT", "CHANGED", "TENANT", "SCOPE", "KEY"];
+        let table: Vec<_> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
+        print_table(&mut out, &table)?;
+        if let Some(next) = &listing.next {
+            writeln!(out, "more: --after {next}")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn shown(&self, shown: &Shown) -> Result<(), KeysError> {
+        if self.json {
+            return json(shown);
+        }
+        let mut out = io::stdout().lock();
+        let mut facts = vec![["id".to_owned(), shown.id.clone()]];
+        facts.extend(shown.record.iter().flat_map(facts_of));
+        print_table(&mut out, &facts)?;
+        let moments = shown.timeline.iter();
+        let moments: Vec<_> =
+            moments.map(|moment| [moment.at.clone(), harmless(&moment.what)]).collect();
+        writeln!(out)?;
+        print_table(&mut out, &moments)?;
+        writeln!(out, "{}  now", shown.now)?;
+        let answer = shown.record.as_ref().and_then(|record| record.outcome.as_ref());
+        if let Some(body) = answer.and_then(|answer| answer.body.as_ref()) {
+            writeln!(out, "\n{}", harmless(body))?;
+        } else if let Some(body) = answer.and_then(|answer| answer.body_base64.as_ref()) {
+            writeln!(out, "\nin base64: {body}")?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn explanation(&self, explanation: &Explanation) -> Result<(), KeysError> {
+        if self.json {
+            return json(explanation);
+        }
+        let mut out = io::stdout().lock();
+        let Explanation { answer, another, because, advice, .. } = explanation;
+        writeln!(out, "The same request again: {}", in_words(answer))?;
+        writeln!(out, "Another request with this key: {}", in_words(another))?;
+        writeln!(out, "\nWhy: {because}")?;
+        writeln!(out, "What to do: {advice}")?;
+        Ok(())
+    }
+
+    pub(super) fn would_change(&self, shown: &Shown, consequence: &str) -> Result<(), KeysError> {
+        if self.json {
+            return json(&json!({ "id": shown.id, "would": consequence }));
+        }
+        self.shown(shown)?;
+        writeln!(io::stdout(), "\nNothing was changed. If it were, {consequence}.")?;
+        Ok(())
+    }
+
+    pub(super) fn changed(&self, changed: &Changed) -> Result<(), KeysError> {
+        if self.json {
+            return json(changed);
+        }
+        let Changed { id, at, state, .. } = changed;
+        writeln!(io::stdout(), "{id} is {state} since {at}")?;
+        Ok(())
+    }
+}
+
+fn facts_of(record: &Stored) -> Vec<[String; 2]> {
+    let Head { tenant, scope, key, state, fence, recovery, .. } = &record.head;
+    let mut facts = vec![
+        ["tenant", tenant],
+        ["scope", scope],
+        ["key", key],
+        ["state", state],
+        ["attempt", &fence.to_string()],
+        ["recovery", recovery],
+    ]
+    .into_iter()
+    .map(|fact| fact.map(str::to_owned))
+    .collect::<Vec<_>>();
+    let mut fact = |name: &str, value: String| facts.push([name.to_owned(), value]);
+    if let Some(doubt) = &record.doubt {
+        fact("doubt", doubt.clone());
+    }
+    if record.request_kept {
+        fact("request", "stored, so that somebody else can finish it".to_owned());
+    }
+    if let Some(answer) = &record.outcome {
+        let kept = if answer.body_kept { "" } else { ", too large to be kept" };
+        fact("answer", format!("{}, body of {} bytes{kept}", answer.status, answer.body_bytes));
+        for header in &answer.headers {
+            fact("", harmless(&format!("{}: {}", header.name, header.value)));
+        }
+    }
+    facts
+}
+
+fn json(value: &impl Serialize) -> Result<(), KeysError> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+fn row(listed: &Listed) -> [String; 7] {
+    match listed {
+        Listed::Readable(head) => [
+            &head.id,
+            &head.state,
+            &head.fence.to_string(),
+            &head.changed_at,
+            &head.tenant,
+            &head.scope,
+            &head.key,
+        ]
+        .map(Clone::clone),
+        Listed::Unreadable { id, unreadable } => {
+            let unreadable = harmless(unreadable);
+            [id, "unreadable", "", "", "", "", &unreadable].map(str::to_owned)
+        }
+    }
+}
+
+/// Columns as wide as what is in them; the last one as it comes.
+fn print_table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+    });
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn in_words(answer: &str) -> &str {
+    match answer {
+        "runs" => "it runs",
+        "takes_over" => "it takes over from an owner that is gone",
+        "waits" => "it waits, or is told to (409)",
+        "replays" => "it gets the stored answer",
+        "refused_in_doubt" => "it is refused, because nobody knows what happened (409)",
+        "refused_mismatch" => "it is refused, because the key was used for something else (422)",
+        "refused_gone" => "it is refused, because the key is used up (410)",
+        other => other,
+    }
+}
+
+/// Text that cannot tell a terminal what to do.
+fn harmless(text: &str) -> String {
+    let is_harmless = |char: char| !char.is_control() || char == '\n' || char == '\t';
+    text.chars().map(|char| if is_harmless(char) { char } else { '\u{fffd}' }).collect()
+}

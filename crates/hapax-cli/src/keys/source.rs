@@ -1,0 +1,104 @@
+//! Where the keys are.
+
+use hapax::{
+    OperationId,
+    operator::{Operator, Order, Resolution},
+    store::{Filter, Page},
+};
+
+use super::{
+    admin::Admin,
+    error::KeysError,
+    view::{Changed, Explanation, Keys, Shown},
+};
+use crate::{
+    args::SourceArgs,
+    store::{self, Address, AnyStore},
+};
+
+/// Where the keys are, and who is asked about them.
+pub(super) enum Source {
+    /// The store itself. Whatever else uses it may run or not.
+    Store(AnyStore),
+    /// A running gateway.
+    Admin(Admin),
+}
+
+/// What is to be done to a key.
+#[derive(Debug, Clone)]
+pub(super) enum Change {
+    Release,
+    Resolve(Resolution),
+}
+
+impl Source {
+    /// Opens what is there; nothing is created.
+    pub(super) async fn open(args: &SourceArgs) -> Result<Self, KeysError> {
+        if let Some(url) = &args.admin {
+            return Ok(Self::Admin(Admin::new(url, args.token.as_deref())?));
+        }
+        let address: Address = args.store.parse()?;
+        match &address {
+            Address::Memory => return Err(KeysError::Memory),
+            Address::Sqlite(path) if !path.exists() => {
+                return Err(KeysError::NoFile { path: path.clone() });
+            }
+            Address::Sqlite(_) | Address::Postgres(_) => {}
+        }
+        Ok(Self::Store(store::open(&address).await?))
+    }
+
+    pub(super) async fn list(&self, filter: Filter, page: Page) -> Result<Keys, KeysError> {
+        match self {
+            Self::Store(store) => Ok(Keys::of(&Operator::new(store).list(filter, page).await?)),
+            Self::Admin(admin) => admin.list(&filter, page).await,
+        }
+    }
+
+    /// `None` if nothing is known about it.
+    pub(super) async fn show(
+        &self,
+        id: OperationId,
+        with_body: bool,
+    ) -> Result<Option<Shown>, KeysError> {
+        match self {
+            Self::Store(store) => {
+                let shown = Operator::new(store).show(id).await?;
+                Ok(shown.is_known().then(|| Shown::of(&shown, with_body)))
+            }
+            Self::Admin(admin) => admin.show(id, with_body).await,
+        }
+    }
+
+    pub(super) async fn explain(&self, id: OperationId) -> Result<Explanation, KeysError> {
+        match self {
+            Self::Store(store) => Ok(Explanation::of(&Operator::new(store).show(id).await?)),
+            Self::Admin(admin) => admin.explain(id).await,
+        }
+    }
+
+    /// Refuses what would be refused now. A gateway refuses when it is asked to do it.
+    pub(super) async fn examine(&self, order: &Order) -> Result<(), KeysError> {
+        match self {
+            Self::Store(store) => {
+                Operator::new(store).examine(order).await?;
+                Ok(())
+            }
+            Self::Admin(_) => Ok(()),
+        }
+    }
+
+    pub(super) async fn change(&self, order: &Order, change: Change) -> Result<Changed, KeysError> {
+        match self {
+            Self::Store(store) => {
+                let operator = Operator::new(store);
+                let changed = match change {
+                    Change::Release => operator.release(order).await?,
+                    Change::Resolve(resolution) => operator.resolve(order, resolution).await?,
+                };
+                Ok(Changed::of(order.id, &changed))
+            }
+            Self::Admin(admin) => admin.change(order, &change).await,
+        }
+    }
+}
