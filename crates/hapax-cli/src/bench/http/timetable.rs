@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_late_request_is_timed_from_when_it_was_due() {
+    async fn requests_are_due_at_equal_distances_whenever_they_are_made() {
         let timetable = Timetable::start(10_000.0, Duration::from_millis(2));
         let mut due = Vec::new();
         while let Some(time) = timetable.next().await {
