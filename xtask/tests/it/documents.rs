@@ -80,6 +80,8 @@ fn a_test_that_a_document_names_exists() {
     let good =
         ("docs/a.md", "`a_key_belongs_to_its_tenant`, `in_doubt`, `synchronous_commit = off`\n");
     check(documents::check_tests, &[suite, good], &[]);
+    let metric = ("docs/a.md", "`hapax_request_duration_seconds`\n");
+    check(documents::check_tests, &[suite, metric], &[]);
     let bad = ("docs/a.md", "\n`a_key_belongs_to_nobody`\n");
     check(documents::check_tests, &[suite, bad], &["docs/a.md:2: there is no test"]);
 }
