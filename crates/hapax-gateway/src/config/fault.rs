@@ -49,7 +49,7 @@ pub struct Fault {
     pub place: String,
     /// What is wrong; what to write instead.
     pub what: String,
-    /// The line, and the part of it that is meant.
+    /// The line, and the part of it that is meant; not shown if it may hold a secret.
     pub excerpt: Option<Excerpt>,
 }
 
@@ -130,11 +130,17 @@ impl Faults {
             Place::File { start, end } => {
                 let excerpt = excerpt(text, start, end);
                 let place = format!("{file}:{}:{}", excerpt.line, excerpt.before + 1);
-                Fault { place, what, excerpt: Some(excerpt) }
+                let excerpt = (!may_hold_a_secret(&excerpt.text)).then_some(excerpt);
+                Fault { place, what, excerpt }
             }
         });
         ConfigError::Refused { faults: faults.collect() }
     }
+}
+
+/// Whether a line is better not repeated where others may read it.
+fn may_hold_a_secret(line: &str) -> bool {
+    line.contains('@') || ["secret", "token", "password"].iter().any(|word| line.contains(word))
 }
 
 fn excerpt(text: &str, start: usize, end: usize) -> Excerpt {

@@ -31,7 +31,7 @@ impl Default for Tenants {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Kind {
     Credential,
     Single,
     Header,
@@ -39,15 +39,15 @@ enum From {
     Subrequest,
 }
 
-const SOURCES: &[(&str, From)] = &[
-    ("credential", From::Credential),
-    ("single", From::Single),
-    ("header", From::Header),
-    ("jwt", From::Jwt),
-    ("subrequest", From::Subrequest),
+const SOURCES: &[(&str, Kind)] = &[
+    ("credential", Kind::Credential),
+    ("single", Kind::Single),
+    ("header", Kind::Header),
+    ("jwt", Kind::Jwt),
+    ("subrequest", Kind::Subrequest),
 ];
 
-impl From {
+impl Kind {
     /// The settings that mean something for this source, beside `from`.
     fn settings(self) -> &'static [&'static str] {
         match self {
@@ -75,9 +75,9 @@ pub(super) fn read(holder: &Reader<'_>, dir: &Path) -> Option<Tenants> {
     if matches!(value.get_ref(), DeValue::String(_)) {
         let from = holder.word("tenant", SOURCES)?;
         return match from.get_ref() {
-            From::Credential => Some(Tenants::default()),
-            From::Single => single(None),
-            From::Header | From::Jwt | From::Subrequest => {
+            Kind::Credential => Some(Tenants::default()),
+            Kind::Single => single(None),
+            Kind::Header | Kind::Jwt | Kind::Subrequest => {
                 let what = "`tenant` needs to be told more; write a table, such as";
                 let advice = "`tenant = { from = \"header\", header = \"X-Account\", … }`, instead";
                 holder.fault(from.span(), format!("{what} {advice}"));
@@ -97,15 +97,15 @@ pub(super) fn read(holder: &Reader<'_>, dir: &Path) -> Option<Tenants> {
     let from = from?;
     refuse_other_settings(&table, *from.get_ref());
     match from.get_ref() {
-        From::Credential => Some(Tenants::default()),
-        From::Single => single(Some(&table)),
-        From::Header => by_header(&table),
-        From::Jwt => by_token(&table, dir),
-        From::Subrequest => by_question(&table),
+        Kind::Credential => Some(Tenants::default()),
+        Kind::Single => single(Some(&table)),
+        Kind::Header => by_header(&table),
+        Kind::Jwt => by_token(&table, dir),
+        Kind::Subrequest => by_question(&table),
     }
 }
 
-fn refuse_other_settings(table: &Reader<'_>, from: From) {
+fn refuse_other_settings(table: &Reader<'_>, from: Kind) {
     for name in TENANT.iter().filter(|name| **name != "from" && table.has(name)) {
         if !from.settings().contains(name) {
             let owners = SOURCES.iter().filter(|(_, owner)| owner.settings().contains(name));

@@ -136,7 +136,7 @@ pub(super) fn address(text: &str) -> Result<Uri, String> {
         return Err(refuse(", which names no host"));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err(refuse(", which holds a password"));
+        return Err("cannot hold a password; leave out what stands before `@`".to_owned());
     }
     Ok(uri)
 }

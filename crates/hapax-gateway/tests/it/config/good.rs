@@ -70,7 +70,7 @@ fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
 }
 
 /// What one route of this text publishes, for the members that are expected.
-fn check(settings: &str, expected: Value) {
+fn check(settings: &str, expected: &Value) {
     let config = routes(&format!("[[route]]\nmatch = \"POST /a\"\n{settings}"));
     let policy = published_policy(&config.routes);
     for (name, value) in expected.as_object().unwrap() {
@@ -80,22 +80,22 @@ fn check(settings: &str, expected: Value) {
 
 #[test]
 fn every_setting_of_a_route_is_in_force() {
-    check("key = \"strict\"", json!({ "key": "required", "key_form": "quoted" }));
-    check("header = \"X-Request-Id\"", json!({ "header": "x-request-id" }));
-    check("dialect = \"repeatability\"", json!({ "header": "repeatability-request-id" }));
-    check("scope = \"pay\"", json!({ "scope": "caller and route" }));
-    check("fingerprint.body = \"json\"", json!({ "compared": "JSON value of the body" }));
-    check("retention = \"7d\"", json!({ "retention_seconds": 604_800 }));
-    check("tombstone = \"1d\"", json!({ "tombstone_seconds": 86_400 }));
-    check("in_flight = \"wait\"\nwait = \"5s\"", json!({ "in_flight": "wait, then 409" }));
-    check("in_flight = \"accept\"", json!({ "in_flight": "202" }));
-    check("wait_max = \"60s\"", json!({ "wait_seconds_max": 60 }));
-    check("results = \"at-most-once\"", json!({ "results": "at-most-once" }));
-    check("recovery = \"resend\"", json!({ "recovery": "resend" }));
-    check("recovery = \"probe\"\nprobe = \"/by/{key}\"", json!({ "recovery": "probe" }));
-    check("request_max = \"2MiB\"", json!({ "request_bytes_max": 2 << 20 }));
-    check("response_max = \"16MiB\"", json!({ "response_bytes_max": 16 << 20 }));
-    check("treatment = \"pass\"", json!({ "protected": false }));
+    check("key = \"strict\"", &json!({ "key": "required", "key_form": "quoted" }));
+    check("header = \"X-Request-Id\"", &json!({ "header": "x-request-id" }));
+    check("dialect = \"repeatability\"", &json!({ "header": "repeatability-request-id" }));
+    check("scope = \"pay\"", &json!({ "scope": "caller and route" }));
+    check("fingerprint.body = \"json\"", &json!({ "compared": "JSON value of the body" }));
+    check("retention = \"7d\"", &json!({ "retention_seconds": 604_800 }));
+    check("tombstone = \"1d\"", &json!({ "tombstone_seconds": 86_400 }));
+    check("in_flight = \"wait\"\nwait = \"5s\"", &json!({ "in_flight": "wait, then 409" }));
+    check("in_flight = \"accept\"", &json!({ "in_flight": "202" }));
+    check("wait_max = \"60s\"", &json!({ "wait_seconds_max": 60 }));
+    check("results = \"at-most-once\"", &json!({ "results": "at-most-once" }));
+    check("recovery = \"resend\"", &json!({ "recovery": "resend" }));
+    check("recovery = \"probe\"\nprobe = \"/by/{key}\"", &json!({ "recovery": "probe" }));
+    check("request_max = \"2MiB\"", &json!({ "request_bytes_max": 2 << 20 }));
+    check("response_max = \"16MiB\"", &json!({ "response_bytes_max": 16 << 20 }));
+    check("treatment = \"pass\"", &json!({ "protected": false }));
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! What a gateway can be told, and what it refuses to be told.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "these are tests: what they did not expect ends them"
+)]
 
+mod asking;
 mod docs;
-mod fault_tables;
 mod faults;
 mod files;
 mod fuzz;
