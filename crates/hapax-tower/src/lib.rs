@@ -31,6 +31,8 @@
 //!   what was done with a request;
 //! - [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
 //!   operation happened that nobody answered for;
+//! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
+//!   same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
@@ -45,6 +47,6 @@ pub use self::{
         Asked, BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
         InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Probed, Prober,
         Protection, RateLimit, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict,
-        canonical_json, openapi_fragment, published_policy,
+        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
     },
 };

@@ -20,6 +20,11 @@ pub(crate) fn read(
     parse(line.as_bytes(), form).map(Some)
 }
 
+/// The key in the value of a header, read as the layer reads it; otherwise why it is refused.
+pub fn parse_key(value: &[u8], form: KeyForm) -> Result<Key, Code> {
+    parse(value, form).map_err(|problem| problem.code)
+}
+
 fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
     let raw = raw.trim_ascii();
     let key = if raw.first() == Some(&b'"') {
@@ -78,9 +83,8 @@ mod tests {
     use super::*;
 
     fn check(raw: &str, form: KeyForm, expected: Result<&str, Code>) {
-        let key = parse(raw.as_bytes(), form);
-        let key = key.as_ref().map(Key::as_str).map_err(|problem| problem.code);
-        assert_eq!(key, expected, "{raw}");
+        let key = parse_key(raw.as_bytes(), form);
+        assert_eq!(key.as_ref().map(Key::as_str).map_err(|code| *code), expected, "{raw}");
     }
 
     #[test]

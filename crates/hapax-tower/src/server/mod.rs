@@ -35,7 +35,7 @@ mod route;
 mod service;
 #[cfg(test)]
 mod spans;
-mod stored_request;
+pub mod stored_request;
 mod tenancy;
 mod unit;
 mod wellknown;
@@ -44,6 +44,7 @@ pub use self::{
     canonical::{NotCanonical, canonical_json},
     code::Code,
     handled::{Handled, Verdict},
+    key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
     nothing_sent::NothingSent,

@@ -1,4 +1,4 @@
-//! A request as it is kept to be run later: versioned, length-prefixed.
+//! A request as a pending record keeps it, to be run later: versioned, length-prefixed.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
@@ -7,8 +7,8 @@ use super::headers;
 
 const FORMAT: u8 = 1;
 
-/// The bytes that keep this request.
-pub(crate) fn write(parts: &Parts, body: &Bytes) -> Bytes {
+/// The bytes that keep this request, without credentials and what belongs to one connection.
+pub fn write(parts: &Parts, body: &Bytes) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
     out.put_u8(FORMAT);
     put(&mut out, parts.method.as_str().as_bytes());
@@ -24,7 +24,7 @@ pub(crate) fn write(parts: &Parts, body: &Bytes) -> Bytes {
 }
 
 /// The request kept in these bytes; `None` if no version of this code wrote them.
-pub(crate) fn read(mut bytes: Bytes) -> Option<Request<Bytes>> {
+pub fn read(mut bytes: Bytes) -> Option<Request<Bytes>> {
     if bytes.try_get_u8().ok()? != FORMAT {
         return None;
     }
@@ -35,7 +35,7 @@ pub(crate) fn read(mut bytes: Bytes) -> Option<Request<Bytes>> {
     for _ in 0..bytes.try_get_u32().ok()? {
         let name = HeaderName::from_bytes(&take(&mut bytes)?).ok()?;
         let value = HeaderValue::from_bytes(&take(&mut bytes)?).ok()?;
-        request.headers_mut().append(name, value);
+        request.headers_mut().try_append(name, value).ok()?;
     }
     *request.body_mut() = take(&mut bytes)?;
     bytes.is_empty().then_some(request)
@@ -76,5 +76,20 @@ mod tests {
         for cut in 0..stored.len() {
             assert!(read(stored.slice(..cut)).is_none());
         }
+    }
+
+    #[test]
+    fn more_headers_than_a_request_can_hold_are_refused() {
+        let count = 1 << 16;
+        let mut stored = BytesMut::from(&[FORMAT][..]);
+        put(&mut stored, b"POST");
+        put(&mut stored, b"/payments");
+        stored.put_u32(count);
+        for at in 0..count {
+            put(&mut stored, format!("x-{at}").as_bytes());
+            put(&mut stored, b"1");
+        }
+        put(&mut stored, b"");
+        assert!(read(stored.freeze()).is_none());
     }
 }
