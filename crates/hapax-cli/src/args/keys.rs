@@ -32,11 +32,11 @@ pub(crate) enum KeysTask {
 pub(crate) struct SourceArgs {
     /// The store: sqlite:PATH or postgres://user@host:port/database.
     #[arg(long, env = "HAPAX_STORE", hide_env_values = true, value_name = "URL")]
-    #[arg(default_value = "sqlite:hapax.db", conflicts_with = "admin")]
+    #[arg(default_value = "sqlite:hapax.db")]
     pub(crate) store: String,
 
-    /// Ask a running gateway's admin listener instead of the store.
-    #[arg(long, env = "HAPAX_ADMIN", value_name = "URL")]
+    /// Ask a running gateway's admin listener, whatever the store: http://HOST:PORT.
+    #[arg(long, value_name = "URL")]
     pub(crate) admin: Option<String>,
 
     /// The token the admin listener asks for.

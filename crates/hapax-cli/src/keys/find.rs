@@ -82,6 +82,7 @@ async fn search(
             break;
         }
         if progress.position() >= parts.search_max {
+            progress.finish_and_clear();
             return Err(KeysError::SearchEnded { looked_at: progress.position() });
         }
     }

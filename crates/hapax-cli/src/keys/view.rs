@@ -1,6 +1,6 @@
 //! What is told about keys: the same documents the admin API answers with.
 
-use hapax::{Noted, OperationId, Record, State, StateTag, operator, store};
+use hapax::{Noted, OperationId, Record, State, StateTag, StoreError, operator, store};
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
@@ -118,11 +118,14 @@ impl Listed {
     }
 
     fn of(listed: &store::Listed) -> Self {
+        let unreadable =
+            |why: &str| Self::Unreadable { id: listed.id.to_string(), unreadable: why.to_owned() };
         match &listed.summary {
             Ok(summary) => Self::Readable(Box::new(Head::of(summary))),
-            Err(error) => {
-                Self::Unreadable { id: listed.id.to_string(), unreadable: crate::sentence(error) }
-            }
+            Err(StoreError::TooNew(_)) => unreadable("too_new"),
+            Err(
+                StoreError::Damaged(_) | StoreError::Unavailable(_) | StoreError::Unconfirmed(_),
+            ) => unreadable("damaged"),
         }
     }
 }

@@ -7,12 +7,15 @@ use std::{
 
 use hapax::{
     Ask, Begun, Ended, Engine, Key, Operation, Options, Outcome, Policy, RequestParts, Scope,
-    Store, Tenant, Wish, sqlite,
+    Store, Tenant, Wish, postgres, sqlite,
 };
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::text;
+use crate::{
+    text,
+    world::{Behaviour, Database, Setup, Upstream},
+};
 
 /// A SQLite file with three keys: `paid` is completed, `lost` in doubt, `busy` running.
 struct File {
@@ -42,7 +45,7 @@ impl File {
 fn keys(store: &str, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
     command.env("USER", "night shift").env("HAPAX_STORE", store);
-    command.env_remove("HAPAX_ADMIN").arg("keys").args(args).output().unwrap()
+    command.arg("keys").args(args).output().unwrap()
 }
 
 fn json(output: &Output) -> Value {
@@ -255,4 +258,59 @@ fn help_has_examples_and_the_exit_codes() {
     for part in ["Examples:", "Exit codes:", "resolve", "explain"] {
         assert!(help.contains(part), "no {part:?} in:\n{help}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_on_postgresql_are_looked_at_and_resolved_alike() {
+    let database = Database::create().await;
+    let config = database.url.parse().unwrap();
+    let store = postgres::Store::connect(&config, postgres::Options::default()).await.unwrap();
+    populate(store).await;
+    let keys = |args: &[&str]| keys(&database.url, args);
+    let listed = json(&keys(&["list", "--json"]));
+    assert_eq!(listed["operations"].as_array().unwrap().len(), 3);
+    assert_eq!(json(&keys(&["explain", "--key", "busy", "--json"]))["answer"], "waits");
+    let resolve = ["resolve", "--key", "lost", "--as", "failed", "--status", "402", "--json"];
+    assert_eq!(json(&keys(&[&resolve[..], &WHY].concat()))["state"], "failed");
+    let shown = json(&keys(&["show", "--key", "lost", "--json"]));
+    assert_eq!(shown["record"]["outcome"]["status"], 402);
+    assert_eq!(shown["notes"].as_array().unwrap().len(), 2);
+    let (code, said) = refused(&keys(&[&["release", "--key", "lost"], &WHY[..]].concat()));
+    assert_eq!(code, 4, "{said}");
+}
+
+/// What a gateway's admin API answers is what its store answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_gateway_is_asked_over_its_admin_api() {
+    let file = File::new().await;
+    let upstream = Upstream::start(Behaviour::default()).await;
+    let store = format!("sqlite:{}", file.path().display());
+    let gateway = Setup::new(upstream.address).store(&store).token("secret").start().await;
+    let admin = format!("http://{}", gateway.admin);
+    let over_admin = |args: &[&str], token: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        command.env("USER", "night shift").env("HAPAX_STORE", "sqlite:elsewhere.db").arg("keys");
+        command.args(args).args(["--admin", &admin, "--token", token, "--json"]).output().unwrap()
+    };
+    let ask = |args: &[&str]| over_admin(args, "secret");
+    assert_eq!(json(&ask(&["list"])), file.json(&["list"]));
+    assert_eq!(json(&ask(&["list", "--state", "in_doubt"]))["operations"][0]["key"], "lost");
+    let name = [&NAME[..], &["--key", "lost"]].concat();
+    let named = json(&ask(&[&["list"], &NAME[..]].concat()));
+    assert_eq!(named["operations"].as_array().unwrap().len(), 3);
+    assert_eq!(json(&ask(&[&["explain"], &name[..]].concat()))["answer"], "refused_in_doubt");
+    let (code, said) = refused(&ask(&[&["release", "--key", "paid"], &WHY[..]].concat()));
+    assert_eq!(code, 4, "{said}");
+    let (code, said) = refused(&ask(&["show", "00000000000000000000000000000000"]));
+    assert_eq!(code, 3, "{said}");
+    let resolve = ["resolve", "--as", "completed", "--status", "200", "--body", "found"];
+    let changed = json(&ask(&[&resolve[..], &name, &WHY].concat()));
+    assert_eq!(changed["state"], "completed");
+    let show = [&["show", "--body"], &name[..]].concat();
+    let (theirs, ours) = (json(&ask(&show)), file.json(&show));
+    assert_eq!(theirs["record"], ours["record"]);
+    assert_eq!(theirs["record"]["outcome"]["body"], "found");
+    assert_eq!(theirs["notes"], ours["notes"]);
+    let (code, said) = refused(&over_admin(&["list"], "wrong"));
+    assert_eq!(code, 1, "{said}");
 }
