@@ -33,8 +33,13 @@ impl Answer {
 
     /// The last part of a problem's type: its code.
     pub(crate) fn code(&self) -> Option<String> {
+        self.problem_type()?.rsplit('/').next().map(str::to_owned)
+    }
+
+    /// Where a problem is explained.
+    pub(crate) fn problem_type(&self) -> Option<String> {
         let problem: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
-        Some(problem["type"].as_str()?.rsplit('/').next()?.to_owned())
+        problem["type"].as_str().map(str::to_owned)
     }
 }
 
