@@ -27,6 +27,8 @@ use crate::{
 
 /// The share of the measured rate that is asked for when latency is measured by a timetable.
 const OPEN_SHARE: f64 = 0.5;
+/// How long the effects that are replayed may take: one connection on a slow disk needs a while.
+const FILL_LIMIT: Duration = Duration::from_secs(120);
 
 /// What came out.
 #[derive(Debug)]
@@ -174,7 +176,7 @@ impl Trial {
     async fn fill(&mut self) -> Option<Load> {
         match self.traffic.keys {
             Keys::Fresh => None,
-            Keys::Repeated(keys) => Some(self.closed(Stop::Before(keys), Duration::ZERO).await),
+            Keys::Repeated(keys) => Some(self.closed(Stop::Before(keys), FILL_LIMIT).await),
         }
     }
 
