@@ -223,6 +223,7 @@ fn serving<S: Store>(
     (proxy, meter): (Proxy, Arc<Meter>),
 ) -> Serving<S> {
     let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later);
+    let layer = layer.buffer_at_most(config.limits.buffered_bytes_max);
     Serving {
         service: layer.layer(proxy),
         hosts: config.hosts.clone(),

@@ -44,9 +44,10 @@ mod server;
 pub use self::{
     body::{Body, BoxError},
     server::{
-        Asked, BodyForm, Caller, Code, Dialect, Handled, Idempotency, IdempotencyLayer, Identified,
-        InFlight, InvalidRoute, KeyForm, KeyRule, Later, NotCanonical, NothingSent, Probed, Prober,
-        Protection, RateLimit, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict,
-        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
+        Asked, BodyForm, Caller, Code, Credentials, Dialect, Handled, Idempotency,
+        IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
+        NotCanonical, NothingSent, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site,
+        StoreDown, Tenancy, Treatment, Verdict, canonical_json, openapi_fragment, parse_key,
+        published_policy, stored_request,
     },
 };

@@ -7,8 +7,8 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit, Scoping,
-    StoreDown,
+    BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit,
+    Scoping, StoreDown,
 };
 use toml::Spanned;
 
@@ -71,6 +71,10 @@ pub(super) fn read(
         probe: probe(route, policy.recovery(), reading, client),
         recover_for: recover_for(route, policy.recovery()).unwrap_or(usual.recover_for),
         limit: limit(route),
+        credentials: match route.flag("keep_credentials") {
+            Some(true) => Credentials::Keep,
+            Some(false) | None => usual.credentials,
+        },
         ..usual
     }
 }

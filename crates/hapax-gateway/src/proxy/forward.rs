@@ -62,8 +62,10 @@ pub(crate) fn strip_hops(headers: &mut HeaderMap) {
 
 fn remove_named(headers: &mut HeaderMap, names: &str) {
     for name in names.split(',').map(str::trim) {
-        // These frame the message and name its target: a client must not have them removed.
-        if !name.eq_ignore_ascii_case("host") && !name.eq_ignore_ascii_case("content-length") {
+        // These frame the message, name its target and tell the upstream which attempt it is: a
+        // client must not have them removed.
+        let is_kept = |kept: &str| name.eq_ignore_ascii_case(kept);
+        if !["host", "content-length", "hapax-fence"].into_iter().any(is_kept) {
             headers.remove(name);
         }
     }
@@ -103,7 +105,8 @@ mod tests {
     fn what_is_said_to_one_connection_is_not_passed_on() {
         let mut request = Request::post("/pay")
             .header("host", "shop.example")
-            .header("connection", "x-hop, host, close")
+            .header("connection", "x-hop, host, Hapax-Fence, close")
+            .header("hapax-fence", "1")
             .header("x-hop", "1")
             .header("keep-alive", "timeout=5")
             .header("transfer-encoding", "chunked")
@@ -113,7 +116,7 @@ mod tests {
         prepare(&mut request, Some(&HeaderValue::from_static("inner:80")));
         let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["host", "x-kept"]);
+        assert_eq!(names, ["hapax-fence", "host", "x-kept"]);
         assert_eq!(request.headers()["host"], "inner:80");
     }
 

@@ -61,7 +61,8 @@ fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal
     let (named, further) = (lines.next(), lines.next());
     let target = request.uri().authority();
     let host = match (named, further, target) {
-        (_, Some(_), _) | (None, None, None) if request.version() == Version::HTTP_11 => {
+        (_, Some(_), _) => return Err(refusal::Refused::Host),
+        (None, None, None) if request.version() > Version::HTTP_10 => {
             return Err(refusal::Refused::Host);
         }
         (Some(named), None, Some(target)) if *named != target.as_str() => {

@@ -24,6 +24,7 @@ pub(crate) struct Watch {
     /// Requests that were called and not yet answered.
     in_flight: AtomicU32,
     last_byte: AtomicU64,
+    last_written: AtomicU64,
     /// When the head of a request began that is not complete.
     head_since: AtomicU64,
     is_http2: AtomicBool,
@@ -52,6 +53,7 @@ impl Watch {
             bounds,
             in_flight: AtomicU32::new(0),
             last_byte: AtomicU64::new(0),
+            last_written: AtomicU64::new(0),
             head_since: AtomicU64::new(0),
             is_http2: AtomicBool::new(false),
         })
@@ -77,7 +79,9 @@ impl Watch {
         }
         let head_since = self.head_since.load(Relaxed);
         if head_since > 0 {
-            let head_for = Duration::from_millis(now - head_since.min(now));
+            // A request that was sent before its turn waits for the answer that is being written.
+            let turn_since = head_since.max(self.last_written.load(Relaxed));
+            let head_for = Duration::from_millis(now - turn_since.min(now));
             if head_for >= self.bounds.head {
                 return Standing::Overdue;
             }
@@ -95,6 +99,9 @@ impl Watch {
     fn saw_bytes(&self, came_in: bool) {
         let now = self.now();
         self.last_byte.store(now, Relaxed);
+        if !came_in {
+            self.last_written.store(now, Relaxed);
+        }
         let is_head = came_in
             && self.in_flight.load(Relaxed) == 0
             && self.head_since.load(Relaxed) == 0
@@ -200,6 +207,19 @@ mod tests {
             assert_ne!(watch.standing(), Standing::Overdue);
             advance(Duration::from_secs(1)).await;
         }
+        assert_eq!(watch.standing(), Standing::Overdue);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_that_came_before_its_turn_waits_for_the_answer_before_it() {
+        let watch = Watch::new(BOUNDS);
+        watch.saw_bytes(true);
+        for _ in 0..20 {
+            advance(Duration::from_secs(1)).await;
+            watch.saw_bytes(false);
+            assert_ne!(watch.standing(), Standing::Overdue);
+        }
+        advance(BOUNDS.head).await;
         assert_eq!(watch.standing(), Standing::Overdue);
     }
 

@@ -16,7 +16,7 @@ use super::{
     code::Code,
     compared,
     drain::Rest,
-    key,
+    headers, key,
     layer::Shared,
     options::{Dialect, InFlight, Protection},
     prefer,
@@ -88,6 +88,10 @@ async fn name<S: Store>(
         let detail = format!("Send {} with one key per operation.", protection.key_header());
         Problem::new(Code::KeyMissing, detail)
     })?;
+    if headers::named_by_connection(&parts.headers).contains(protection.key_header()) {
+        let detail = "Connection names the key, which would keep it from the service.";
+        return Err(Problem::new(Code::KeyMalformed, detail));
+    }
     if parts.method == Method::CONNECT || parts.headers.contains_key(UPGRADE) {
         let detail = "A connection that becomes something else cannot be replayed.";
         return Err(Problem::new(Code::UpgradeRefused, detail));
@@ -126,7 +130,7 @@ fn wish<S: Store>(
     if !for_later && !can_be_finished {
         return Ok(Wish::Run { request: None });
     }
-    let request = stored_request::write(parts, body);
+    let request = stored_request::write(parts, body, protection.credentials);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }

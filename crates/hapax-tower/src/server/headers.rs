@@ -7,7 +7,7 @@ use http::{
     header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE},
 };
 
-use super::options::Protection;
+use super::options::{Credentials, Protection};
 
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(crate) const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
@@ -54,13 +54,17 @@ pub(crate) fn stored(headers: &HeaderMap, protection: &Protection) -> Vec<Header
     kept.collect()
 }
 
-/// The headers of a request that are kept to run it later: not those of the connection, and no
-/// credentials, which must not lie in a store.
-pub(crate) fn kept_for_later(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &[u8])> {
+/// The headers of a request that are kept to run it later: not those of the connection, and
+/// credentials only where a route says so.
+pub(crate) fn kept_for_later(
+    headers: &HeaderMap,
+    credentials: Credentials,
+) -> impl Iterator<Item = (&HeaderName, &[u8])> {
     let named = named_by_connection(headers);
     let kept = headers.iter().filter(move |(name, _)| {
-        let is_credential = matches!(**name, header::AUTHORIZATION | header::COOKIE);
-        !HOP_BY_HOP.contains(name) && !named.contains(name) && !is_credential
+        let left_out = credentials == Credentials::LeaveOut
+            && matches!(**name, header::AUTHORIZATION | header::COOKIE);
+        !HOP_BY_HOP.contains(name) && !named.contains(name) && !left_out
     });
     kept.map(|(name, value)| (name, value.as_bytes()))
 }
@@ -91,7 +95,8 @@ fn is_ours(name: &HeaderName) -> bool {
     *name == REPLAYED || *name == EXPIRES || name.as_str().starts_with("hapax-")
 }
 
-fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+/// The headers that are said to belong to this connection alone.
+pub(crate) fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let lines = headers.get_all(CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let names = lines.flat_map(|line| line.split(','));
     names.filter_map(|name| HeaderName::try_from(name.trim()).ok()).collect()

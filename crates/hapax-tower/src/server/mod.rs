@@ -48,7 +48,9 @@ pub use self::{
     later::Later,
     layer::{IdempotencyLayer, Site},
     nothing_sent::NothingSent,
-    options::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown},
+    options::{
+        BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
+    },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     route::{InvalidRoute, Routes, Treatment},

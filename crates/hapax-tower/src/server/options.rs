@@ -56,6 +56,8 @@ pub struct Protection {
     pub response_bytes_max: usize,
     /// What happens while the store cannot be asked.
     pub store_down: StoreDown,
+    /// Whether a request that is kept, to be run later or by somebody else, keeps its credentials.
+    pub credentials: Credentials,
 }
 
 impl Default for Protection {
@@ -83,6 +85,7 @@ impl Default for Protection {
             request_bytes_max: 1 << 20,
             response_bytes_max: 1 << 20,
             store_down: StoreDown::Refuse,
+            credentials: Credentials::LeaveOut,
         }
     }
 }
@@ -229,4 +232,14 @@ pub enum StoreDown {
     /// The request runs **without protection**: a retry runs it again. Each time is logged as an
     /// error and the answer carries `Hapax-Unprotected: true`.
     RunUnprotected,
+}
+
+/// Whether a kept request keeps `Authorization` and `Cookie`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// It does not: nobody can read them in the store, and a service that asks for them refuses
+    /// the request when it is run.
+    LeaveOut,
+    /// It does: whoever can read the store can read them.
+    Keep,
 }

@@ -151,9 +151,10 @@ impl<S: Store> Unit<S> {
     }
 }
 
-/// Answers to a repeated request that say nothing about the first one.
+/// Answers to a repeated request that say nothing about the first one: it is still at work, it is
+/// too much now, or the credential that was good then is gone.
 fn is_not_now(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 409 | 425 | 429 | 503)
+    matches!(status.as_u16(), 401 | 403 | 408 | 409 | 425 | 429 | 503)
 }
 
 fn retry_after(parts: &response::Parts) -> Duration {

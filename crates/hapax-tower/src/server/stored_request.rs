@@ -3,17 +3,18 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 
-use super::headers;
+use super::{headers, options::Credentials};
 
 const FORMAT: u8 = 1;
 
-/// The bytes that keep this request, without credentials and what belongs to one connection.
-pub fn write(parts: &Parts, body: &Bytes) -> Bytes {
+/// The bytes that keep this request, without what belongs to one connection, and without
+/// credentials unless they are to be kept too.
+pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
     out.put_u8(FORMAT);
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
-    let kept: Vec<_> = headers::kept_for_later(&parts.headers).collect();
+    let kept: Vec<_> = headers::kept_for_later(&parts.headers, credentials).collect();
     out.put_u32(u32::try_from(kept.len()).unwrap_or(u32::MAX));
     for (name, value) in kept {
         put(&mut out, name.as_str().as_bytes());
@@ -66,12 +67,18 @@ mod tests {
             .header("x-gone", "1")
             .body(())
             .unwrap();
-        let stored = write(&request.into_parts().0, &Bytes::from_static(b"pay"));
+        let (parts, ()) = request.into_parts();
+        let stored = write(&parts, &Bytes::from_static(b"pay"), Credentials::LeaveOut);
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
         assert_eq!(back.uri().query(), Some("a=1"));
         assert_eq!(back.headers().get_all("x-two").iter().count(), 2);
         assert_eq!(back.headers().len(), 3);
+        let whole = read(write(&parts, &Bytes::new(), Credentials::Keep)).unwrap();
+        assert_eq!(
+            (whole.headers().len(), &whole.headers()["authorization"]),
+            (4, &HeaderValue::from_static("secret"))
+        );
         assert_eq!(back.into_body(), "pay");
         for cut in 0..stored.len() {
             assert!(read(stored.slice(..cut)).is_none());
