@@ -71,10 +71,11 @@ impl<S: Store> Gateway<S> {
         let (stop_accepting, stop) = watch::channel(false);
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let tls = Arc::new(ArcSwapOption::new(tls));
+        let layer = layer(&config, &engine, &later);
         let mut wirings = Vec::new();
         for proxy in proxies(&config, &meters, &labels, worker_count(&config))? {
             wirings.push(Arc::new(Wiring {
-                serving: ArcSwap::from_pointee(serving(&config, &engine, &later, proxy)),
+                serving: ArcSwap::from_pointee(serving(&config, &layer, proxy)),
                 tls: Arc::clone(&tls),
                 bounds: Bounds {
                     head: config.limits.head_timeout,
@@ -137,8 +138,8 @@ impl<S: Store> Gateway<S> {
         let proxies = proxies(&config, &self.meters, &labels, self.workers.count())?;
         self.later.replace(config.routes.clone());
         self.later.serve(for_later);
-        let fresh = proxies.into_iter();
-        let fresh = fresh.map(|proxy| serving(&config, &self.engine, &self.later, proxy));
+        let layer = layer(&config, &self.engine, &self.later);
+        let fresh = proxies.into_iter().map(|proxy| serving(&config, &layer, proxy));
         self.workers.replace(fresh.collect());
         self.meters.record_reload();
         self.tls.store(tls);
@@ -216,14 +217,17 @@ fn proxies(
     (0..workers).map(one).collect()
 }
 
+/// The layer all workers share, and with it the room for bodies.
+fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> IdempotencyLayer<S> {
+    IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
+        .buffer_at_most(config.limits.buffered_bytes_max)
+}
+
 fn serving<S: Store>(
     config: &Config,
-    engine: &Engine<S>,
-    later: &Later<S>,
+    layer: &IdempotencyLayer<S>,
     (proxy, meter): (Proxy, Arc<Meter>),
 ) -> Serving<S> {
-    let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later);
-    let layer = layer.buffer_at_most(config.limits.buffered_bytes_max);
     Serving {
         service: layer.layer(proxy),
         hosts: config.hosts.clone(),
