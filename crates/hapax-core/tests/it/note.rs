@@ -38,13 +38,14 @@ fn a_note_comes_back_from_its_row() {
 
 #[test]
 fn what_no_version_ever_wrote_is_refused() {
-    let refused = |change: fn(&mut NoteRow)| {
+    type Change = fn(&mut NoteRow);
+    let refused = |change: Change| {
         let mut row = NoteRow::seal(Timestamp::ZERO, &note());
         change(&mut row);
         row.open().unwrap_err()
     };
     assert_eq!(refused(|row| row.format = 2), Unreadable::TooNew { found: 2 });
-    let columns: [(&str, fn(&mut NoteRow)); 5] = [
+    let columns: [(&str, Change); 5] = [
         ("format", |row| row.format = 0),
         ("fence", |row| row.fence = 0),
         ("deed", |row| row.deed = 5),
