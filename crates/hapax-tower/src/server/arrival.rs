@@ -3,13 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{
-    Operation, Recovery, RequestParts, Store, TenantKey, Wish, limits::REQUEST_BYTES_MAX,
-};
+use hapax_core::{Operation, Recovery, Store, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
 use http::{Method, header::UPGRADE, request::Parts};
 use tokio::sync::OwnedSemaphorePermit;
-use tracing::{Span, field::Empty};
+use tracing::Span;
 
 use super::{
     answer,
@@ -22,8 +20,9 @@ use super::{
     prefer,
     problem::Problem,
     receive::{Received, Refused, receive},
-    repeatability, stored_request,
-    tenancy::hex,
+    repeatability,
+    span::span,
+    stored_request,
 };
 use crate::body::Body;
 
@@ -69,7 +68,7 @@ pub(crate) async fn arrive<S: Store>(
         (None, InFlight::Wait(wait)) => wait,
         (None, InFlight::Reject | InFlight::Accept) => Duration::ZERO,
     };
-    let span = span(&operation, &tenant_key);
+    let span = span(&operation, Some(&tenant_key));
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
     let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
     Ok(Arrival { ask, parts, body, room, protection, patience, for_later, prefers_async, span })
@@ -135,24 +134,4 @@ fn wish<S: Store>(
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }
     Ok(if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } })
-}
-
-/// The span all that follows happens in: hashes, never the tenant or the key themselves.
-fn span(operation: &Operation, tenant_key: &TenantKey) -> Span {
-    let span = tracing::info_span!(
-        "idempotency",
-        operation = %operation.id(),
-        scope = operation.scope().as_str(),
-        tenant = Empty,
-        key = Empty,
-        fence = Empty,
-        decision = Empty,
-    );
-    if !span.is_disabled() {
-        let key = operation.key().as_str().as_bytes();
-        let hash =
-            |body| hex(&tenant_key.fingerprint(&RequestParts { body, ..Default::default() }));
-        span.record("tenant", hash(&b""[..])).record("key", hash(key));
-    }
-    span
 }

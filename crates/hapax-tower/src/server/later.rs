@@ -9,15 +9,19 @@ use hapax_engine::{Finisher, Permit};
 use http::{Request, Response};
 use tokio::sync::watch;
 use tower_service::Service;
+use tracing::Instrument;
 
-use super::{layer::Site, options::Protection, route::Routes, stored_request, unit::Unit};
+use super::{
+    handled::Verdict, layer::Site, options::Protection, route::Routes, span::span, stored_request,
+    unit::Unit,
+};
 use crate::body::{Body, BoxError};
 
 /// Runs stored requests, in this process or the next one. Clones share everything.
 ///
 /// Give [`Later::finisher`] to the engine's options, [`Later::serve`] the service without its layer,
 /// and the layer to [`IdempotencyLayer::with_later`](crate::IdempotencyLayer::with_later). A
-/// request kept for later has no credentials and no extensions but the attempt and its operation.
+/// request kept for later has no credentials, unless its route keeps them, and no extensions but the attempt and its operation.
 pub struct Later<S: Store> {
     shared: Arc<Shared<S>>,
 }
@@ -111,7 +115,11 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
     match (run, shared.kept(permit.record())) {
         (Some(run), Some((request, protection))) => {
             let protection = protection.unwrap_or_default();
-            run(Unit { permit, request, protection, site: shared.site.clone() }).await;
+            let span = span(&permit.record().operation, None);
+            span.record("fence", permit.attempt().fence.get());
+            span.record("decision", Verdict::TakenOver.as_str());
+            let unit = Unit { permit, request, protection, site: shared.site.clone() };
+            run(unit).instrument(span).await;
         }
         (_, _) => {
             let id = permit.attempt().id;

@@ -33,6 +33,7 @@ mod recover;
 mod repeatability;
 mod route;
 mod service;
+mod span;
 #[cfg(test)]
 mod spans;
 pub mod stored_request;

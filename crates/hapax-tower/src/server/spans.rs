@@ -22,7 +22,7 @@ use tracing::{
     span,
 };
 
-use crate::{Body, IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
+use crate::{Body, IdempotencyLayer, Later, Protection, Routes, Site, Tenancy, Treatment};
 
 /// Writes down the fields of the layer's spans.
 #[derive(Clone, Default)]
@@ -87,4 +87,34 @@ async fn a_protected_request_has_one_span_with_hashes_in_place_of_names() {
     assert_eq!(of("key")[0], of("key")[1]);
     assert_eq!(of("tenant").len(), 2);
     assert!(!fields.iter().any(|(_, value)| value.contains("secret") || value.contains("alice")));
+}
+
+#[tokio::test]
+async fn an_attempt_nobody_waits_for_has_a_span_too() {
+    let notes = Notes::default();
+    let guard = tracing::subscriber::set_default(notes.clone());
+    let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+    let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
+    let later = Later::new(routes, Site::default());
+    let options = Options { finisher: Some(later.finisher()), ..Options::default() };
+    let layer =
+        IdempotencyLayer::with_later(Engine::start(store, options), Tenancy::credential(), &later);
+    let (ran, mut runs) = tokio::sync::mpsc::unbounded_channel();
+    let service = service_fn(move |_: Request<Body>| {
+        let _ = ran.send(());
+        async { Ok::<_, Infallible>(Response::new(Body::empty())) }
+    });
+    later.serve(service.clone());
+    let request = Request::post("/pay").header("authorization", "alice");
+    let request = request.header("prefer", "respond-async").header("idempotency-key", "k");
+    let accepted = layer.layer(service).oneshot(request.body(Body::empty()).unwrap()).await;
+    assert_eq!(accepted.unwrap().status(), 202);
+    runs.recv().await.unwrap();
+    drop(guard);
+    let fields = notes.fields.lock().unwrap();
+    let of = |name: &str| -> Vec<&str> {
+        fields.iter().filter(|(n, _)| n == name).map(|(_, value)| value.as_str()).collect()
+    };
+    assert_eq!(of("decision"), ["\"queued\"", "\"taken_over\""]);
+    assert_eq!(of("operation")[0], of("operation")[1]);
 }
