@@ -9,7 +9,7 @@ use std::{
 };
 
 use hapax_tower::{Body, BoxError};
-use http::{Request, Response, Uri, Version};
+use http::{Request, Response, StatusCode, Uri, Version};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
@@ -160,6 +160,10 @@ impl Pool {
             *request.uri_mut() = path_of(request.uri());
         }
         match sender.try_send_request(request).await {
+            // Nobody asked for it, and nobody here speaks what comes after it.
+            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                Err(SendError::Unanswered("the upstream switched to another protocol".into()))
+            }
             Ok(response) => {
                 let idle = Arc::clone(&self.idle);
                 Ok(Ok(response.map(|body| Returning::body(body, sender, idle, room))))
