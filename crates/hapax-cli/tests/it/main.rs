@@ -3,8 +3,15 @@
 
 mod bench;
 mod bench_http;
+mod cuts;
+mod cuts_proxy;
+mod fleet;
 mod keys;
+mod kills;
 mod serve;
+mod truth;
+mod truth_answers;
+mod truth_upstream;
 mod usage;
 mod world;
 

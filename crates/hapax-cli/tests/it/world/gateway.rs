@@ -75,8 +75,21 @@ impl Gateway {
         fs::write(self.file(), toml).unwrap();
     }
 
-    /// Starts the process, which must not be running.
+    /// Starts the process, which must not be running, and waits until it is ready.
     pub(crate) async fn run(&mut self) {
+        self.spawn();
+        let admin = self.admin;
+        until("the gateway to be ready", async || {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "the gateway ended: {}", self.log());
+            let answer = ask(admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await;
+            answer.is_some_and(|answer| answer.status == 200)
+        })
+        .await;
+    }
+
+    /// Starts the process, which must not be running, and waits for nothing.
+    pub(crate) fn spawn(&mut self) {
         assert!(self.child.is_none(), "it is running");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
         let log = log.unwrap();
@@ -90,14 +103,6 @@ impl Gateway {
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());
-        let admin = self.admin;
-        until("the gateway to be ready", async || {
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none(), "the gateway ended: {}", self.log());
-            let answer = ask(admin, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n").await;
-            answer.is_some_and(|answer| answer.status == 200)
-        })
-        .await;
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -2,14 +2,16 @@
 
 mod database;
 mod gateway;
+mod persist;
 mod upstream;
 mod wire;
 
 pub(crate) use self::{
     database::Database,
     gateway::{Gateway, Setup},
+    persist::{Many, is_final, persist, persist_among},
     upstream::{Behaviour, Upstream},
-    wire::{Answer, ask, post, read_answer},
+    wire::{Answer, ask, post},
 };
 
 use std::{net::SocketAddr, time::Duration};

@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 /// How the API behaves.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +35,8 @@ pub(crate) struct Upstream {
 struct Ledger {
     effects: Mutex<HashMap<String, Vec<Bytes>>>,
     requests: Mutex<Vec<String>>,
+    /// Whether answers are held back, after their effect.
+    silent: watch::Sender<bool>,
 }
 
 impl Upstream {
@@ -53,6 +55,23 @@ impl Upstream {
     /// Effects over all keys.
     pub(crate) fn total(&self) -> usize {
         self.ledger.effects.lock().unwrap().values().map(Vec::len).sum()
+    }
+
+    /// What this key's effects were answered with.
+    pub(crate) fn receipts(&self, key: &str) -> Vec<Bytes> {
+        self.ledger.effects.lock().unwrap().get(key).cloned().unwrap_or_default()
+    }
+
+    /// The keys that had more than one effect.
+    pub(crate) fn twice(&self) -> Vec<String> {
+        let effects = self.ledger.effects.lock().unwrap();
+        let twice = effects.iter().filter(|(_, effects)| effects.len() > 1);
+        twice.map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Keeps every answer back, or lets them go.
+    pub(crate) fn silence(&self, silent: bool) {
+        self.ledger.silent.send_replace(silent);
     }
 
     /// The heads of all requests it has seen, as one text each.
@@ -104,6 +123,7 @@ async fn answer(
         of_key.last().unwrap().clone()
     };
     tokio::time::sleep(behaviour.takes).await;
+    let _ = ledger.silent.subscribe().wait_for(|silent| !silent).await;
     Ok(said(201, receipt))
 }
 
