@@ -59,7 +59,10 @@ fn dependencies(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn with_services<T>(root: &Path, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(crate) fn with_services<T>(
+    root: &Path,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let roster = services::roster(root);
     let up = roster.up().map_err(|error| services::unavailable(&error))?;
     println!("{up}");
@@ -129,13 +132,13 @@ pub(crate) fn cargo(root: &Path, args: &[&str]) -> Result<(), Failure> {
     succeed(command(root).args(args))
 }
 
-fn command(root: &Path) -> Command {
+pub(crate) fn command(root: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).stdin(Stdio::null());
     command
 }
 
-fn succeed(command: &mut Command) -> Result<(), Failure> {
+pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
     let status = command.status().map_err(not_run)?;
     if status.success() { Ok(()) } else { Err(unsuccessful(command, status)) }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
+pub mod chaos;
 pub mod ci;
 pub mod services;
 pub mod tidy;
@@ -33,6 +34,8 @@ enum Command {
     Sim(trials::Sim),
     /// Real processes killed at every named place and at random.
     Crash(trials::Crash),
+    /// Gateways killed at random, and exchanges with them cut at every byte.
+    Chaos(chaos::Chaos),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -48,6 +51,7 @@ impl Args {
             Command::Tidy => tidy::run(root),
             Command::Sim(sim) => sim.run(root),
             Command::Crash(crash) => crash.run(root),
+            Command::Chaos(chaos) => chaos.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }
