@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod demo;
 mod keys;
 mod serve;
 mod store;
@@ -14,6 +15,11 @@ use std::{
 
 use args::{Args, Task};
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// The system's allocator gives memory back to the system with nearly every protected request.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match run(Args::parse().task) {
@@ -34,6 +40,7 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             write!(io::stdout(), "{}", serve::check(args)?)?;
             ExitCode::SUCCESS
         }
+        Task::Demo(args) => well(demo::run(&args)?),
         Task::Keys(task) => keys::run(task)?,
         Task::Bench(task) => well(bench::run(&task)? == bench::Verdict::Valid),
     })

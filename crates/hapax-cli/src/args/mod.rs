@@ -1,6 +1,7 @@
 //! What people type. What it means is resolved by each task.
 
 mod bench;
+mod demo;
 mod keys;
 mod serve;
 
@@ -8,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
     bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs},
+    demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, ReleaseArgs, ResolveArgs,
         ResolvedAs, ShowArgs, SourceArgs, operation_id,
@@ -27,6 +29,7 @@ pub(crate) struct Args {
 pub(crate) enum Task {
     Serve(ServeArgs),
     CheckConfig(CheckConfigArgs),
+    Demo(DemoArgs),
     #[command(subcommand)]
     Keys(KeysTask),
     /// Measure Hapax on this machine.

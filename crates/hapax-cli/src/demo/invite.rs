@@ -1,0 +1,55 @@
+//! What to try while everything is still running.
+
+use super::{
+    error::DemoError,
+    gateway::{Gateway, this_program},
+};
+
+/// Commands to paste, for this gateway.
+pub(super) fn text(gateway: &Gateway) -> Result<String, DemoError> {
+    let Gateway { address, admin, file, store, .. } = gateway;
+    let pay = |amount: u32| {
+        format!(
+            "curl -i http://{address}/payments -H 'Idempotency-Key: \"try-1\"' \
+             -H 'Content-Type: application/json' \
+             -d '{{\"account\": \"you\", \"amount\": {amount}, \"reference\": \"try-1\"}}'"
+        )
+    };
+    let (first, dearer) = (pay(2500), pay(9900));
+    let program = quoted(&this_program()?.to_string_lossy());
+    let store = quoted(store);
+    let file = file.display();
+    Ok(format!(
+        "Everything is still running, until Ctrl-C.\n\
+         \n  look at it       http://{address}/\
+         \n  metrics          http://{admin}/metrics\
+         \n  settings         {file}\n\
+         \nA payment is made, and answered with 201:\n\n  {first}\n\
+         \nThe same again is the first answer, with Idempotent-Replayed: true:\n\n  {first}\n\
+         \nAnother amount under the same key is refused with 422:\n\n  {dearer}\n\
+         \nWhat the gateway knows:\n\n  {program} keys list --store {store} --limit 10\
+         \n  {program} keys explain --store {store} --key try-1\n"
+    ))
+}
+
+/// A word that a shell reads as it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:._-+=,@%".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_to_a_shell_whatever_is_in_it() {
+        assert_eq!(quoted("/usr/bin/hapax"), "/usr/bin/hapax");
+        assert_eq!(quoted("/my files/hapax"), "'/my files/hapax'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
