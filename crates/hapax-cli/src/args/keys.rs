@@ -1,5 +1,7 @@
 //! What people type after `hapax keys`.
 
+use std::env;
+
 use clap::{Subcommand, ValueEnum, value_parser};
 use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
 
@@ -30,9 +32,10 @@ pub(crate) enum KeysTask {
 /// Where the keys are.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// The store: sqlite:PATH or postgres://user@host:port/database.
-    #[arg(long, env = "HAPAX_STORE", hide_env_values = true, value_name = "URL")]
-    #[arg(default_value = "sqlite:hapax.db")]
+    /// The store: sqlite:PATH or postgres://user@host:port/database. Without it, what HAPAX_STORE
+    /// says, or sqlite:hapax.db.
+    #[arg(long, value_name = "URL", conflicts_with = "admin")]
+    #[arg(default_value_t = usual_store(), hide_default_value = true)]
     pub(crate) store: String,
 
     /// Ask a running gateway's admin listener, whatever the store: http://HOST:PORT.
@@ -197,6 +200,13 @@ pub(crate) enum ResolvedAs {
     Failed,
     /// It never happened: the next request runs.
     Released,
+}
+
+/// The store of somebody who names none. To clap a variable is as explicit as a flag, and would
+/// conflict with `--admin`; a default does not.
+fn usual_store() -> String {
+    let said = env::var_os("HAPAX_STORE").map(|said| said.to_string_lossy().into_owned());
+    said.unwrap_or_else(|| "sqlite:hapax.db".to_owned())
 }
 
 /// The id written as 32 hexadecimal digits, hyphens or not.
