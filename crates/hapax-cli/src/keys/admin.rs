@@ -3,22 +3,20 @@
 use bytes::Bytes;
 use hapax::{
     OperationId,
-    operator::{Order, Resolution},
+    operator::{Change, Order},
     store::{Filter, Page},
+};
+use hapax_gateway::admin::documents::{
+    Changed, Explanation, Foreseen, Listing, Release, Resolve, Shown,
 };
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::net::TcpStream;
 
-use super::{
-    answer::GivenAnswer,
-    error::KeysError,
-    source::Change,
-    view::{Changed, Explanation, Keys, Shown},
-};
+use super::error::KeysError;
 
 /// The largest answer that is read, in bytes: a page of the largest names, or one stored body.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -75,19 +73,6 @@ struct Problem {
     detail: String,
 }
 
-/// A change as the API takes it.
-#[derive(Debug, Serialize)]
-struct ChangeOrder<'a> {
-    fence: i64,
-    who: &'a str,
-    why: &'a str,
-    even_if_running: bool,
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    found: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<GivenAnswer>,
-}
-
 impl Admin {
     pub(super) fn new(url: &str, token: Option<&str>) -> Result<Self, AdminError> {
         let uri: Uri = url.parse().map_err(|_| AdminError::Address)?;
@@ -102,7 +87,7 @@ impl Admin {
         Ok(Self { authority, token })
     }
 
-    pub(super) async fn list(&self, filter: &Filter, page: Page) -> Result<Keys, KeysError> {
+    pub(super) async fn list(&self, filter: &Filter, page: Page) -> Result<Listing, KeysError> {
         let mut path = format!("/v1/operations?limit={}", page.limit);
         let after = page.after.map(|id| id.to_string());
         for (name, value) in [
@@ -136,32 +121,38 @@ impl Admin {
         Ok(self.ask(Method::GET, &path, Bytes::new()).await?)
     }
 
+    /// What the change would do; nothing is changed.
+    pub(super) async fn foresee(
+        &self,
+        order: &Order,
+        change: &Change,
+    ) -> Result<Foreseen, KeysError> {
+        Ok(self.order(order, change, true).await?)
+    }
+
     pub(super) async fn change(
         &self,
         order: &Order,
         change: &Change,
     ) -> Result<Changed, KeysError> {
-        let (deed, found, outcome) = match change {
-            Change::Release => ("release", None, None),
-            Change::Resolve(Resolution::Completed(outcome)) => {
-                ("resolve", Some("completed"), Some(GivenAnswer::of(outcome)))
+        Ok(self.order(order, change, false).await?)
+    }
+
+    async fn order<T: DeserializeOwned>(
+        &self,
+        order: &Order,
+        change: &Change,
+        dry_run: bool,
+    ) -> Result<T, AdminError> {
+        let (deed, body) = match change {
+            Change::Release => ("release", serde_json::to_vec(&Release::of(order, dry_run))),
+            Change::Resolve(resolution) => {
+                ("resolve", serde_json::to_vec(&Resolve::of(order, resolution, dry_run)))
             }
-            Change::Resolve(Resolution::Failed(outcome)) => {
-                ("resolve", Some("failed"), Some(GivenAnswer::of(outcome)))
-            }
-            Change::Resolve(Resolution::Released) => ("resolve", Some("released"), None),
         };
-        let body = serde_json::to_vec(&ChangeOrder {
-            fence: order.seen.get(),
-            who: order.reason.who(),
-            why: order.reason.why(),
-            even_if_running: order.even_if_running,
-            found,
-            outcome,
-        });
         let body = body.map_err(|error| AdminError::CutOff(error.into()))?;
         let path = format!("/v1/operations/{}/{deed}", order.id);
-        Ok(self.ask(Method::POST, &path, body.into()).await?)
+        self.ask(Method::POST, &path, body.into()).await
     }
 
     async fn ask<T: DeserializeOwned>(

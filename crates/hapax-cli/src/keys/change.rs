@@ -4,16 +4,10 @@ use std::{fs, io, io::Read, path::Path};
 
 use hapax::{
     Body, Fence, Header, Outcome, Reason,
-    operator::{Order, Resolution},
+    operator::{Change, Order, Resolution},
 };
 
-use super::{
-    confirm,
-    error::KeysError,
-    open,
-    print::Printer,
-    source::{Change, Source},
-};
+use super::{confirm, error::KeysError, open, print::Printer, source::Source};
 use crate::args::{ChangeArgs, ReleaseArgs, ResolveArgs, ResolvedAs};
 
 pub(super) async fn release(args: ReleaseArgs) -> Result<(), KeysError> {
@@ -22,8 +16,8 @@ pub(super) async fn release(args: ReleaseArgs) -> Result<(), KeysError> {
 
 pub(super) async fn resolve(args: ResolveArgs) -> Result<(), KeysError> {
     let resolution = match args.resolution {
-        ResolvedAs::Completed => Resolution::Completed(outcome(&args)?),
-        ResolvedAs::Failed => Resolution::Failed(outcome(&args)?),
+        ResolvedAs::Completed => Resolution::completed(outcome(&args)?)?,
+        ResolvedAs::Failed => Resolution::failed(outcome(&args)?)?,
         ResolvedAs::Released => Resolution::Released,
     };
     carry_out(&args.change, Change::Resolve(resolution)).await
@@ -35,15 +29,15 @@ async fn carry_out(args: &ChangeArgs, change: Change) -> Result<(), KeysError> {
     let id = super::one(&source, &printer, &args.name).await?;
     let shown = source.show(id, false).await?.ok_or(KeysError::NotFound)?;
     let record = shown.record.as_ref().ok_or(KeysError::NotFound)?;
-    let present = Fence::from_stored(record.head.fence);
+    let present = Fence::from_stored(record.operation.fence);
     let seen = args.fence.or(present).unwrap_or(Fence::FIRST);
     let order = Order { id, seen, even_if_running: args.even_if_running, reason };
-    source.examine(&order).await?;
+    let foreseen = source.foresee(&order, &change).await?;
     if args.dry_run {
-        return printer.would_change(&shown, consequence(&change));
+        return printer.foreseen(&shown, &foreseen);
     }
     if !args.yes {
-        confirm::ask(record, consequence(&change))?;
+        confirm::ask(&record.operation, change.consequence())?;
     }
     make(&source, &printer, &order, change).await
 }
@@ -57,20 +51,6 @@ async fn make(
     let changed = source.change(order, change).await?;
     printer.changed(&changed)?;
     if changed.noted { Ok(()) } else { Err(KeysError::EndNotNoted) }
-}
-
-fn consequence(change: &Change) -> &'static str {
-    match change {
-        Change::Release | Change::Resolve(Resolution::Released) => {
-            "the next request with this key runs"
-        }
-        Change::Resolve(Resolution::Completed(_)) => {
-            "every request with this key is answered with the given answer, as completed"
-        }
-        Change::Resolve(Resolution::Failed(_)) => {
-            "every request with this key is answered with the given answer, as failed"
-        }
-    }
 }
 
 fn outcome(args: &ResolveArgs) -> Result<Outcome, KeysError> {

@@ -2,18 +2,17 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use super::{
-    error::KeysError,
-    view::{Head, Stored},
-};
+use hapax_gateway::admin::documents::Operation;
+
+use super::error::KeysError;
 
 /// Asks on a terminal; where there is none, whoever wrote the command has decided.
-pub(super) fn ask(record: &Stored, consequence: &str) -> Result<(), KeysError> {
+pub(super) fn ask(operation: &Operation, consequence: &str) -> Result<(), KeysError> {
     if !io::stdin().is_terminal() {
         return Ok(());
     }
     let mut terminal = io::stderr().lock();
-    let Head { tenant, scope, key, state, fence, .. } = &record.head;
+    let Operation { tenant, scope, key, state, fence, .. } = operation;
     writeln!(terminal, "{tenant}, {scope}, {key}: {state}, attempt {fence}")?;
     write!(terminal, "From now on {consequence}. Type yes to go on: ")?;
     terminal.flush()?;

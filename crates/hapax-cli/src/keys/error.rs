@@ -6,7 +6,7 @@ use std::{
 
 use hapax::{
     InvalidOutcome, InvalidReason, StoreError,
-    operator::{ChangeError, Refusal},
+    operator::{ChangeError, InvalidResolution, Refusal},
 };
 
 use super::admin::AdminError;
@@ -48,6 +48,8 @@ pub(crate) enum KeysError {
     },
     #[error("the answer cannot be kept")]
     Outcome(#[from] InvalidOutcome),
+    #[error("--status is not what --as says")]
+    Resolution(#[from] InvalidResolution),
     #[error("nothing was changed: you did not say yes")]
     Declined,
     #[error(transparent)]
@@ -65,6 +67,7 @@ impl KeysError {
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Admin(error) => error.exit_code(),
+            Self::Resolution(_) => 2,
             Self::NotFound | Self::Change(ChangeError::Refused(Refusal::Unknown)) => 3,
             Self::Several { .. } | Self::Declined | Self::Change(ChangeError::Refused(_)) => 4,
             Self::Change(ChangeError::Unconfirmed(_)) => 5,

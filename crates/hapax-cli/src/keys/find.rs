@@ -7,19 +7,16 @@ use hapax::{
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page},
 };
+use hapax_gateway::admin::documents::{Listed, Listing};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{
-    error::KeysError,
-    source::Source,
-    view::{Keys, Listed},
-};
+use super::{error::KeysError, source::Source};
 use crate::args::{ListArgs, NameArgs, PartArgs, operation_id};
 
 /// What a name stands for.
 pub(super) enum Found {
     One(OperationId),
-    Several(Keys),
+    Several(Listing),
 }
 
 /// The operations a name stands for.
@@ -42,13 +39,13 @@ pub(super) async fn find(source: &Source, name: &NameArgs) -> Result<Found, Keys
 }
 
 /// One listing, over as many pages of the store as it takes.
-pub(super) async fn list(source: &Source, args: &ListArgs) -> Result<Keys, KeysError> {
+pub(super) async fn list(source: &Source, args: &ListArgs) -> Result<Listing, KeysError> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let filter = filter(&args.parts, args.state);
     if let Some(key) = &args.parts.key {
         return search(source, filter, key, &args.parts, limit).await;
     }
-    let (mut listing, mut after) = (Keys { operations: Vec::new(), next: None }, args.after);
+    let (mut listing, mut after) = (Listing { operations: Vec::new(), next: None }, args.after);
     loop {
         let left = (limit - listing.operations.len()).min(PAGE_RECORDS_MAX);
         let page = source.list(filter.clone(), Page { after, limit: left }).await?;
@@ -68,13 +65,13 @@ async fn search(
     key: &Key,
     parts: &PartArgs,
     limit: usize,
-) -> Result<Keys, KeysError> {
+) -> Result<Listing, KeysError> {
     let (mut found, mut after, progress) = (Vec::new(), None, progress());
     while found.len() < limit {
         let page = source.list(filter.clone(), Page { after, limit: PAGE_RECORDS_MAX }).await?;
         progress.inc(u64::try_from(page.operations.len()).unwrap_or(u64::MAX));
         found.extend(page.operations.into_iter().filter(|listed| match listed {
-            Listed::Readable(head) => head.key == key.as_str(),
+            Listed::Readable(operation) => operation.key == key.as_str(),
             Listed::Unreadable { .. } => false,
         }));
         after = page.next.as_deref().map(parse).transpose()?;
@@ -88,7 +85,7 @@ async fn search(
     }
     progress.finish_and_clear();
     found.truncate(limit);
-    Ok(Keys { operations: found, next: None })
+    Ok(Listing { operations: found, next: None })
 }
 
 fn parse(id: &str) -> Result<OperationId, KeysError> {

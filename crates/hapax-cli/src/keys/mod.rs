@@ -1,19 +1,18 @@
 //! `hapax keys`: what a person does with keys.
 //!
-//! - `source` is where the keys are, `admin` a gateway that is asked, `find` which key is meant;
-//! - `view` and `answer` are what is told about a key, the same for programs and for people;
+//! - `source` is where the keys are, the store or an `admin` API: both tell about keys in the same
+//!   documents;
+//! - `find` finds out which key is meant;
 //! - `change` releases and resolves, after `confirm` has asked;
 //! - `print` says it in tables, `error` says what went wrong and with which code to exit.
 
 mod admin;
-mod answer;
 mod change;
 mod confirm;
 mod error;
 mod find;
 mod print;
 mod source;
-mod view;
 
 use std::process::ExitCode;
 

@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-use serde_json::json;
-
-use super::{
-    error::KeysError,
-    view::{Changed, Explanation, Head, Keys, Listed, Shown, Stored},
+use hapax_gateway::admin::documents::{
+    Changed, Explanation, Foreseen, Listed, Listing, Operation, Record, Shown,
 };
+use serde::Serialize;
+
+use super::error::KeysError;
 
 /// How the answer is given.
 pub(super) struct Printer {
@@ -20,7 +19,7 @@ impl Printer {
         Self { json }
     }
 
-    pub(super) fn list(&self, listing: &Keys) -> Result<(), KeysError> {
+    pub(super) fn list(&self, listing: &Listing) -> Result<(), KeysError> {
         if self.json {
             return json(listing);
         }
@@ -71,11 +70,12 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn would_change(&self, shown: &Shown, consequence: &str) -> Result<(), KeysError> {
+    pub(super) fn foreseen(&self, shown: &Shown, foreseen: &Foreseen) -> Result<(), KeysError> {
         if self.json {
-            return json(&json!({ "id": shown.id, "would": consequence }));
+            return json(foreseen);
         }
         self.shown(shown)?;
+        let consequence = harmless(&foreseen.would);
         writeln!(io::stdout(), "\nNothing was changed. If it were, {consequence}.")?;
         Ok(())
     }
@@ -90,8 +90,8 @@ impl Printer {
     }
 }
 
-fn facts_of(record: &Stored) -> Vec<[String; 2]> {
-    let Head { tenant, scope, key, state, fence, recovery, .. } = &record.head;
+fn facts_of(record: &Record) -> Vec<[String; 2]> {
+    let Operation { tenant, scope, key, state, fence, recovery, .. } = &record.operation;
     let mut facts = vec![
         ["tenant", tenant],
         ["scope", scope],
@@ -129,14 +129,14 @@ fn json(value: &impl Serialize) -> Result<(), KeysError> {
 
 fn row(listed: &Listed) -> [String; 7] {
     match listed {
-        Listed::Readable(head) => [
-            &head.id,
-            &head.state,
-            &head.fence.to_string(),
-            &head.changed_at,
-            &head.tenant,
-            &head.scope,
-            &head.key,
+        Listed::Readable(operation) => [
+            &operation.id,
+            &operation.state,
+            &operation.fence.to_string(),
+            &operation.changed_at,
+            &operation.tenant,
+            &operation.scope,
+            &operation.key,
         ]
         .map(Clone::clone),
         Listed::Unreadable { id, unreadable } => {

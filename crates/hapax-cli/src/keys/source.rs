@@ -2,15 +2,12 @@
 
 use hapax::{
     OperationId,
-    operator::{Operator, Order, Resolution},
+    operator::{Change, Operator, Order},
     store::{Filter, Page},
 };
+use hapax_gateway::admin::documents::{Changed, Explanation, Foreseen, Listing, Shown};
 
-use super::{
-    admin::Admin,
-    error::KeysError,
-    view::{Changed, Explanation, Keys, Shown},
-};
+use super::{admin::Admin, error::KeysError};
 use crate::{
     args::SourceArgs,
     store::{self, Address, AnyStore},
@@ -22,13 +19,6 @@ pub(super) enum Source {
     Store(AnyStore),
     /// A running gateway.
     Admin(Admin),
-}
-
-/// What is to be done to a key.
-#[derive(Debug, Clone)]
-pub(super) enum Change {
-    Release,
-    Resolve(Resolution),
 }
 
 impl Source {
@@ -48,9 +38,9 @@ impl Source {
         Ok(Self::Store(store::open(&address).await?))
     }
 
-    pub(super) async fn list(&self, filter: Filter, page: Page) -> Result<Keys, KeysError> {
+    pub(super) async fn list(&self, filter: Filter, page: Page) -> Result<Listing, KeysError> {
         match self {
-            Self::Store(store) => Ok(Keys::of(&Operator::new(store).list(filter, page).await?)),
+            Self::Store(store) => Ok(Listing::of(&Operator::new(store).list(filter, page).await?)),
             Self::Admin(admin) => admin.list(&filter, page).await,
         }
     }
@@ -77,25 +67,25 @@ impl Source {
         }
     }
 
-    /// Refuses what would be refused now. A gateway refuses when it is asked to do it.
-    pub(super) async fn examine(&self, order: &Order) -> Result<(), KeysError> {
+    /// What the change would do. Refuses what would be refused now, and changes nothing.
+    pub(super) async fn foresee(
+        &self,
+        order: &Order,
+        change: &Change,
+    ) -> Result<Foreseen, KeysError> {
         match self {
             Self::Store(store) => {
                 Operator::new(store).examine(order).await?;
-                Ok(())
+                Ok(Foreseen::of(order.id, change))
             }
-            Self::Admin(_) => Ok(()),
+            Self::Admin(admin) => admin.foresee(order, change).await,
         }
     }
 
     pub(super) async fn change(&self, order: &Order, change: Change) -> Result<Changed, KeysError> {
         match self {
             Self::Store(store) => {
-                let operator = Operator::new(store);
-                let changed = match change {
-                    Change::Release => operator.release(order).await?,
-                    Change::Resolve(resolution) => operator.resolve(order, resolution).await?,
-                };
+                let changed = Operator::new(store).carry_out(order, change).await?;
                 Ok(Changed::of(order.id, &changed))
             }
             Self::Admin(admin) => admin.change(order, &change).await,

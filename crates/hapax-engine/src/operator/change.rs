@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Deed, Fence, Note, OperationId, Outcome, Phase, Reason, Record, State, StateTag, Store,
-    StoreError, Timestamp,
+    Deed, Fence, Note, OperationId, Phase, Reason, Record, State, StateTag, Store, StoreError,
+    Timestamp,
     limits::CLAIM_ROUNDS_MAX,
     store::{Batch, By, Settle, Settled, Settlement},
 };
 
-use super::Operator;
+use super::{Change, Operator, Resolution};
 
 /// What a person wants changed, and what they saw when they decided it.
 #[derive(Debug, Clone)]
@@ -23,17 +23,6 @@ pub struct Order {
     pub even_if_running: bool,
     /// Who they are, and why they do it.
     pub reason: Reason,
-}
-
-/// What a person found out about an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resolution {
-    /// It happened, and this is what it answered.
-    Completed(Outcome),
-    /// It failed for good, and this is what it answered.
-    Failed(Outcome),
-    /// It never happened: the next arrival executes.
-    Released,
 }
 
 /// A change that was written.
@@ -104,6 +93,14 @@ impl<S: Store> Operator<'_, S> {
         Ok(*record)
     }
 
+    /// Does what the person wants done.
+    pub async fn carry_out(&self, order: &Order, change: Change) -> Result<Changed, ChangeError> {
+        match change {
+            Change::Release => self.release(order).await,
+            Change::Resolve(resolution) => self.resolve(order, resolution).await,
+        }
+    }
+
     /// Gives the key back: the next arrival executes.
     ///
     /// Right where nothing happened, or where a second effect does no harm.
@@ -118,13 +115,7 @@ impl<S: Store> Operator<'_, S> {
         order: &Order,
         resolution: Resolution,
     ) -> Result<Changed, ChangeError> {
-        let (deed, to) = match resolution {
-            Resolution::Completed(outcome) => {
-                (Deed::ResolveCompleted, Settlement::Completed(outcome))
-            }
-            Resolution::Failed(outcome) => (Deed::ResolveFailed, Settlement::Failed(outcome)),
-            Resolution::Released => (Deed::ResolveReleased, Settlement::Released),
-        };
+        let (deed, to) = resolution.into_change();
         self.change(order, deed, &to).await
     }
 

@@ -10,6 +10,7 @@
 
 mod change;
 mod explain;
+mod resolution;
 mod show;
 
 use hapax_core::{
@@ -19,8 +20,9 @@ use hapax_core::{
 };
 
 pub use self::{
-    change::{ChangeError, Changed, Order, Refusal, Resolution},
+    change::{ChangeError, Changed, Order, Refusal},
     explain::{Answer, Explanation},
+    resolution::{Change, InvalidResolution, Resolution},
     show::{Moment, Shown},
 };
 

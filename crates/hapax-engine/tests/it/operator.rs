@@ -8,7 +8,9 @@ use hapax_core::{
 };
 use hapax_engine::{
     Begun, Settled,
-    operator::{Answer, ChangeError, Operator, Order, Refusal, Resolution, Shown},
+    operator::{
+        Answer, Change, ChangeError, InvalidResolution, Operator, Order, Refusal, Resolution, Shown,
+    },
 };
 use tokio::time::advance;
 
@@ -55,7 +57,7 @@ async fn doubt(world: &World, key: &str) -> (hapax_engine::Engine<Wire>, Wire) {
 async fn a_doubt_resolved_as_completed_is_replayed_and_noted() {
     let world = World::new();
     let (engine, wire) = doubt(&world, "k").await;
-    let resolution = Resolution::Completed(outcome("found at the bank"));
+    let resolution = Resolution::completed(outcome("found at the bank")).unwrap();
     let changed = Operator::new(&wire).resolve(&order("k"), resolution).await.unwrap();
     assert_eq!(changed.state, StateTag::Completed);
     assert!(changed.noted.is_ok());
@@ -70,25 +72,40 @@ async fn a_resolved_outcome_is_kept_for_a_whole_window_however_old_the_doubt() {
     let world = World::new();
     let (engine, wire) = doubt(&world, "k").await;
     advance(10 * RETENTION).await;
-    let resolution = Resolution::Failed(outcome("refused at the bank"));
+    let resolution = Resolution::failed(Outcome::bare(402)).unwrap();
     Operator::new(&wire).resolve(&order("k"), resolution).await.unwrap();
     advance(RETENTION - Duration::from_secs(1)).await;
     let begun = engine.begin(&ask("k")).await.unwrap();
-    assert_eq!(replayed(&begun), outcome("refused at the bank"));
+    assert_eq!(replayed(&begun), Outcome::bare(402));
+}
+
+#[test]
+fn a_resolution_has_a_status_that_says_what_it_says() {
+    for (status, completed, failed) in [
+        (199, false, false),
+        (200, true, false),
+        (399, true, false),
+        (400, false, true),
+        (599, false, true),
+        (600, false, false),
+    ] {
+        let refused = Resolution::completed(Outcome::bare(status)).err();
+        let expected = InvalidResolution::NotOfCompleted { status };
+        assert_eq!(refused, (!completed).then_some(expected), "{status}");
+        let refused = Resolution::failed(Outcome::bare(status)).err();
+        let expected = InvalidResolution::NotOfFailed { status };
+        assert_eq!(refused, (!failed).then_some(expected), "{status}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_released_key_runs_again() {
-    for resolve in [false, true] {
+    for change in [Change::Release, Change::Resolve(Resolution::Released)] {
         let world = World::new();
         let (engine, wire) = doubt(&world, "k").await;
-        let operator = Operator::new(&wire);
-        let changed = if resolve {
-            operator.resolve(&order("k"), Resolution::Released).await
-        } else {
-            operator.release(&order("k")).await
-        };
-        assert_eq!(changed.unwrap().state, StateTag::Released);
+        let foreseen = change.leads_to();
+        let changed = Operator::new(&wire).carry_out(&order("k"), change).await.unwrap();
+        assert_eq!((changed.state, foreseen), (StateTag::Released, StateTag::Released));
         let permit = permit(engine.begin(&ask("k")).await.unwrap());
         permit.settle(paid("again")).await.unwrap();
         assert_eq!(world.record("k").await.unwrap().fence, Fence::FIRST.next());
@@ -172,7 +189,7 @@ async fn of_two_people_at_once_one_is_refused_and_both_are_noted() {
     });
     settle_down().await;
     let (_idle, quick) = world.process();
-    let resolution = Resolution::Completed(outcome("first"));
+    let resolution = Resolution::completed(outcome("first")).unwrap();
     Operator::new(&quick).resolve(&order("k"), resolution).await.unwrap();
     wire.let_go();
     let refused = refusal(slow.await.unwrap());
@@ -194,7 +211,7 @@ async fn a_lost_answer_is_looked_up_and_a_lost_request_sent_again() {
         let world = World::new();
         let (_engine, wire) = doubt(&world, "k").await;
         wire.cut([cut]);
-        let resolution = Resolution::Completed(outcome("found"));
+        let resolution = Resolution::completed(outcome("found")).unwrap();
         Operator::new(&wire).resolve(&order("k"), resolution).await.unwrap();
         assert_eq!(world.record("k").await.unwrap().outcome(), Some(&outcome("found")));
         assert_eq!(notes(&wire, "k").await.len(), 2);

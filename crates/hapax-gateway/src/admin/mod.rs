@@ -18,6 +18,7 @@ use hapax_engine::Engine;
 
 pub use self::{
     metrics::{Exchange, Meter, Meters, Present},
+    operations::documents,
     token::Secret,
 };
 

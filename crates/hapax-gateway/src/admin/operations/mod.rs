@@ -2,9 +2,9 @@
 //! [`hapax_engine::operator`]; this turns it into HTTP.
 
 mod ask;
+pub mod documents;
 mod order;
 mod outcome;
-mod view;
 
 use axum::{
     Json, Router,
@@ -18,13 +18,13 @@ use axum::{
     routing::{get, post},
 };
 use hapax_core::Store;
-use hapax_engine::operator::{Changed, Operator};
+use hapax_engine::operator::Operator;
 use serde::Serialize;
 
 use self::{
     ask::{ListQuery, ShowQuery, operation_id},
-    order::{ReleaseOrder, ResolveOrder},
-    view::{ChangedView, ExplanationView, ListView, ShownView},
+    documents::{Changed, Explanation, Foreseen, Listing, Shown},
+    order::Wanted,
 };
 use super::{AdminState, problem::Problem};
 
@@ -52,7 +52,7 @@ async fn list<S: Store>(
     let Query(query) = query.map_err(|refused| Problem::invalid(refused.body_text()))?;
     let (filter, page) = query.parse()?;
     let listing = Operator::new(state.engine.store()).list(filter, page).await?;
-    Ok(answer(&ListView::of(&listing)))
+    Ok(answer(&Listing::of(&listing)))
 }
 
 async fn show<S: Store>(
@@ -65,7 +65,7 @@ async fn show<S: Store>(
     if !shown.is_known() {
         return Err(Problem::unknown_operation());
     }
-    Ok(answer(&ShownView::of(&shown, query.body)))
+    Ok(answer(&Shown::of(&shown, query.body)))
 }
 
 /// Answers for unknown operations too: that nothing is stored explains something.
@@ -74,7 +74,7 @@ async fn explain<S: Store>(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let shown = Operator::new(state.engine.store()).show(operation_id(&id)?).await?;
-    Ok(answer(&ExplanationView::of(&shown)))
+    Ok(answer(&Explanation::of(&shown)))
 }
 
 async fn release<S: Store>(
@@ -82,9 +82,7 @@ async fn release<S: Store>(
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
-    let order = ReleaseOrder::parse(operation_id(&id)?, &read(body)?)?;
-    let changed = Operator::new(state.engine.store()).release(&order).await?;
-    Ok(told(&id, order.reason.who(), &changed))
+    carry_out(&state, Wanted::release(operation_id(&id)?, &read(body)?)?).await
 }
 
 async fn resolve<S: Store>(
@@ -92,9 +90,20 @@ async fn resolve<S: Store>(
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Problem> {
-    let (order, resolution) = ResolveOrder::parse(operation_id(&id)?, &read(body)?)?;
-    let changed = Operator::new(state.engine.store()).resolve(&order, resolution).await?;
-    Ok(told(&id, order.reason.who(), &changed))
+    carry_out(&state, Wanted::resolve(operation_id(&id)?, &read(body)?)?).await
+}
+
+async fn carry_out<S: Store>(state: &AdminState<S>, wanted: Wanted) -> Result<Response, Problem> {
+    let Wanted { order, change, dry_run } = wanted;
+    let operator = Operator::new(state.engine.store());
+    if dry_run {
+        operator.examine(&order).await?;
+        return Ok(answer(&Foreseen::of(order.id, &change)));
+    }
+    let changed = operator.carry_out(&order, change).await?;
+    let (id, who, state) = (order.id, order.reason.who(), changed.state.as_str());
+    tracing::warn!(%id, who, state, "a person changed an operation");
+    Ok(answer(&Changed::of(order.id, &changed)))
 }
 
 async fn openapi() -> Response {
@@ -104,11 +113,6 @@ async fn openapi() -> Response {
 
 fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
     body.map_err(|refused| Problem::too_large(refused.body_text()))
-}
-
-fn told(id: &str, who: &str, changed: &Changed) -> Response {
-    tracing::warn!(id, who, state = changed.state.as_str(), "a person changed an operation");
-    answer(&ChangedView::of(id, changed))
 }
 
 fn answer(document: &impl Serialize) -> Response {

@@ -1,64 +1,37 @@
-//! What a person sends to have an operation changed.
+//! What a person sends to have an operation changed, understood.
 
 use hapax_core::{Fence, OperationId, Reason};
-use hapax_engine::operator::{Order, Resolution};
-use serde::{Deserialize, de::DeserializeOwned};
+use hapax_engine::operator::{Change, InvalidResolution, Order, Resolution};
+use serde::de::DeserializeOwned;
 
-use super::outcome::OutcomeOrder;
+use super::{
+    documents::{Found, Release, Resolve},
+    outcome::parse,
+};
 use crate::admin::problem::Problem;
 
-/// Give the key back.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReleaseOrder {
-    fence: i64,
-    who: String,
-    why: String,
-    #[serde(default)]
-    even_if_running: bool,
+/// A change a person wants made, or only foreseen.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) order: Order,
+    pub(super) change: Change,
+    pub(super) dry_run: bool,
 }
 
-impl ReleaseOrder {
-    pub(super) fn parse(id: OperationId, body: &[u8]) -> Result<Order, Problem> {
-        let Self { fence, who, why, even_if_running } = json(body)?;
-        order(id, fence, even_if_running, Reason::new(&who, &why))
+impl Wanted {
+    pub(super) fn release(id: OperationId, body: &[u8]) -> Result<Self, Problem> {
+        let release: Release = json(body)?;
+        let dry_run = release.dry_run;
+        Ok(Self { order: order(id, &release)?, change: Change::Release, dry_run })
     }
-}
 
-/// Write down what became of it.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ResolveOrder {
-    fence: i64,
-    who: String,
-    why: String,
-    #[serde(default)]
-    even_if_running: bool,
-    #[serde(rename = "as")]
-    found: Found,
-    outcome: Option<OutcomeOrder>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Found {
-    Completed,
-    Failed,
-    Released,
-}
-
-impl ResolveOrder {
-    pub(super) fn parse(id: OperationId, body: &[u8]) -> Result<(Order, Resolution), Problem> {
-        let Self { fence, who, why, even_if_running, found, outcome } = json(body)?;
-        let order = order(id, fence, even_if_running, Reason::new(&who, &why))?;
+    pub(super) fn resolve(id: OperationId, body: &[u8]) -> Result<Self, Problem> {
+        let Resolve { fence, who, why, even_if_running, dry_run, found, outcome } = json(body)?;
+        let order = order(id, &Release { fence, who, why, even_if_running, dry_run })?;
         let resolution = match (found, outcome) {
-            (Found::Completed, Some(outcome)) => {
-                Resolution::Completed(outcome.parse(200..=399, "completed")?)
-            }
-            (Found::Failed, Some(outcome)) => {
-                Resolution::Failed(outcome.parse(400..=599, "failed")?)
-            }
-            (Found::Released, None) => Resolution::Released,
+            (Found::Completed, Some(given)) => Resolution::completed(parse(given)?),
+            (Found::Failed, Some(given)) => Resolution::failed(parse(given)?),
+            (Found::Released, None) => Ok(Resolution::Released),
             (Found::Completed | Found::Failed, None) => {
                 return Err(Problem::invalid("outcome: say what the client is to be answered"));
             }
@@ -66,20 +39,19 @@ impl ResolveOrder {
                 return Err(Problem::invalid("outcome: what never happened has none"));
             }
         };
-        Ok((order, resolution))
+        let invalid = |refusal: InvalidResolution| Problem::invalid(format!("outcome: {refusal}"));
+        let change = Change::Resolve(resolution.map_err(invalid)?);
+        Ok(Self { order, change, dry_run })
     }
 }
 
-fn order(
-    id: OperationId,
-    fence: i64,
-    even_if_running: bool,
-    reason: Result<Reason, hapax_core::note::InvalidReason>,
-) -> Result<Order, Problem> {
-    let seen = Fence::from_stored(fence);
+/// What a resolution and a release have in common.
+fn order(id: OperationId, release: &Release) -> Result<Order, Problem> {
+    let seen = Fence::from_stored(release.fence);
     let seen = seen.ok_or_else(|| Problem::invalid("fence: there is none below 1"))?;
+    let reason = Reason::new(&release.who, &release.why);
     let reason = reason.map_err(|refusal| Problem::invalid(refusal.to_string()))?;
-    Ok(Order { id, seen, even_if_running, reason })
+    Ok(Order { id, seen, even_if_running: release.even_if_running, reason })
 }
 
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {

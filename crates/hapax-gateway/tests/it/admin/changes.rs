@@ -165,6 +165,53 @@ async fn an_order_that_makes_no_sense_is_refused_and_leaves_no_trace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dry_run_says_what_would_be_done_and_does_nothing() {
+    let world = World::new();
+    world.leave_in_doubt("k").await;
+    let dry = with(order(1), &json!({ "dry_run": true }));
+    let found = json!({ "as": "failed", "outcome": { "status": 402 } });
+    for (answer, state, words) in [
+        (release(&world, "k", &dry).await, "released", "the next request with this key runs"),
+        (resolve(&world, "k", &with(dry.clone(), &found)).await, "failed", "the given answer"),
+    ] {
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        let document = answer.json();
+        assert_eq!(
+            (&document["id"], &document["would_be"]),
+            (&json!(id("k").to_string()), &json!(state))
+        );
+        assert!(document["would"].as_str().unwrap().contains(words), "{document}");
+        assert_eq!(document["at"], Value::Null, "nothing was written");
+    }
+    let shown = world.look(&format!("/v1/operations/{}", id("k"))).await.json();
+    assert_eq!(shown["record"]["state"], "in_doubt");
+    assert_eq!(notes(&world, "k").await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_is_refused_as_the_change_would_be() {
+    let world = World::new();
+    world.pay("paid").await;
+    world.leave_in_doubt("lost").await;
+    let running = world.begin("busy").await;
+    for (key, fence, code) in [
+        ("paid", 1, "finished"),
+        ("lost", 2, "changed"),
+        ("busy", 1, "running"),
+        ("never seen", 1, "unknown"),
+        ("lost", 0, "invalid"),
+    ] {
+        let document = with(order(fence), &json!({ "as": "released" }));
+        let dry = with(document.clone(), &json!({ "dry_run": true }));
+        let foreseen = resolve(&world, key, &dry).await;
+        assert_eq!(foreseen.json()["code"], code, "{key}");
+        let refused = resolve(&world, key, &document).await;
+        assert_eq!((foreseen.status, foreseen.text), (refused.status, refused.text), "{key}");
+    }
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operation_nobody_knows_is_not_changed() {
     let world = World::new();
     let answer = release(&world, "never seen", &order(1)).await;

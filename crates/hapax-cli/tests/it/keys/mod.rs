@@ -1,5 +1,7 @@
 //! `hapax keys` on real stores, as a person at three in the morning uses it.
 
+mod admin;
+
 use std::{
     path::PathBuf,
     process::{Command, Output},
@@ -12,10 +14,7 @@ use hapax::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{
-    text,
-    world::{Behaviour, Database, Setup, Upstream},
-};
+use crate::{text, world::Database};
 
 /// A SQLite file with three keys: `paid` is completed, `lost` in doubt, `busy` running.
 struct File {
@@ -56,6 +55,22 @@ fn json(output: &Output) -> Value {
 /// The code the program ended with, and what it said about it.
 fn refused(output: &Output) -> (i32, String) {
     (output.status.code().unwrap(), text(&output.stderr))
+}
+
+/// Whoever is asked refuses these changes, made or only foreseen.
+fn check_refusals(keys: impl Fn(&[&str]) -> Output) {
+    for (key, more, words) in [
+        ("paid", &[][..], "completed already"),
+        ("busy", &[], "an owner may be at work"),
+        ("lost", &["--fence", "7"], "attempt 7 was seen, attempt 1 is there"),
+    ] {
+        for dry in [&["--dry-run"][..], &[]] {
+            let args = [&["release", "--key", key], more, &WHY, dry].concat();
+            let (code, said) = refused(&keys(&args));
+            assert_eq!(code, 4, "{said}");
+            assert!(said.contains(words), "{said}");
+        }
+    }
 }
 
 fn operation(key: &str) -> Operation {
@@ -183,18 +198,7 @@ async fn a_dry_run_changes_nothing_and_leaves_no_note() {
 #[tokio::test]
 async fn what_must_not_be_changed_is_refused_with_code_4() {
     let file = File::new().await;
-    for (key, more, words) in [
-        ("paid", &[][..], "completed already"),
-        ("busy", &[], "an owner may be at work"),
-        ("lost", &["--fence", "7"], "attempt 7 was seen, attempt 1 is there"),
-    ] {
-        for dry in [&["--dry-run"][..], &[]] {
-            let args = [&["release", "--key", key], more, &WHY, dry].concat();
-            let (code, said) = refused(&file.keys(&args));
-            assert_eq!(code, 4, "{said}");
-            assert!(said.contains(words), "{said}");
-        }
-    }
+    check_refusals(|args| file.keys(args));
 }
 
 #[tokio::test]
@@ -246,6 +250,9 @@ fn arguments_that_mean_nothing_are_refused_with_code_2() {
         &["resolve", "--key", "k", "--why", "y"],
         &["resolve", "--key", "k", "--why", "y", "--as", "completed"],
         &["resolve", "--key", "k", "--why", "y", "--as", "failed", "--status", "20"],
+        &["resolve", "--key", "k", "--why", "y", "--as", "failed", "--status", "399"],
+        &["resolve", "--key", "k", "--why", "y", "--as", "completed", "--status", "400"],
+        &["list", "--store", "sqlite:hapax.db", "--admin", "http://127.0.0.1:1"],
     ] {
         let (code, said) = refused(&keys("sqlite:hapax.db", args));
         assert_eq!(code, 2, "{args:?}: {said}");
@@ -277,40 +284,4 @@ async fn keys_on_postgresql_are_looked_at_and_resolved_alike() {
     assert_eq!(shown["notes"].as_array().unwrap().len(), 2);
     let (code, said) = refused(&keys(&[&["release", "--key", "lost"], &WHY[..]].concat()));
     assert_eq!(code, 4, "{said}");
-}
-
-/// What a gateway's admin API answers is what its store answers.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_running_gateway_is_asked_over_its_admin_api() {
-    let file = File::new().await;
-    let upstream = Upstream::start(Behaviour::default()).await;
-    let store = format!("sqlite:{}", file.path().display());
-    let gateway = Setup::new(upstream.address).store(&store).token("secret").start().await;
-    let admin = format!("http://{}", gateway.admin);
-    let over_admin = |args: &[&str], token: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
-        command.env("USER", "night shift").env("HAPAX_STORE", "sqlite:elsewhere.db").arg("keys");
-        command.args(args).args(["--admin", &admin, "--token", token, "--json"]).output().unwrap()
-    };
-    let ask = |args: &[&str]| over_admin(args, "secret");
-    assert_eq!(json(&ask(&["list"])), file.json(&["list"]));
-    assert_eq!(json(&ask(&["list", "--state", "in_doubt"]))["operations"][0]["key"], "lost");
-    let name = [&NAME[..], &["--key", "lost"]].concat();
-    let named = json(&ask(&[&["list"], &NAME[..]].concat()));
-    assert_eq!(named["operations"].as_array().unwrap().len(), 3);
-    assert_eq!(json(&ask(&[&["explain"], &name[..]].concat()))["answer"], "refused_in_doubt");
-    let (code, said) = refused(&ask(&[&["release", "--key", "paid"], &WHY[..]].concat()));
-    assert_eq!(code, 4, "{said}");
-    let (code, said) = refused(&ask(&["show", "00000000000000000000000000000000"]));
-    assert_eq!(code, 3, "{said}");
-    let resolve = ["resolve", "--as", "completed", "--status", "200", "--body", "found"];
-    let changed = json(&ask(&[&resolve[..], &name, &WHY].concat()));
-    assert_eq!(changed["state"], "completed");
-    let show = [&["show", "--body"], &name[..]].concat();
-    let (theirs, ours) = (json(&ask(&show)), file.json(&show));
-    assert_eq!(theirs["record"], ours["record"]);
-    assert_eq!(theirs["record"]["outcome"]["body"], "found");
-    assert_eq!(theirs["notes"], ours["notes"]);
-    let (code, said) = refused(&over_admin(&["list"], "wrong"));
-    assert_eq!(code, 1, "{said}");
 }

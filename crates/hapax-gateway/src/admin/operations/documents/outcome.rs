@@ -1,0 +1,88 @@
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use hapax_core::{Body, Outcome};
+use serde::{Deserialize, Serialize};
+
+/// One header of a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A stored response, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredOutcome {
+    /// Its status.
+    pub status: u16,
+    /// Its stored headers.
+    pub headers: Vec<Header>,
+    /// How many bytes its body has.
+    pub body_bytes: u64,
+    /// Whether those bytes are stored.
+    pub body_kept: bool,
+    /// The body, if it was asked for and is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The body in base64, if it was asked for and is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+}
+
+/// A response a person gives in the name of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenOutcome {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    #[serde(default)]
+    pub headers: Vec<Header>,
+    /// Its body, if it is text; never together with `body_base64`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Its body in base64; never together with `body`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+}
+
+impl StoredOutcome {
+    pub(super) fn of(outcome: &Outcome, with_body: bool) -> Self {
+        let (kept, body_bytes) = match outcome.body() {
+            Body::Kept(bytes) => (Some(bytes), u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
+            Body::NotKept { len } => (None, *len),
+            // A kind of body this version does not know is not shown.
+            _ => (None, 0),
+        };
+        let text = kept.filter(|_| with_body).map(|bytes| str::from_utf8(bytes).map_err(|_| bytes));
+        let (body, body_base64) = match text {
+            None => (None, None),
+            Some(Ok(text)) => (Some(text.to_owned()), None),
+            Some(Err(bytes)) => (None, Some(BASE64_STANDARD.encode(bytes))),
+        };
+        let (status, headers, body_kept) = (outcome.status(), headers(outcome), kept.is_some());
+        Self { status, headers, body_bytes, body_kept, body, body_base64 }
+    }
+}
+
+impl GivenOutcome {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        let body_base64 = match outcome.body() {
+            Body::Kept(bytes) => Some(BASE64_STANDARD.encode(bytes)),
+            // What a person gives is always kept.
+            Body::NotKept { .. } => None,
+            _ => None,
+        };
+        Self { status: outcome.status(), headers: headers(outcome), body: None, body_base64 }
+    }
+}
+
+fn headers(outcome: &Outcome) -> Vec<Header> {
+    let headers = outcome.headers().iter().map(|header| Header {
+        name: header.name.clone(),
+        value: String::from_utf8_lossy(&header.value).into_owned(),
+    });
+    headers.collect()
+}
