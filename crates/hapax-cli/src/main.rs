@@ -15,11 +15,6 @@ use std::{
 
 use args::{Args, Task};
 use clap::Parser;
-use mimalloc::MiMalloc;
-
-/// The system's allocator gives memory back to the system with nearly every protected request.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match run(Args::parse().task) {

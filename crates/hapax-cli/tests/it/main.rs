@@ -5,6 +5,7 @@ mod bench;
 mod bench_http;
 mod cuts;
 mod cuts_proxy;
+mod demo;
 mod fleet;
 mod keys;
 mod kills;
