@@ -56,7 +56,7 @@ pub(crate) async fn arrive<S: Store>(
     };
     let Received { body, room } = receive(shared.room.as_ref(), protection, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
-    let tenant_key = shared.engine.salt().tenant_key(operation.tenant());
+    let tenant_key = shared.tenant_key(operation.tenant());
     let fingerprint =
         compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);

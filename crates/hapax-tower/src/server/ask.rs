@@ -127,7 +127,7 @@ where
         permit,
         request: Request::from_parts(arrival.parts, arrival.body),
         protection: arrival.protection,
-        site: shared.site.clone(),
+        site: Arc::clone(&shared.site),
     };
     let (reply, answered) = oneshot::channel();
     let (run, room) = (unit.run(inner, Some(reply)), arrival.room);
@@ -135,7 +135,8 @@ where
         run.await;
         drop(room);
     };
-    tokio::spawn(run.instrument(arrival.span));
+    // Boxed, because the runtime copies a task's future when it ends.
+    tokio::spawn(Box::pin(run.instrument(arrival.span)));
     // Without an answer the task died; its right was given up as interrupted.
     answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.site))
 }

@@ -28,7 +28,7 @@ pub struct Later<S: Store> {
 
 struct Shared<S: Store> {
     routes: ArcSwap<Routes>,
-    site: Site,
+    site: Arc<Site>,
     service: watch::Sender<Option<Runner<S>>>,
 }
 
@@ -40,7 +40,7 @@ impl<S: Store> Later<S> {
     pub fn new(routes: Routes, site: Site) -> Self {
         let (service, _) = watch::channel(None);
         let routes = ArcSwap::from_pointee(routes);
-        Self { shared: Arc::new(Shared { routes, site, service }) }
+        Self { shared: Arc::new(Shared { routes, site: Arc::new(site), service }) }
     }
 
     /// What the engine calls for operations nobody waits for.
@@ -74,7 +74,7 @@ impl<S: Store> Later<S> {
         self.shared.routes.load_full()
     }
 
-    pub(crate) fn site(&self) -> &Site {
+    pub(crate) fn site(&self) -> &Arc<Site> {
         &self.shared.site
     }
 }
@@ -118,7 +118,7 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
             let span = span(&permit.record().operation, None);
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());
-            let unit = Unit { permit, request, protection, site: shared.site.clone() };
+            let unit = Unit { permit, request, protection, site: Arc::clone(&shared.site) };
             run(unit).instrument(span).await;
         }
         (_, _) => {

@@ -2,8 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use hapax_core::Store;
+use hapax_core::{Store, Tenant, TenantKey};
 use hapax_engine::Engine;
+use quick_cache::sync;
 use tower_layer::Layer;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     receive::Room,
     route::{InvalidRoute, Routes},
     service::Idempotency,
-    tenancy::Tenancy,
+    tenancy::{KNOWN_MAX, Tenancy},
 };
 
 /// Protects a service: one execution per key, every later request answered with the first answer.
@@ -28,8 +29,9 @@ impl<S: Store> IdempotencyLayer<S> {
         if routes.accepts_for_later() {
             return Err(InvalidRoute::NobodyForLater);
         }
-        let (site, routes) = (Site::default(), Arc::new(routes));
-        Ok(Self::of(Shared { engine, tenancy, routes, site, has_later: false, room: None }))
+        let (site, routes) = (Arc::default(), Arc::new(routes));
+        let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        Ok(Self::of(Shared { engine, tenancy, routes, site, keys, has_later: false, room: None }))
     }
 
     /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
@@ -37,14 +39,15 @@ impl<S: Store> IdempotencyLayer<S> {
     /// The engine must have been started with [`Later::finisher`]. Routes that `later` is given
     /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
-        let (routes, site) = (later.routes(), later.site().clone());
-        Self::of(Shared { engine, tenancy, routes, site, has_later: true, room: None })
+        let (routes, site) = (later.routes(), Arc::clone(later.site()));
+        let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        Self::of(Shared { engine, tenancy, routes, site, keys, has_later: true, room: None })
     }
 
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
-        Self::of(Shared { site, ..Shared::clone(&self.shared) })
+        Self::of(Shared { site: Arc::new(site), ..Shared::clone(&self.shared) })
     }
 
     /// The same layer, keeping at most this many bytes of protected requests in memory at once,
@@ -87,7 +90,9 @@ pub(crate) struct Shared<S: Store> {
     pub(crate) engine: Engine<S>,
     pub(crate) tenancy: Tenancy,
     pub(crate) routes: Arc<Routes>,
-    pub(crate) site: Site,
+    pub(crate) site: Arc<Site>,
+    /// The fingerprint keys of tenants that asked lately.
+    pub(crate) keys: Arc<sync::Cache<Tenant, TenantKey>>,
     /// Whether requests can be run without their client.
     pub(crate) has_later: bool,
     /// Where request bodies are kept, if that is limited.
@@ -100,7 +105,8 @@ impl<S: Store> Clone for Shared<S> {
             engine: self.engine.clone(),
             tenancy: self.tenancy.clone(),
             routes: Arc::clone(&self.routes),
-            site: self.site.clone(),
+            site: Arc::clone(&self.site),
+            keys: Arc::clone(&self.keys),
             has_later: self.has_later,
             room: self.room.clone(),
         }
@@ -108,6 +114,16 @@ impl<S: Store> Clone for Shared<S> {
 }
 
 impl<S: Store> Shared<S> {
+    /// The key of a tenant's fingerprints; deriving it costs as much as using it.
+    pub(crate) fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
+        if let Some(known) = self.keys.get(tenant) {
+            return known;
+        }
+        let derived = self.engine.salt().tenant_key(tenant);
+        self.keys.insert(tenant.clone(), derived.clone());
+        derived
+    }
+
     /// Every tenancy in force, once.
     pub(crate) fn tenancies(&self) -> Vec<&Tenancy> {
         let mut tenancies = vec![&self.tenancy];

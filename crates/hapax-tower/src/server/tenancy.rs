@@ -4,6 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use hapax_core::{Fingerprint, InvalidName, RequestParts, Salt, Tenant};
 use http::{HeaderMap, HeaderValue, Method, Uri, header::AUTHORIZATION, request::Parts};
+use quick_cache::sync;
 use tokio::time::timeout;
 
 use super::{code::Code, problem::Problem};
@@ -17,7 +18,7 @@ pub struct Tenancy {
 
 #[derive(Clone)]
 enum Kind {
-    Credential,
+    Credential(Arc<Hashes>),
     Single(Tenant),
     FromFn(Arc<TenantFn>),
     FromAsyncFn(Arc<IdentifyFn>),
@@ -59,7 +60,7 @@ impl Tenancy {
     /// what stands in front of this layer. Clients whose tokens change between retries need
     /// [`Tenancy::from_fn`].
     pub fn credential() -> Self {
-        Self::of_kind(Kind::Credential)
+        Self::of_kind(Kind::Credential(Arc::new(Hashes::new(KNOWN_MAX))))
     }
 
     /// One tenant for everybody: every client can hit every key. For services with one caller.
@@ -97,7 +98,7 @@ impl Tenancy {
     /// Who asks, or how they are refused.
     pub(crate) async fn tenant(&self, salt: &Salt, parts: &Parts) -> Result<Tenant, Problem> {
         let known = match &self.kind {
-            Kind::Credential => from_credential(salt, parts),
+            Kind::Credential(hashes) => from_credential(hashes, salt, parts),
             Kind::Single(tenant) => Some(tenant.clone()),
             Kind::FromFn(tenant) => tenant(parts),
             Kind::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await {
@@ -122,11 +123,11 @@ impl Tenancy {
     /// Whether both find the same tenant for every request.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Credential, Kind::Credential) => true,
+            (Kind::Credential(_), Kind::Credential(_)) => true,
             (Kind::Single(one), Kind::Single(other)) => one == other,
             (Kind::FromFn(one), Kind::FromFn(other)) => Arc::ptr_eq(one, other),
             (Kind::FromAsyncFn(one), Kind::FromAsyncFn(other)) => Arc::ptr_eq(one, other),
-            (Kind::Credential | Kind::Single(_) | Kind::FromFn(_) | Kind::FromAsyncFn(_), _) => {
+            (Kind::Credential(_) | Kind::Single(_) | Kind::FromFn(_) | Kind::FromAsyncFn(_), _) => {
                 false
             }
         }
@@ -153,9 +154,26 @@ impl Caller {
     }
 }
 
-fn from_credential(salt: &Salt, parts: &Parts) -> Option<Tenant> {
+/// Tenants by credential, under the salt they were hashed with: hashing costs more than looking.
+type Hashes = sync::Cache<HeaderValue, (Salt, Tenant)>;
+
+/// Most callers whose hashes are kept in memory.
+pub(crate) const KNOWN_MAX: usize = 4096;
+
+fn from_credential(hashes: &Hashes, salt: &Salt, parts: &Parts) -> Option<Tenant> {
     let mut lines = parts.headers.get_all(AUTHORIZATION).iter();
     let (credential, None) = (lines.next()?, lines.next()) else { return None };
+    if let Some((hashed_with, tenant)) = hashes.get(credential)
+        && hashed_with == *salt
+    {
+        return Some(tenant);
+    }
+    let tenant = hashed(salt, credential)?;
+    hashes.insert(credential.clone(), (*salt, tenant.clone()));
+    Some(tenant)
+}
+
+fn hashed(salt: &Salt, credential: &HeaderValue) -> Option<Tenant> {
     let headers = [(AUTHORIZATION.as_str(), credential.as_bytes())];
     let all_credentials = Tenant::parse("credential").ok()?;
     let request = RequestParts { headers: &headers, ..RequestParts::default() };
@@ -171,7 +189,7 @@ pub(crate) fn hex(hash: &Fingerprint) -> String {
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Credential => f.write_str("Tenancy::credential()"),
+            Kind::Credential(_) => f.write_str("Tenancy::credential()"),
             Kind::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
             Kind::FromFn(_) => f.write_str("Tenancy::from_fn(..)"),
             Kind::FromAsyncFn(_) => f.write_str("Tenancy::from_async_fn(..)"),

@@ -31,7 +31,7 @@ pub(crate) struct Unit<S: Store> {
     pub(crate) permit: Permit<S>,
     pub(crate) request: Request<Bytes>,
     pub(crate) protection: Arc<Protection>,
-    pub(crate) site: Site,
+    pub(crate) site: Arc<Site>,
 }
 
 /// Where the answer goes, if somebody waits for it.
