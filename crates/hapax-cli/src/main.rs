@@ -15,6 +15,11 @@ use std::{
 
 use args::{Args, Task};
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// The system's allocator gives memory back to the system with nearly every protected request.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     match run(Args::parse().task) {
