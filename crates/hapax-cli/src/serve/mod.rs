@@ -42,11 +42,8 @@ async fn serve(config: Config, source: &Source) -> Result<bool, ServeError> {
     let said = greeting(&config, &address);
     let mut gateway = Gateway::start(config, store).await?;
     say(&format!("serving http://{}{said}", gateway.address()));
-    loop {
-        match signals.next().await {
-            Signal::Reload => reload(&mut gateway, source),
-            Signal::Stop => break,
-        }
+    while signals.next().await == Signal::Reload {
+        reload(&mut gateway, source);
     }
     say("letting requests finish; send the signal again to stop at once");
     tokio::select! {
