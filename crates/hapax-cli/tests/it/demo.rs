@@ -65,7 +65,8 @@ fn is_empty(directory: &Path) -> bool {
 /// The two figures of a row of the table.
 fn row<'a>(said: &'a str, name: &str) -> (&'a str, &'a str) {
     let line = said.lines().find(|line| line.trim_start().starts_with(name));
-    let mut words = line.unwrap_or_else(|| panic!("no {name:?} in:\n{said}")).split_whitespace();
+    assert!(line.is_some(), "no {name:?} in:\n{said}");
+    let mut words = line.unwrap().split_whitespace();
     let with = words.next_back().unwrap();
     (words.next_back().unwrap(), with)
 }
