@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{
     handler::Handler,
+    linger::Lingering,
     peer::Peer,
     watch::{Bounds, Standing, Watch, Watched},
 };
@@ -55,8 +56,7 @@ pub(crate) fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_headers(limits.headers_max)
-        .max_buf_size(limits.head_bytes_max.max(BUFFER_MIN))
-        .pipeline_flush(true);
+        .max_buf_size(limits.head_bytes_max.max(BUFFER_MIN));
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -97,7 +97,7 @@ where
 {
     let mut draining = wiring.draining.clone();
     let handler = Handler { wiring: Arc::clone(&wiring), watch: Arc::clone(&watch), peer };
-    let io = TokioIo::new(Watched::new(io, Arc::clone(&watch)));
+    let io = TokioIo::new(Watched::new(Lingering::new(io), Arc::clone(&watch)));
     let connection = wiring.protocols.serve_connection(io, handler);
     let timer = sleep(wiring.bounds.head);
     pin!(connection, timer);

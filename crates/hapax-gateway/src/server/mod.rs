@@ -3,6 +3,7 @@
 mod accept;
 mod connection;
 mod handler;
+mod linger;
 mod peer;
 mod refusal;
 mod tls;
