@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::Store;
+use hapax_core::{Store, limits::KEY_BYTES_MAX};
 use http::{
     HeaderValue, Method, Response,
     header::{CACHE_CONTROL, CONTENT_TYPE},
@@ -71,6 +71,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
             KeyForm::Quoted => "quoted",
             KeyForm::QuotedOrBare => "quoted or bare",
         },
+        "key_format": format!("1 to {KEY_BYTES_MAX} visible ASCII characters"),
         "scope": match &route.scope {
             Scoping::MethodAndPath => "caller, method and path",
             Scoping::Named(_) => "caller and route",
