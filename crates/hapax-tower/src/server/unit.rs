@@ -128,7 +128,10 @@ impl<S: Store> Unit<S> {
     }
 
     async fn answer(self, mut parts: response::Parts, body: Bytes, reply: Reply) {
-        let outcome = outcome(&parts, StoredBody::Kept(body.clone()), &self.protection);
+        // A copy of its own: these bytes may be a slice of a buffer that is many times larger, and
+        // a record in memory would keep all of it.
+        let kept = StoredBody::Kept(Bytes::copy_from_slice(&body));
+        let outcome = outcome(&parts, kept, &self.protection);
         headers::strip_ours(&mut parts.headers);
         let first = Response::from_parts(parts, Body::from(body));
         self.settle(Ended::Answered(outcome), first, reply).await;
