@@ -5,8 +5,8 @@
 
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
-/// Largest decimal exponent of a number, in either direction: what a double holds.
-const EXPONENT_MAX: i64 = 308;
+/// Largest decimal exponent of a number, in either direction: a double holds every such number.
+const EXPONENT_MAX: i64 = 307;
 
 /// Why a text has no canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         loop {
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => self.at += 2,
+                Some(b'\\') => self.at = self.text.len().min(self.at + 2),
                 Some(_) => self.at += 1,
                 None => return Err(self.not_json()),
             }

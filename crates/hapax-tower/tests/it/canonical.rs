@@ -19,10 +19,18 @@ fn numbers_are_compared_as_exact_decimals() {
     assert_ne!(canonical("9007199254740993"), canonical("9007199254740992"));
     assert_ne!(canonical("0.1"), canonical("0.10000000000000001"));
     assert_ne!(canonical("1"), canonical("-1"));
-    assert!(canonical_json(b"1e308", &[]).is_ok());
-    for far in ["1e309", "1e-309", "1e99999999999"] {
+    assert!(canonical_json(b"9.9e307", &[]).is_ok());
+    for far in ["1.8e308", "1e308", "1e-308", "1e99999999999"] {
         let refused = canonical_json(far.as_bytes(), &[]).unwrap_err();
         assert!(matches!(refused, NotCanonical::OutOfRange { .. }), "{far}");
+    }
+}
+
+#[test]
+fn a_text_that_ends_too_early_is_refused_where_it_ends() {
+    for cut in ["", "[", "[1,", "{\"a\"", "{\"a\":", "\"a", "\"a\\", "-", "1.", "1e"] {
+        let refused = canonical_json(cut.as_bytes(), &[]);
+        assert_eq!(refused, Err(NotCanonical::NotJson { at: cut.len() }), "{cut}");
     }
 }
 
