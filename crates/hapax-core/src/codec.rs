@@ -284,6 +284,9 @@ pub fn open(id: OperationId, sealed: &Sealed) -> Result<Outcome, Unreadable> {
     if !rest.is_empty() {
         return Err(Unreadable::MalformedHead);
     }
+    if flags == BODY_NOT_KEPT && !sealed.body.is_empty() {
+        return Err(impossible("outcome body", &"one that was not kept"));
+    }
     Outcome::new(status, headers, body).map_err(|refusal| impossible("outcome", &refusal))
 }
 

@@ -177,6 +177,9 @@ fn a_head_that_holds_what_was_never_written_is_refused() {
     assert_eq!(with(0, 0), impossible("outcome", "0"));
     assert_eq!(with(1, 2), impossible("outcome flags", "2"));
     assert_eq!(with(8, 0xff), Err(Unreadable::MalformedHead), "a name that is not text");
+    let not_kept = Outcome::new(200, Vec::new(), Body::NotKept { len: 8 }).unwrap();
+    let kept_after_all = opened(&resealed(&sealed(&not_kept).head, b"the body"));
+    assert_eq!(kept_after_all, impossible("outcome body", "one that was not kept"));
     let too_many = [&b"\x01\x00\x00\xc8\x00\x81"[..], &b"\x00\x01n\x00\x00".repeat(129)].concat();
     let refused = opened(&resealed(&too_many, b""));
     assert!(
