@@ -10,7 +10,7 @@ use std::{
 
 use hapax_services::roster::Up;
 
-use crate::{Failure, services, tidy};
+use crate::{Failure, fuzz::Fuzz, services, tidy};
 
 /// Runs every stage in order and stops at the first failure.
 ///
@@ -32,6 +32,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         let which = ["run", "--locked", "-p", "hapax-verify", "--bin", "hapax-sim"];
         cargo(root, &[&which[..], &["--", "--seeds", SEEDS]].concat())
     })?;
+    stage("fuzz", || Fuzz::all(FUZZ_SECONDS).run(root))?;
     let tally = stage("test", || with_services(root, || tests(root)))?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
@@ -39,6 +40,8 @@ pub fn run(root: &Path) -> Result<(), Failure> {
 
 /// Simulated runs that every change must survive; `cargo xtask sim` runs more.
 const SEEDS: &str = "10000";
+/// How long each target is fuzzed for every change; `cargo xtask fuzz` takes its time.
+const FUZZ_SECONDS: u64 = 8;
 
 fn stage<T>(name: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     println!("\n== {name}");

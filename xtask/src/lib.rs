@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 
 pub mod chaos;
 pub mod ci;
+pub mod fuzz;
 pub mod services;
 pub mod tidy;
 pub mod trials;
@@ -36,6 +37,8 @@ enum Command {
     Crash(trials::Crash),
     /// Gateways killed at random, and exchanges with them cut at every byte.
     Chaos(chaos::Chaos),
+    /// Bytes nobody thought of, for everything that reads what others wrote.
+    Fuzz(fuzz::Fuzz),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -52,6 +55,7 @@ impl Args {
             Command::Sim(sim) => sim.run(root),
             Command::Crash(crash) => crash.run(root),
             Command::Chaos(chaos) => chaos.run(root),
+            Command::Fuzz(fuzz) => fuzz.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

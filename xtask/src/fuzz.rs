@@ -1,0 +1,89 @@
+//! `cargo xtask fuzz`: bytes nobody thought of, for everything that reads what others wrote.
+//!
+//! Each target checks what must be true of whatever it is given, not only that it does not panic.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use clap::{Args, builder::PossibleValuesParser};
+
+use crate::{
+    Failure,
+    ci::{command, succeed},
+};
+
+const TARGETS: [&str; 5] = ["config", "json", "key", "record", "request"];
+/// Largest input that is made, in bytes: longer ones say little more and take longer.
+const INPUT_BYTES_MAX: u32 = 4096;
+/// How long one input may take, in seconds.
+const INPUT_SECONDS_MAX: u32 = 5;
+
+/// What to fuzz, and for how long.
+#[derive(Debug, Clone, Args)]
+pub struct Fuzz {
+    /// Only this target.
+    #[arg(value_parser = PossibleValuesParser::new(TARGETS))]
+    target: Option<String>,
+    /// Only these inputs, once each: what an earlier run left in fuzz/found.
+    #[arg(requires = "target", value_name = "FILE")]
+    inputs: Vec<PathBuf>,
+    /// How long each target runs, in seconds.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+}
+
+impl Fuzz {
+    /// Every target, for this many seconds each.
+    pub fn all(seconds: u64) -> Self {
+        Self { target: None, inputs: Vec::new(), seconds }
+    }
+
+    /// Builds the targets and runs those that were asked for, up to the first finding.
+    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+        build(root)?;
+        for target in TARGETS {
+            if self.target.as_deref().is_none_or(|only| only == target) {
+                self.run_one(&root.join("fuzz"), target)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run_one(&self, home: &Path, target: &str) -> Result<(), Failure> {
+        let unusable = |error| Failure::new(format!("{target} cannot be run: {error}"));
+        // Cargo puts what it builds beside this program.
+        let program = env::current_exe().map_err(unusable)?.with_file_name(target);
+        let mut command = Command::new(program);
+        if self.inputs.is_empty() {
+            let found = home.join("found").join(target);
+            fs::create_dir_all(&found).map_err(unusable)?;
+            command.arg(format!("-max_total_time={}", self.seconds));
+            command.arg(format!("-max_len={INPUT_BYTES_MAX}"));
+            command.arg(format!("-timeout={INPUT_SECONDS_MAX}"));
+            command.arg(format!("-artifact_prefix={}/", home.join("found").display()));
+            command.args(["-verbosity=0", "-print_final_stats=1"]);
+            command.arg(found).arg(home.join("seeds").join(target));
+        } else {
+            command.args(&self.inputs);
+        }
+        println!("-- {target}");
+        if command.status().map_err(unusable)?.success() {
+            return Ok(());
+        }
+        let again = format!("`cargo xtask fuzz {target} FILE` runs what was found again");
+        Err(Failure::new(format!("{target} does not hold for every input; {again}")))
+    }
+}
+
+/// Builds every target so that the fuzzer sees which branches of our own crates an input takes.
+///
+/// With the features of the whole workspace, dependencies are those that the tests are built with.
+fn build(root: &Path) -> Result<(), Failure> {
+    let mut cargo = command(root);
+    cargo.args(["build", "--locked", "--workspace", "--all-features"]);
+    cargo.args(TARGETS.iter().flat_map(|target| ["--bin", *target]));
+    succeed(cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/coverage.sh")))
+}
