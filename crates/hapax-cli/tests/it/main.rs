@@ -9,6 +9,7 @@ mod demo;
 mod fleet;
 mod keys;
 mod kills;
+mod languages;
 mod serve;
 mod truth;
 mod truth_answers;
