@@ -7,14 +7,18 @@ mod cuts;
 mod cuts_proxy;
 mod demo;
 mod fleet;
+mod http2;
 mod keys;
 mod kills;
 mod languages;
+mod leaks;
 mod serve;
+mod standard;
 mod truth;
 mod truth_answers;
 mod truth_upstream;
 mod usage;
+mod wire;
 mod world;
 
 use std::process::{Command, Output};

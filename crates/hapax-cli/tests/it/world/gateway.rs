@@ -13,15 +13,28 @@ use super::{ask, free_address, until};
 
 /// How a gateway is started.
 pub(crate) struct Setup {
-    upstream: SocketAddr,
+    upstream: String,
     store: Option<String>,
     config: String,
     token: Option<String>,
+    files: Vec<(&'static str, String)>,
 }
 
 impl Setup {
     pub(crate) fn new(upstream: SocketAddr) -> Self {
-        Self { upstream, store: None, config: String::new(), token: None }
+        let upstream = format!("http://{upstream}");
+        Self { upstream, store: None, config: String::new(), token: None, files: Vec::new() }
+    }
+
+    /// In front of this URL instead.
+    pub(crate) fn upstream(self, url: String) -> Self {
+        Self { upstream: url, ..self }
+    }
+
+    /// With this file beside its configuration.
+    pub(crate) fn file(mut self, name: &'static str, content: &str) -> Self {
+        self.files.push((name, content.to_owned()));
+        self
     }
 
     /// With this TOML; the addresses are given by flags.
@@ -53,6 +66,9 @@ impl Setup {
             setup: self,
             dir,
         };
+        for (name, content) in &gateway.setup.files {
+            gateway.write(name, content);
+        }
         gateway.configure(&gateway.setup.config);
         gateway.run().await;
         gateway
@@ -75,6 +91,11 @@ impl Gateway {
         fs::write(self.file(), toml).unwrap();
     }
 
+    /// Replaces a file beside its configuration.
+    pub(crate) fn write(&self, name: &str, content: &str) {
+        fs::write(self.dir.path().join(name), content).unwrap();
+    }
+
     /// Starts the process, which must not be running, and waits until it is ready.
     pub(crate) async fn run(&mut self) {
         self.spawn();
@@ -95,7 +116,7 @@ impl Gateway {
         let log = log.unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
         command.arg("serve").arg("--config").arg(self.file());
-        command.args(["--upstream", &format!("http://{}", self.setup.upstream)]);
+        command.args(["--upstream", &self.setup.upstream]);
         command.args(["--listen", &self.address.to_string()]);
         command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);
         if let Some(token) = &self.setup.token {

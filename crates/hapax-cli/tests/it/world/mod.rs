@@ -3,6 +3,7 @@
 mod database;
 mod gateway;
 mod persist;
+mod raw;
 mod upstream;
 mod wire;
 
@@ -10,8 +11,9 @@ pub(crate) use self::{
     database::Database,
     gateway::{Gateway, Setup},
     persist::{Many, is_final, persist, persist_among},
+    raw::Raw,
     upstream::{Behaviour, Upstream},
-    wire::{Answer, ask, post},
+    wire::{Answer, Connection, ask, post},
 };
 
 use std::{net::SocketAddr, time::Duration};

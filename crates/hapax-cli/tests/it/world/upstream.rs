@@ -9,11 +9,21 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
-use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    sync::watch,
+    task::JoinHandle,
+};
+use tokio_rustls::TlsAcceptor;
 
 /// How the API behaves.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,9 +51,18 @@ struct Ledger {
 
 impl Upstream {
     pub(crate) async fn start(behaviour: Behaviour) -> Self {
+        Self::start_with(behaviour, None).await
+    }
+
+    /// Behind TLS.
+    pub(crate) async fn start_secured(behaviour: Behaviour, tls: Arc<ServerConfig>) -> Self {
+        Self::start_with(behaviour, Some(TlsAcceptor::from(tls))).await
+    }
+
+    async fn start_with(behaviour: Behaviour, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, ledger) = (listener.local_addr().unwrap(), Arc::<Ledger>::default());
-        let serving = tokio::spawn(serve(listener, Arc::clone(&ledger), behaviour));
+        let serving = tokio::spawn(serve(listener, tls, Arc::clone(&ledger), behaviour));
         Self { address, ledger, serving }
     }
 
@@ -86,14 +105,36 @@ impl Drop for Upstream {
     }
 }
 
-async fn serve(listener: TcpListener, ledger: Arc<Ledger>, behaviour: Behaviour) {
+async fn serve(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    ledger: Arc<Ledger>,
+    behaviour: Behaviour,
+) {
     while let Ok((connection, _)) = listener.accept().await {
-        let ledger = Arc::clone(&ledger);
+        let (tls, ledger) = (tls.clone(), Arc::clone(&ledger));
         tokio::spawn(async move {
-            let service = service_fn(|request| answer(Arc::clone(&ledger), behaviour, request));
-            let _ = http1::Builder::new().serve_connection(TokioIo::new(connection), service).await;
+            match tls {
+                None => speak(connection, ledger, behaviour).await,
+                Some(tls) => {
+                    // A gateway that does not trust the certificate hangs up.
+                    if let Ok(connection) = tls.accept(connection).await {
+                        speak(connection, ledger, behaviour).await;
+                    }
+                }
+            }
         });
     }
+}
+
+/// Speaks whichever protocol the connection begins with.
+async fn speak<I>(connection: I, ledger: Arc<Ledger>, behaviour: Behaviour)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request| answer(Arc::clone(&ledger), behaviour, request));
+    let server = auto::Builder::new(TokioExecutor::new());
+    let _ = server.serve_connection(TokioIo::new(connection), service).await;
 }
 
 async fn answer(
@@ -102,9 +143,9 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
-    let head = format!("{} {} {:?}", parts.method, parts.uri, parts.headers);
+    let head = format!("{} {} {:?} {:?}", parts.method, parts.uri, parts.headers, parts.version);
     ledger.requests.lock().unwrap().push(head);
-    if parts.method == Method::GET {
+    if parts.method.is_safe() {
         let key = parts.uri.path().strip_prefix("/by-key/").unwrap_or_default();
         let known = ledger.effects.lock().unwrap().get(key).map(|effects| effects[0].clone());
         return Ok(said(if known.is_some() { 201 } else { 404 }, known.unwrap_or_default()));

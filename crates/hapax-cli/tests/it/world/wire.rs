@@ -64,8 +64,43 @@ pub(crate) async fn ask(to: SocketAddr, request: impl AsRef<[u8]>) -> Option<Ans
     timeout(PATIENCE, exchange).await.ok().flatten()
 }
 
+/// A connection a test speaks on more than once.
+pub(crate) struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    pub(crate) async fn open(to: SocketAddr) -> Self {
+        Self(BufReader::new(TcpStream::connect(to).await.unwrap()))
+    }
+
+    /// Sends bytes; a server that has closed already is none of its business.
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.0.get_mut().write_all(bytes.as_ref()).await;
+    }
+
+    /// Says that nothing more is sent.
+    pub(crate) async fn finish(&mut self) {
+        let _ = self.0.get_mut().shutdown().await;
+    }
+
+    /// The next answer; `None` if the connection ended before it was complete.
+    pub(crate) async fn answer(&mut self) -> Option<Answer> {
+        timeout(PATIENCE, read_answer(&mut self.0)).await.ok().flatten()
+    }
+
+    /// Whether the server closes the connection without another byte.
+    pub(crate) async fn ends(&mut self) -> bool {
+        let read = timeout(PATIENCE, self.0.read(&mut [0; 1])).await;
+        matches!(read, Ok(Ok(0) | Err(_)))
+    }
+
+    /// The socket, for what has no name here.
+    pub(crate) fn socket(&mut self) -> &mut BufReader<TcpStream> {
+        &mut self.0
+    }
+}
+
 /// Reads one answer; `None` if the connection ended before it was complete.
-pub(crate) async fn read_answer(socket: &mut BufReader<TcpStream>) -> Option<Answer> {
+async fn read_answer(socket: &mut BufReader<TcpStream>) -> Option<Answer> {
     let status = line(socket).await?.split(' ').nth(1)?.parse().ok()?;
     let mut headers = HashMap::new();
     loop {
