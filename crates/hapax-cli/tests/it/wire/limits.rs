@@ -1,8 +1,11 @@
 //! What is too much or too slow.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::{io::AsyncReadExt, time::timeout};
+use tokio::{
+    io::AsyncReadExt,
+    time::{Instant, timeout},
+};
 
 use super::{Expected::Cut, ROUTES, World, head, key, request, row};
 use crate::world::{Answer, Connection, post, until};

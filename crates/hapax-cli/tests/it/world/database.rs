@@ -33,8 +33,7 @@ fn server() -> String {
         return url;
     }
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.services/postgres.url");
-    let url = fs::read_to_string(written).unwrap_or_else(|error| {
-        panic!("start PostgreSQL with `cargo xtask services up` first: {error}")
-    });
-    url.trim().to_owned()
+    let url = fs::read_to_string(written);
+    assert!(url.is_ok(), "start PostgreSQL with `cargo xtask services up` first: {url:?}");
+    url.unwrap().trim().to_owned()
 }
