@@ -53,6 +53,11 @@ impl fmt::Display for Cents {
     }
 }
 
+/// Like [`grouped`], for what was counted here.
+pub(super) fn counted(number: usize) -> String {
+    grouped(u64::try_from(number).unwrap_or(u64::MAX))
+}
+
 /// A number with a comma before each group of three digits.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -4,7 +4,7 @@ use std::{fmt::Write, sync::Arc};
 
 use super::{
     ledger::{Balance, Charge, Ledger},
-    order::grouped,
+    order::counted,
 };
 
 /// Everything is in the page itself; nothing is fetched from anybody else.
@@ -30,16 +30,15 @@ pub(super) fn render(shown: &[Shown], ledger: &Ledger) -> String {
 
 fn card(shown: &Shown) -> String {
     let Balance { charges, payments, charged_twice, too_much } = shown.ledger.balance();
-    let count = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
     let class = if charges == payments { "well" } else { "ill" };
     format!(
         "<section class=\"{class}\"><h2>{name}</h2><p class=\"figure\">{charges} <span>charges for \
          {payments} payments</span></p><p>{charged_twice} charged twice, {too_much} too much</p>\
          </section>",
         name = shown.name,
-        charges = count(charges),
-        payments = count(payments),
-        charged_twice = count(charged_twice),
+        charges = counted(charges),
+        payments = counted(payments),
+        charged_twice = counted(charged_twice),
     )
 }
 

@@ -2,7 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::{WITH, WITHOUT, customer::Seen, ledger::Balance, order::grouped};
+use super::{
+    WITH, WITHOUT,
+    customer::Seen,
+    ledger::Balance,
+    order::{counted, grouped},
+};
 
 /// One day at both places.
 #[derive(Debug)]
@@ -52,17 +57,16 @@ impl Report {
 
     fn rows(&self) -> Vec<Row> {
         let both = |name, of: fn(&Side) -> String| (name, of(&self.without), of(&self.with));
-        let count = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
         let only_with = |name, number| (name, "-".to_owned(), grouped(number));
-        let wanted = count(self.payments);
+        let wanted = counted(self.payments);
         let seen = &self.with.seen;
         let mut rows = vec![
             ("payments wanted", wanted.clone(), wanted),
             both("requests sent", |side| grouped(side.seen.requests)),
             both("  of them retries", |side| grouped(side.seen.retries)),
             both("  without a usable answer", |side| grouped(side.seen.in_vain)),
-            both("charges made", |side| side.balance.charges.to_string()),
-            both("customers charged twice", |side| side.balance.charged_twice.to_string()),
+            both("charges made", |side| counted(side.balance.charges)),
+            both("customers charged twice", |side| counted(side.balance.charged_twice)),
             both("money taken too much", |side| side.balance.too_much.to_string()),
             only_with("retries answered from the record", seen.replays),
             only_with("told \"it is being worked on\" (409)", seen.busy),
