@@ -3,10 +3,7 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex},
 };
 
 use tokio::{
@@ -50,9 +47,7 @@ pub(crate) struct Proxy {
 #[derive(Default)]
 struct Plan {
     cuts: Mutex<HashMap<String, Cut>>,
-    made: AtomicUsize,
-    request_bytes: AtomicUsize,
-    answer_bytes: AtomicUsize,
+    bytes: Mutex<(usize, usize)>,
 }
 
 impl Proxy {
@@ -76,17 +71,14 @@ impl Proxy {
         self.plan.cuts.lock().unwrap().insert(key.to_owned(), cut);
     }
 
-    /// How many cuts were made.
-    pub(crate) fn made(&self) -> usize {
-        self.plan.made.load(Relaxed)
+    /// The keys whose cut was not made, because they were never seen.
+    pub(crate) fn left(&self) -> Vec<String> {
+        self.plan.cuts.lock().unwrap().keys().cloned().collect()
     }
 
-    /// How long this part of the last whole exchange was, in bytes.
-    pub(crate) fn bytes(&self, part: Part) -> usize {
-        match part {
-            Part::Request => self.plan.request_bytes.load(Relaxed),
-            Part::Answer => self.plan.answer_bytes.load(Relaxed),
-        }
+    /// How long the request and the answer of the last exchange were that was not cut, in bytes.
+    pub(crate) fn bytes(&self) -> (usize, usize) {
+        *self.plan.bytes.lock().unwrap()
     }
 }
 
@@ -106,39 +98,36 @@ impl Plan {
             let cut = self.cuts.lock().unwrap().remove(&key_of(&request));
             if let Some(Cut { at, how, .. }) = cut.filter(|cut| cut.of == Part::Request) {
                 upstream.write_all(&request[..at.min(request.len())]).await.ok()?;
-                return self.cut(gateway, upstream, how).await;
+                return cut_off(gateway, upstream, how).await;
             }
             upstream.write_all(&request).await.ok()?;
             let answer = read_message(&mut upstream).await?;
             if let Some(Cut { at, how, .. }) = cut {
                 gateway.write_all(&answer[..at.min(answer.len())]).await.ok()?;
-                return self.cut(gateway, upstream, how).await;
+                return cut_off(gateway, upstream, how).await;
             }
-            self.request_bytes.store(request.len(), Relaxed);
-            self.answer_bytes.store(answer.len(), Relaxed);
+            *self.bytes.lock().unwrap() = (request.len(), answer.len());
             gateway.write_all(&answer).await.ok()?;
         }
     }
+}
 
-    async fn cut(
-        &self,
-        mut gateway: BufReader<TcpStream>,
-        upstream: BufReader<TcpStream>,
-        how: How,
-    ) -> Option<()> {
-        self.made.fetch_add(1, Relaxed);
-        match how {
-            How::Fin => {}
-            How::Rst => {
-                gateway.get_ref().set_zero_linger().ok()?;
-                upstream.get_ref().set_zero_linger().ok()?;
-            }
-            How::Silence => {
-                gateway.read_to_end(&mut Vec::new()).await.ok()?;
-            }
+async fn cut_off(
+    mut gateway: BufReader<TcpStream>,
+    upstream: BufReader<TcpStream>,
+    how: How,
+) -> Option<()> {
+    match how {
+        How::Fin => {}
+        How::Rst => {
+            gateway.get_ref().set_zero_linger().ok()?;
+            upstream.get_ref().set_zero_linger().ok()?;
         }
-        Some(())
+        How::Silence => {
+            gateway.read_to_end(&mut Vec::new()).await.ok()?;
+        }
     }
+    Some(())
 }
 
 /// Reads one message with a `Content-Length`, as bytes; `None` if it was not complete.

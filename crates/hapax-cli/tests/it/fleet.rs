@@ -14,10 +14,10 @@ const DUPLICATES: usize = 200;
 async fn duplicates_on_all_of_them_are_one_execution_and_hear_one_answer() {
     let fleet = Fleet::start(Behaviour::default(), PATIENT).await;
     let asking = fleet.ask_at_once();
-    fleet.all_are_connected(DUPLICATES).await;
+    fleet.all_wait(DUPLICATES).await;
     fleet.upstream.silence(false);
     fleet.all_hear_the_receipt(asking.join_all().await);
-    assert_eq!(fleet.upstream.heads().len(), 1);
+    fleet.executed_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -36,7 +36,7 @@ async fn duplicates_that_may_not_wait_are_refused_but_for_the_first() {
     fleet.upstream.silence(false);
     let first = asking.join_next().await.unwrap().unwrap().unwrap();
     assert_eq!((first.status, first.is_replay()), (201, false));
-    assert_eq!(fleet.upstream.heads().len(), 1);
+    fleet.executed_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,12 +44,12 @@ async fn the_death_of_a_bystander_changes_nothing() {
     let mut fleet = Fleet::start(Behaviour::default(), PATIENT).await;
     let first = fleet.first_on(0).await;
     let asking = fleet.ask_at_once();
-    fleet.all_are_connected(DUPLICATES + 1).await;
+    fleet.all_wait(DUPLICATES + 1).await;
     fleet.gateways[1].kill();
     fleet.upstream.silence(false);
     fleet.all_hear_the_receipt(asking.join_all().await);
     assert_eq!(first.await.unwrap().unwrap().status, 201);
-    assert_eq!(fleet.upstream.heads().len(), 1);
+    fleet.executed_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,13 +58,13 @@ async fn the_death_of_the_owner_is_made_good_by_another_where_the_upstream_dedup
     let mut fleet = Fleet::start(behaviour, "recovery = \"resend\"\nin_flight = \"wait\"").await;
     let first = fleet.first_on(0).await;
     let asking = fleet.ask_at_once();
-    fleet.all_are_connected(DUPLICATES + 1).await;
+    fleet.all_wait(DUPLICATES + 1).await;
     fleet.gateways[0].kill();
     fleet.upstream.silence(false);
     fleet.all_hear_the_receipt(asking.join_all().await);
     assert!(first.await.unwrap().is_none());
-    let fences = fleet.upstream.heads().len();
-    assert_eq!(fences, 2, "sent by the first owner, and by the one after it");
+    let heads = fleet.upstream.heads();
+    assert_eq!(heads.len(), 2, "by the first owner, and by the one after it: {heads:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +72,7 @@ async fn the_death_of_the_owner_is_a_doubt_for_all_where_that_is_held() {
     let mut fleet = Fleet::start(Behaviour::default(), "in_flight = \"wait\"").await;
     let first = fleet.first_on(0).await;
     let asking = fleet.ask_at_once();
-    fleet.all_are_connected(DUPLICATES + 1).await;
+    fleet.all_wait(DUPLICATES + 1).await;
     fleet.gateways[0].kill();
     fleet.upstream.silence(false);
     for answer in asking.join_all().await {
@@ -80,7 +80,7 @@ async fn the_death_of_the_owner_is_a_doubt_for_all_where_that_is_held() {
         assert_eq!(told, (409, Some("outcome-in-doubt".to_owned())));
     }
     assert!(first.await.unwrap().is_none());
-    assert_eq!(fleet.upstream.heads().len(), 1);
+    fleet.executed_once();
 }
 
 /// Nobody's time is over before everybody is there.
@@ -133,8 +133,8 @@ impl Fleet {
         asking
     }
 
-    async fn all_are_connected(&self, clients: usize) {
-        until("all clients to be connected", async || {
+    async fn all_wait(&self, clients: usize) {
+        until("the effect, and all clients to be connected", async || {
             let mut connected = 0;
             for gateway in &self.gateways {
                 let metrics = ask(gateway.admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await;
@@ -143,10 +143,14 @@ impl Fleet {
                 let open = lines.find_map(|line| line.strip_prefix("hapax_connections_open "));
                 connected += open.unwrap().parse::<usize>().unwrap();
             }
-            connected == clients
+            connected == clients && self.upstream.total() == 1
         })
         .await;
-        assert_eq!(self.upstream.total(), 1);
+    }
+
+    fn executed_once(&self) {
+        let heads = self.upstream.heads();
+        assert_eq!(heads.len(), 1, "{heads:#?}");
     }
 
     fn all_hear_the_receipt(&self, answers: Vec<Answer>) {

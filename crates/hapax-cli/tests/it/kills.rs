@@ -77,7 +77,8 @@ impl Trial {
         let mut dice = Rng::with_seed(seed);
         let deduplicates = self.recovery == "resend";
         let takes = Duration::from_millis(20);
-        let upstream = Upstream::start(Behaviour { deduplicates, takes }).await;
+        let behaviour = Behaviour { deduplicates, takes, ..Behaviour::default() };
+        let upstream = Upstream::start(behaviour).await;
         let mut gateway = self.start(&upstream).await;
         let storm = Storm::start(gateway.address, &mut dice);
         for _ in 1..kills {

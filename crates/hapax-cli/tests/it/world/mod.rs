@@ -16,7 +16,12 @@ pub(crate) use self::{
     wire::{Answer, Connection, ask, post},
 };
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    process,
+    sync::atomic::{AtomicU16, Ordering::Relaxed},
+    time::Duration,
+};
 
 /// How long anything is waited for before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +36,20 @@ pub(crate) async fn until(what: &str, mut seen: impl AsyncFnMut() -> bool) {
     assert!(tokio::time::timeout(PATIENCE, looking).await.is_ok(), "waited in vain: {what}");
 }
 
-/// An address nobody listens on.
+/// An address nobody listens on, nor will: not one that the system gives to whoever asks for any.
 pub(crate) fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Another run of the tests at the same time starts elsewhere.
+    let start = process::id().wrapping_mul(97);
+    loop {
+        let number = start.wrapping_add(TAKEN.fetch_add(1, Relaxed).into());
+        let port = FIRST_PORT + u16::try_from(number % PORTS).unwrap();
+        if let Ok(free) = TcpListener::bind(("127.0.0.1", port)) {
+            return free.local_addr().unwrap();
+        }
+    }
 }
+
+/// Ports below those that Linux hands out by itself.
+const FIRST_PORT: u16 = 12_000;
+const PORTS: u32 = 20_000;

@@ -32,6 +32,8 @@ pub(crate) struct Behaviour {
     pub(crate) deduplicates: bool,
     /// How long it takes after the effect.
     pub(crate) takes: Duration,
+    /// How many receipts it wrote before this ledger began.
+    pub(crate) receipts_before: usize,
 }
 
 /// An API on loopback: POST has an effect, `GET /by-key/{key}` says whether there was one.
@@ -159,7 +161,8 @@ async fn answer(
         let of_key = effects.entry(key).or_default();
         if of_key.is_empty() || !behaviour.deduplicates {
             let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
-            of_key.push(format!("receipt {} for {body}", all + 1).into());
+            let number = behaviour.receipts_before + all + 1;
+            of_key.push(format!("receipt {number} for {body}").into());
         }
         of_key.last().unwrap().clone()
     };
