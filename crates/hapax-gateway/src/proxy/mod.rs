@@ -12,7 +12,7 @@ use std::{
 
 use hapax_core::Attempt;
 use hapax_tower::{Body, BoxError, NothingSent};
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
@@ -70,11 +70,6 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         let overdue = |_| Err(SendError::Unanswered(Overdue.into()));
         timeout(inner.answer_timeout, sending).await.unwrap_or_else(overdue)
     };
-    // Nobody asked for another protocol, and no client of ours could speak it.
-    let answered = answered.and_then(|response| match response.status() {
-        StatusCode::SWITCHING_PROTOCOLS => Err(SendError::Unanswered(Switched.into())),
-        _ => Ok(response),
-    });
     inner.meter.record_exchange(exchange(&answered), began.elapsed());
     let mut response = answered.map_err(|error| match error {
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
@@ -99,8 +94,3 @@ fn exchange(answered: &Result<Response<Body>, SendError>) -> Exchange {
 #[derive(Debug, thiserror::Error)]
 #[error("the upstream did not answer in time")]
 pub(crate) struct Overdue;
-
-/// The upstream switched to another protocol.
-#[derive(Debug, thiserror::Error)]
-#[error("the upstream switched to a protocol nobody asked for")]
-struct Switched;
