@@ -53,8 +53,13 @@ impl Plan {
 
     /// How long each way runs before it is measured.
     pub(super) fn warm_up(&self) -> Duration {
-        (self.duration / 6).min(Duration::from_secs(1))
+        warm_up(self.duration)
     }
+}
+
+/// How long something runs before it is measured for this long.
+pub(super) fn warm_up(measured_for: Duration) -> Duration {
+    (measured_for / 6).min(Duration::from_secs(1))
 }
 
 struct Defaults {

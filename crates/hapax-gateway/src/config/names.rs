@@ -69,7 +69,9 @@ pub(crate) const TENANT: &[&str] = &[
     "forward",
     "timeout",
 ];
-pub(crate) const DEFAULTS: &[&str] = &[
+/// What a route says about its requests, and what `[defaults]` says for those that do not.
+pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
+const PROTECTION: [&str; 26] = [
     "key",
     "header",
     "dialect",
@@ -97,37 +99,18 @@ pub(crate) const DEFAULTS: &[&str] = &[
     "stored_headers",
     "unstored_headers",
 ];
-pub(crate) const ROUTE: &[&str] = &[
-    "match",
-    "treatment",
-    "key",
-    "header",
-    "dialect",
-    "scope",
-    "tenant",
-    "fingerprint",
-    "retention",
-    "retain_from",
-    "tombstone",
-    "lease",
-    "timeout",
-    "receive_within",
-    "in_flight",
-    "wait",
-    "wait_max",
-    "results",
-    "recovery",
-    "probe",
-    "recover_for",
-    "keep_credentials",
-    "request_max",
-    "response_max",
-    "rate_limit",
-    "burst",
-    "store_down",
-    "stored_headers",
-    "unstored_headers",
-];
+/// What a route says of itself beside that.
+const OF_A_ROUTE: [&str; 3] = ["match", "treatment", "tenant"];
+pub(crate) const ROUTE: &[&str] = &{
+    let mut names = [""; OF_A_ROUTE.len() + PROTECTION.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] =
+            if at < OF_A_ROUTE.len() { OF_A_ROUTE[at] } else { PROTECTION[at - OF_A_ROUTE.len()] };
+        at += 1;
+    }
+    names
+};
 pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
 
 /// Where a setting of this name belongs, in words.

@@ -6,7 +6,10 @@ use clap::ValueEnum;
 
 use crate::{
     args::{HttpArgs, HttpWay},
-    bench::{BenchError, plan::Postgres},
+    bench::{
+        BenchError,
+        plan::{self, Postgres},
+    },
 };
 
 #[derive(Debug)]
@@ -45,7 +48,7 @@ impl HttpPlan {
 
     /// How long each way runs before it is measured.
     pub(super) fn warm_up(&self) -> Duration {
-        (self.duration / 6).min(Duration::from_secs(1))
+        plan::warm_up(self.duration)
     }
 }
 
