@@ -6,9 +6,12 @@ use bytes::Bytes;
 use hapax_core::{Store, StoreError};
 use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{OwnedSemaphorePermit, oneshot},
+    time::Instant,
+};
 use tower_service::Service;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 use super::{
     answer,
@@ -129,16 +132,36 @@ where
         protection: arrival.protection,
         site: Arc::clone(&shared.site),
     };
-    let (reply, answered) = oneshot::channel();
-    let (run, room) = (unit.run(inner, Some(reply)), arrival.room);
-    let run = async move {
-        run.await;
-        drop(room);
-    };
-    // Boxed, because the runtime copies a task's future when it ends.
-    tokio::spawn(Box::pin(run.instrument(arrival.span)));
+    let answered = detach(unit, inner, arrival.room, arrival.span);
     // Without an answer the task died; its right was given up as interrupted.
     answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.site))
+}
+
+/// Starts the attempt in a task of its own.
+///
+/// Not async, and boxed: the execution is large, and would be copied into the future that waits
+/// for it and again by the runtime when it ends.
+fn detach<Inner, S, R>(
+    unit: Unit<S>,
+    inner: Inner,
+    room: Option<OwnedSemaphorePermit>,
+    span: Span,
+) -> oneshot::Receiver<Response<Body>>
+where
+    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    Inner::Future: Send,
+    Inner::Error: Into<BoxError> + Send,
+    S: Store,
+    R: http_body::Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    let (reply, answered) = oneshot::channel();
+    let run = async move {
+        unit.run(inner, Some(reply)).await;
+        drop(room);
+    };
+    tokio::spawn(Box::pin(run.instrument(span)));
+    answered
 }
 
 /// The refusal of a caller that began more than its share. Only what would be run is counted.

@@ -97,7 +97,8 @@ where
     let (mut response, verdict) = if let Some(page) = wellknown::serve(&shared, &parts).await {
         (page, Verdict::Page)
     } else if let Some(protection) = protection.filter(|protection| applies(protection, &parts)) {
-        protect(inner, &shared, protection, parts, body).await?
+        // Boxed, so that what passes does not pay for its size.
+        Box::pin(protect(inner, &shared, protection, parts, body)).await?
     } else {
         (pass(inner, Request::from_parts(parts, body)).await?, Verdict::Passed)
     };
