@@ -2,6 +2,7 @@
 
 mod forward;
 mod stall;
+mod upload;
 
 use std::{
     pin::Pin,
@@ -13,10 +14,11 @@ use std::{
 use hapax_core::Attempt;
 use hapax_tower::{Body, BoxError, NothingSent};
 use http::{Request, Response};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use tower_service::Service;
 
 pub(crate) use self::stall::Stalling;
+use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},
     client::{Client, SendError},
@@ -63,12 +65,14 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let host = (!inner.keep_host).then(|| inner.client.authority());
     forward::prepare(&mut request, host);
     let began = Instant::now();
-    let sending = inner.client.send(request);
     let answered = if is_protected {
-        sending.await
+        inner.client.send(request).await
     } else {
-        let overdue = |_| Err(SendError::Unanswered(Overdue.into()));
-        timeout(inner.answer_timeout, sending).await.unwrap_or_else(overdue)
+        let (parts, body) = request.into_parts();
+        let (body, upload) = Upload::watch(body);
+        let sending = inner.client.send(Request::from_parts(parts, body));
+        let overdue = || Err(SendError::Unanswered(Overdue.into()));
+        upload.answer(sending, inner.answer_timeout).await.unwrap_or_else(overdue)
     };
     inner.meter.record_exchange(exchange(&answered), began.elapsed());
     let mut response = answered.map_err(|error| match error {
