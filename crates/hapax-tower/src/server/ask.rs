@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hapax_core::{Store, StoreError};
 use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
@@ -10,7 +9,6 @@ use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
     time::Instant,
 };
-use tower_service::Service;
 use tracing::{Instrument, Span};
 
 use super::{
@@ -24,23 +22,20 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
+    protected::Protected,
     service::{Judged, pass},
     unit::Unit,
 };
-use crate::body::{Body, BoxError};
+use crate::body::Body;
 
-pub(crate) async fn ask<Inner, S, R>(
+pub(crate) async fn ask<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
     arrival: Arrival,
 ) -> Result<Judged, Inner::Error>
 where
-    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    Inner::Future: Send,
-    Inner::Error: Into<BoxError> + Send,
+    Inner: Protected,
     S: Store,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
 {
     let (site, id) = (&shared.site, arrival.ask.operation.id());
     let begun = match begin(shared, &arrival).await {
@@ -110,19 +105,15 @@ async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<
 }
 
 /// Runs the attempt detached, and waits for its answer.
-async fn execute<Inner, S, R>(
+async fn execute<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
     permit: Permit<S>,
     arrival: Arrival,
 ) -> Response<Body>
 where
-    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    Inner::Future: Send,
-    Inner::Error: Into<BoxError> + Send,
+    Inner: Protected,
     S: Store,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
 {
     let id = permit.attempt().id;
     arrival.span.record("fence", permit.attempt().fence.get());
@@ -141,19 +132,15 @@ where
 ///
 /// Not async, and boxed: the execution is large, and would be copied into the future that waits
 /// for it and again by the runtime when it ends.
-fn detach<Inner, S, R>(
+fn detach<Inner, S>(
     unit: Unit<S>,
     inner: Inner,
     room: Option<OwnedSemaphorePermit>,
     span: Span,
 ) -> oneshot::Receiver<Response<Body>>
 where
-    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    Inner::Future: Send,
-    Inner::Error: Into<BoxError> + Send,
+    Inner: Protected,
     S: Store,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
 {
     let (reply, answered) = oneshot::channel();
     let run = async move {

@@ -27,6 +27,7 @@ mod prefer;
 mod probe;
 mod problem;
 mod produce;
+mod protected;
 mod rate_limit;
 mod receive;
 mod recover;

@@ -4,16 +4,16 @@ use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{Request, Response, response};
+use http::{Request, response};
 use http_body_util::BodyExt;
 use tokio::{sync::mpsc, time::timeout};
-use tower_service::Service;
 
 use super::{
     capture::{Captured, capture},
     failed::Failed,
     nothing_sent::NothingSent,
     options::Protection,
+    protected::Protected,
 };
 use crate::body::{Body, BoxError};
 
@@ -25,16 +25,13 @@ pub(crate) struct Answer {
 }
 
 /// Sends the request, and waits for the answer as long as the route allows.
-pub(crate) async fn produce<Inner, B>(
+pub(crate) async fn produce<Inner>(
     inner: Inner,
     request: Request<Bytes>,
     protection: &Protection,
 ) -> Result<Answer, Failed>
 where
-    Inner: Service<Request<Body>, Response = Response<B>>,
-    Inner::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    Inner: Protected,
 {
     let work = call(inner, request.map(Body::from), protection.response_bytes_max);
     match timeout(protection.timeout, AssertUnwindSafe(work).catch_unwind()).await {
@@ -44,16 +41,9 @@ where
     }
 }
 
-async fn call<Inner, B>(
-    mut inner: Inner,
-    request: Request<Body>,
-    cap: usize,
-) -> Result<Answer, Failed>
+async fn call<Inner>(mut inner: Inner, request: Request<Body>, cap: usize) -> Result<Answer, Failed>
 where
-    Inner: Service<Request<Body>, Response = Response<B>>,
-    Inner::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
+    Inner: Protected,
 {
     poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
     let response = inner.call(request).await.map_err(|error| {

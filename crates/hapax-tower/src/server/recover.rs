@@ -8,16 +8,16 @@ use futures_util::FutureExt;
 use hapax_core::{Ended, Outcome, Recovery, ResultPolicy, Store, settle, store::Settlement};
 use http::{Request, Response, StatusCode, header::RETRY_AFTER, response};
 use tokio::time::{Instant, sleep, timeout};
-use tower_service::Service;
 
 use super::{
     capture::Captured,
     failed::Failed,
     probe::{Asked, Probed},
     produce::{Answer, produce},
+    protected::Protected,
     unit::Unit,
 };
-use crate::body::{Body, BoxError};
+use crate::body::Body;
 
 /// What one turn came to.
 pub(crate) enum Turn {
@@ -52,17 +52,14 @@ impl<S: Store> Unit<S> {
     }
 
     /// Sends the request; after an attempt of unknown fate it asks first, where that is the way.
-    pub(crate) async fn turn<Inner, B>(
+    pub(crate) async fn turn<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
         before: Before,
     ) -> Turn
     where
-        Inner: Service<Request<Body>, Response = Response<B>>,
-        Inner::Error: Into<BoxError>,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        Inner: Protected,
     {
         let doubt = |failed| Turn::Doubt { failed, pause_min: Duration::ZERO };
         if before == Before::Unknown && self.permit.record().recovery == Recovery::Probe {
@@ -87,7 +84,7 @@ impl<S: Store> Unit<S> {
     }
 
     /// Takes turns until it is known what happened, or the time for it is over.
-    pub(crate) async fn find_out<Inner, B>(
+    pub(crate) async fn find_out<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
@@ -95,10 +92,7 @@ impl<S: Store> Unit<S> {
         mut pause_min: Duration,
     ) -> Result<Answer, Failed>
     where
-        Inner: Service<Request<Body>, Response = Response<B>> + Clone,
-        Inner::Error: Into<BoxError>,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        Inner: Protected,
     {
         let began = Instant::now();
         let mut schedule = Schedule::lasting(self.protection.recover_for);

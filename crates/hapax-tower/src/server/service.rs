@@ -21,6 +21,7 @@ use super::{
     headers,
     layer::Shared,
     options::{Dialect, KeyRule, Protection},
+    protected::Protected,
     repeatability, wellknown,
 };
 use crate::body::{Body, BoxError};
@@ -78,18 +79,14 @@ where
 /// A response, and what was done to have it.
 pub(crate) type Judged = (Response<Body>, Verdict);
 
-async fn handle<Inner, S, R>(
+async fn handle<Inner, S>(
     inner: Inner,
     shared: Arc<Shared<S>>,
     request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
-    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    Inner::Future: Send,
-    Inner::Error: Into<BoxError> + Send,
+    Inner: Protected,
     S: Store,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
 {
     let (mut parts, body) = request.into_parts();
     headers::strip_ours(&mut parts.headers);
@@ -113,7 +110,7 @@ fn applies(protection: &Protection, parts: &Parts) -> bool {
     }
 }
 
-async fn protect<Inner, S, R>(
+async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
     protection: &Arc<Protection>,
@@ -121,12 +118,8 @@ async fn protect<Inner, S, R>(
     body: Body,
 ) -> Result<Judged, Inner::Error>
 where
-    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    Inner::Future: Send,
-    Inner::Error: Into<BoxError> + Send,
+    Inner: Protected,
     S: Store,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
 {
     let wire = Wire::of(parts.version, &parts.headers);
     let ((mut response, verdict), honoured) = match arrive(shared, protection, parts, body).await {
@@ -148,14 +141,12 @@ where
 }
 
 /// Hands a request to the service as it is.
-pub(crate) async fn pass<Inner, R>(
+pub(crate) async fn pass<Inner>(
     mut inner: Inner,
     request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
-    Inner: Service<Request<Body>, Response = Response<R>>,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
+    Inner: Protected,
 {
     std::future::poll_fn(|cx| inner.poll_ready(cx)).await?;
     Ok(inner.call(request).await?.map(Body::new))

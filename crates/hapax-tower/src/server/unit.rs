@@ -10,7 +10,6 @@ use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout, timeout_at},
 };
-use tower_service::Service;
 
 use super::{
     answer,
@@ -22,9 +21,10 @@ use super::{
     options::Protection,
     problem::Problem,
     produce::{Answer, pump},
+    protected::Protected,
     recover::{Before, Turn},
 };
-use crate::body::{Body, BoxError};
+use crate::body::Body;
 
 /// One attempt: the right to make it, and what is to be done.
 pub(crate) struct Unit<S: Store> {
@@ -39,12 +39,9 @@ pub(crate) type Reply = Option<oneshot::Sender<Response<Body>>>;
 
 impl<S: Store> Unit<S> {
     /// Runs it, stores how it ended, then answers.
-    pub(crate) async fn run<Inner, B>(mut self, inner: Inner, mut reply: Reply)
+    pub(crate) async fn run<Inner>(mut self, inner: Inner, mut reply: Reply)
     where
-        Inner: Service<Request<Body>, Response = Response<B>> + Clone,
-        Inner::Error: Into<BoxError>,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        Inner: Protected,
     {
         let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
@@ -80,7 +77,7 @@ impl<S: Store> Unit<S> {
 
     /// Runs it, and does not stop before it is known what happened. The client hears what is known
     /// when its time is over.
-    async fn persist<Inner, B>(
+    async fn persist<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
@@ -88,10 +85,7 @@ impl<S: Store> Unit<S> {
         reply: &mut Reply,
     ) -> Result<Answer, Failed>
     where
-        Inner: Service<Request<Body>, Response = Response<B>> + Clone,
-        Inner::Error: Into<BoxError>,
-        B: http_body::Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<BoxError>,
+        Inner: Protected,
     {
         let answer_by = Instant::now() + self.protection.timeout;
         let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), before));

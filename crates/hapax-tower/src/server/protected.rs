@@ -1,0 +1,33 @@
+//! What a service must be to be protected, said once for everything that hands it on.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::body::{Body, BoxError};
+
+/// A service that can be run in a task of its own, and again.
+pub(crate) trait Protected:
+    Service<
+        Request<Body>,
+        Response = Response<<Self as Protected>::Answer>,
+        Error: Into<BoxError> + Send,
+        Future: Send,
+    > + Clone
+    + Send
+    + 'static
+{
+    /// The body of what it answers.
+    type Answer: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
+}
+
+impl<T, R> Protected for T
+where
+    T: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    T::Future: Send,
+    T::Error: Into<BoxError> + Send,
+    R: http_body::Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    type Answer = R;
+}
