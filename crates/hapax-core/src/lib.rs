@@ -12,6 +12,8 @@
 //! - [`apply`]: what each write does to a record;
 //! - [`store`]: the contract a store keeps, and [`memory`], the reference;
 //! - [`note`]: what people did to records, and why;
+//! - [`transaction`]: the same promise inside the caller's own transaction, and [`outbox`], what is
+//!   published if it commits;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`limits`], [`time`], and [`fault`], where tests make things fail.
 //!
@@ -46,12 +48,14 @@ pub mod limits;
 pub mod memory;
 pub mod note;
 pub mod operation;
+pub mod outbox;
 pub mod outcome;
 pub mod policy;
 pub mod record;
 pub mod settle;
 pub mod store;
 pub mod time;
+pub mod transaction;
 
 pub use self::{
     decide::{Arrival, Decision, Wish, decide},
@@ -59,10 +63,12 @@ pub use self::{
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
     note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
     operation::{InvalidName, Key, Operation, OperationId, Scope, Tenant},
+    outbox::{Event, InvalidEvent},
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
     settle::{Attempt, Ended, Sweep, give_back, settle, sweep},
     store::{Store, StoreError},
     time::Timestamp,
+    transaction::{Database, TransactionError},
 };

@@ -42,6 +42,12 @@ pub const NOTE_WHO_BYTES_MAX: usize = 255;
 pub const NOTE_WHY_BYTES_MAX: usize = 4 << 10;
 /// How long a note is kept: long enough to be asked about a year later.
 pub const NOTE_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+/// Longest topic, key, content type or header name of an event, in bytes.
+pub const EVENT_NAME_BYTES_MAX: usize = 255;
+/// Largest payload of an event, in bytes: what brokers accept without being told to.
+pub const EVENT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// Most headers of an event.
+pub const EVENT_HEADERS_MAX: usize = 64;
 /// Times a claim is decided anew because another writer was faster, before giving up.
 pub const CLAIM_ROUNDS_MAX: u32 = 16;
 

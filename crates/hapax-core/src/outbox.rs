@@ -1,0 +1,135 @@
+//! What is to be published if, and only if, a transaction commits.
+
+use bytes::Bytes;
+
+use crate::{
+    limits::{EVENT_HEADERS_MAX, EVENT_NAME_BYTES_MAX, EVENT_PAYLOAD_BYTES_MAX},
+    outcome::Header,
+};
+
+/// Something that happened, to be told to others in the order it was committed in for its key.
+///
+/// It becomes a CloudEvent: the topic is its `type`, the key its `subject`, the payload its `data`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    topic: String,
+    key: String,
+    payload: Bytes,
+    content_type: String,
+    headers: Vec<Header>,
+}
+
+impl Event {
+    /// An event with a JSON payload and no headers.
+    pub fn new(
+        topic: impl Into<String>,
+        key: impl Into<String>,
+        payload: impl Into<Bytes>,
+    ) -> Result<Self, InvalidEvent> {
+        let event = Self {
+            topic: topic.into(),
+            key: key.into(),
+            payload: payload.into(),
+            content_type: "application/json".to_owned(),
+            headers: Vec::new(),
+        };
+        for (field, text) in [("topic", &event.topic), ("key", &event.key)] {
+            named(field, text)?;
+        }
+        if event.payload.len() > EVENT_PAYLOAD_BYTES_MAX {
+            return Err(InvalidEvent::PayloadTooLarge { len: event.payload.len() });
+        }
+        Ok(event)
+    }
+
+    /// The same event with a payload of another type.
+    pub fn content_type(self, content_type: impl Into<String>) -> Result<Self, InvalidEvent> {
+        let content_type = content_type.into();
+        named("content type", &content_type)?;
+        Ok(Self { content_type, ..self })
+    }
+
+    /// The same event with one more header.
+    pub fn header(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Result<Self, InvalidEvent> {
+        let (name, value) = (name.into(), value.into());
+        named("header name", &name)?;
+        if self.headers.len() >= EVENT_HEADERS_MAX {
+            return Err(InvalidEvent::TooManyHeaders);
+        }
+        self.headers.push(Header { name, value: value.into() });
+        Ok(self)
+    }
+
+    /// Where it is published.
+    pub fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// What its order is kept for.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What it says.
+    pub fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// How its payload is to be read.
+    pub fn payload_type(&self) -> &str {
+        &self.content_type
+    }
+
+    /// Its headers, in order; values are UTF-8.
+    pub fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+}
+
+fn named(field: &'static str, text: &str) -> Result<(), InvalidEvent> {
+    match text.len() {
+        0 => Err(InvalidEvent::Empty { field }),
+        len if len > EVENT_NAME_BYTES_MAX => Err(InvalidEvent::TooLong { field, len }),
+        _ if text.contains('\0') => Err(InvalidEvent::HasNul { field }),
+        _ => Ok(()),
+    }
+}
+
+/// Why an event was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEvent {
+    /// A name is empty.
+    #[error("its {field} is empty")]
+    Empty {
+        /// Which one.
+        field: &'static str,
+    },
+    /// A name is too long.
+    #[error("its {field} is {len} bytes long; the limit is {EVENT_NAME_BYTES_MAX}")]
+    TooLong {
+        /// Which one.
+        field: &'static str,
+        /// Its length, in bytes.
+        len: usize,
+    },
+    /// A name holds a zero byte, which no database keeps in text.
+    #[error("its {field} holds a zero byte")]
+    HasNul {
+        /// Which one.
+        field: &'static str,
+    },
+    /// The payload is too large.
+    #[error("its payload is {len} bytes; the limit is {EVENT_PAYLOAD_BYTES_MAX}")]
+    PayloadTooLarge {
+        /// Its size, in bytes.
+        len: usize,
+    },
+    /// There are too many headers.
+    #[error("it has more than {EVENT_HEADERS_MAX} headers")]
+    TooManyHeaders,
+}

@@ -1,0 +1,178 @@
+//! The contract of a database whose transactions hold our records beside the caller's own writes.
+//!
+//! Claim, business writes, events and outcome commit or vanish together. A record is therefore
+//! never seen while its attempt runs: whoever comes second waits for the first transaction to end,
+//! and then finds either its outcome or nothing at all.
+
+use std::{error::Error, time::Duration};
+
+use crate::{
+    decide::{Arrival, Decision, Wish},
+    fingerprint::{Difference, Fingerprint, Salt},
+    operation::Operation,
+    policy::{Policy, Recovery},
+    record::{Doubt, Owner, Record},
+    settle::Attempt,
+    store::{Cause, Claim, Settlement, StoreError},
+    time::Timestamp,
+};
+
+/// A database that can keep a record and the caller's own writes in one transaction.
+///
+/// None of its calls is ever dropped half-way: whoever drives it runs in a task of its own.
+pub trait Database: Clone + Send + Sync + 'static {
+    /// A transaction that holds a claim. Dropped without an end, it is rolled back; a connection
+    /// with an open transaction never returns to a pool.
+    type Transaction: Send + 'static;
+
+    /// The salt of the store in this database.
+    fn salt(&self) -> impl Future<Output = Result<Salt, TransactionError>> + Send;
+
+    /// Begins a transaction and claims in it, waiting up to [`Entrance::wait`] while another
+    /// transaction has the same operation.
+    fn begin(
+        &self,
+        entrance: &Entrance,
+    ) -> impl Future<Output = Result<Entered<Self::Transaction>, TransactionError>> + Send;
+
+    /// Takes back everything the transaction did since the claim.
+    fn undo(
+        &self,
+        transaction: &mut Self::Transaction,
+    ) -> impl Future<Output = Result<(), TransactionError>> + Send;
+
+    /// Stores how the attempt ended, and commits.
+    fn finish(
+        &self,
+        transaction: Self::Transaction,
+        end: &End,
+    ) -> impl Future<Output = Result<(), TransactionError>> + Send;
+
+    /// Takes back everything, the claim included.
+    fn roll_back(&self, transaction: Self::Transaction) -> impl Future<Output = ()> + Send;
+
+    /// What is stored once the transaction of this attempt has ended for certain: to be asked when
+    /// its commit was not confirmed.
+    fn find_out(
+        &self,
+        attempt: &Attempt,
+    ) -> impl Future<Output = Result<Option<Record>, TransactionError>> + Send;
+
+    /// Whether this error of the caller's own statements means that another transaction was in the
+    /// way, so that the whole unit may be tried again.
+    fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool;
+}
+
+/// An operation at the door of a transaction.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    /// Which operation.
+    pub operation: Operation,
+    /// With which request.
+    pub fingerprint: Fingerprint,
+    /// The name this attempt would run under.
+    pub owner: Owner,
+    /// How it is treated; its lease does not matter here.
+    pub policy: Policy,
+    /// How long to wait for another transaction with the same operation.
+    pub wait: Duration,
+}
+
+/// What came of an operation at the door.
+#[derive(Debug)]
+pub enum Entered<T> {
+    /// Run it in this transaction.
+    Execute(Granted<T>),
+    /// Do not: this is why.
+    Answer(Answer),
+}
+
+/// The right to run an operation in a transaction.
+#[derive(Debug)]
+pub struct Granted<T> {
+    /// The transaction.
+    pub transaction: T,
+    /// The attempt: its fence goes downstream with the key.
+    pub attempt: Attempt,
+    /// Until when its outcome will be kept.
+    pub expires_at: Timestamp,
+}
+
+/// Why an operation is not run in a transaction.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// It is finished: answer with the outcome of this record.
+    Replay(Box<Record>),
+    /// Another attempt is at it.
+    Busy {
+        /// When it is worth asking again.
+        retry_after: Duration,
+    },
+    /// Nobody knows whether it happened, and a transaction cannot find out.
+    InDoubt {
+        /// Why that is unknown.
+        doubt: Doubt,
+    },
+    /// The key was used for another request.
+    Mismatch(Difference),
+    /// The key was used, and its outcome is past retention.
+    Gone {
+        /// When the outcome expired.
+        since: Timestamp,
+    },
+}
+
+/// How an attempt in a transaction ended: only what is worth a commit.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// [`Settlement::Completed`] or [`Settlement::Failed`].
+    pub to: Settlement,
+    /// The record lives at least this long from now.
+    pub keep: Duration,
+}
+
+/// Why a transaction did not do what it was asked to.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TransactionError {
+    /// Another transaction was in the way, and everything was rolled back: the whole unit may be
+    /// tried again.
+    #[error("another transaction was in the way; everything was rolled back")]
+    Conflict(#[source] Cause),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Entrance {
+    /// The arrival that the machine decides about.
+    pub fn arrival(&self) -> Arrival {
+        Arrival {
+            operation: self.operation.clone(),
+            fingerprint: self.fingerprint,
+            owner: self.owner,
+            wish: Wish::Run { request: None },
+        }
+    }
+}
+
+/// What a transaction does with a decision of the machine: write this claim, or answer.
+///
+/// The owner of a leased attempt may be followed where repeating is allowed. Where it would have to
+/// be asked for first, a transaction cannot: that is left to whoever can.
+pub fn enter(now: Timestamp, decision: Decision, found: Option<&Record>) -> Result<Claim, Answer> {
+    let vanished = || Answer::InDoubt { doubt: Doubt::OwnerVanished };
+    match decision {
+        Decision::Execute(claim) | Decision::TakeOver { claim, recovery: Recovery::Resend } => {
+            Ok(claim)
+        }
+        Decision::TakeOver { recovery: Recovery::Probe | Recovery::Hold, .. }
+        | Decision::GiveUp => Err(vanished()),
+        Decision::Busy { until } => Err(Answer::Busy { retry_after: until.after(now) }),
+        Decision::Replay(_) => {
+            Err(found.map_or_else(vanished, |record| Answer::Replay(Box::new(record.clone()))))
+        }
+        Decision::InDoubt { doubt } => Err(Answer::InDoubt { doubt }),
+        Decision::Mismatch(difference) => Err(Answer::Mismatch(difference)),
+        Decision::Gone { since } => Err(Answer::Gone { since }),
+    }
+}
