@@ -15,6 +15,7 @@
 //! - [`transaction`]: the same promise inside the caller's own transaction, and [`outbox`], what is
 //!   published if it commits;
 //! - [`codec`]: how records are stored, versioned and checked;
+//! - [`retry`]: when to try again, how long to wait first, and when to stop;
 //! - [`limits`], [`time`], and [`fault`], where tests make things fail.
 //!
 //! ```
@@ -52,6 +53,7 @@ pub mod outbox;
 pub mod outcome;
 pub mod policy;
 pub mod record;
+pub mod retry;
 pub mod settle;
 pub mod store;
 pub mod time;

@@ -51,8 +51,30 @@ pub const EVENT_HEADERS_MAX: usize = 64;
 /// Times a claim is decided anew because another writer was faster, before giving up.
 pub const CLAIM_ROUNDS_MAX: u32 = 16;
 
+/// Shortest base of a retry schedule: below this, pauses are shorter than a round trip.
+pub const RETRY_BASE_MIN: Duration = Duration::from_millis(1);
+/// Longest pause between two attempts that a schedule may choose by itself.
+pub const RETRY_CAP_MAX: Duration = Duration::from_secs(60 * 60);
+/// Longest `Retry-After` that is honoured; a longer one is taken for this.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(5 * 60);
+/// A pause the other side asked for is made longer by at most this part of it.
+pub const RETRY_SPREAD_DIVISOR: u32 = 4;
+/// Most attempts of one operation: a day of them at the default cap.
+pub const RETRY_ATTEMPTS_MAX: u32 = 10_000;
+/// Most tokens of a retry budget, and most retries one can save up.
+pub const BUDGET_TOKENS_MAX: u32 = 1_000_000;
+/// Highest floor of a retry budget, in retries a second.
+pub const BUDGET_RETRIES_PER_SECOND_MAX: u32 = 10_000;
+/// Shortest span of a breaker: its window, how long it stays open, its ramp.
+pub const BREAKER_SPAN_MIN: Duration = Duration::from_millis(10);
+/// Longest span of a breaker.
+pub const BREAKER_SPAN_MAX: Duration = Duration::from_secs(60 * 60);
+/// Most calls a breaker waits for, before it judges and as trials.
+pub const BREAKER_CALLS_MAX: u32 = 1_000_000;
+
 const _: () = assert!(LEASE_MIN.as_millis() < LEASE_MAX.as_millis());
 const _: () = assert!(RETENTION_MIN.as_millis() > LEASE_MIN.as_millis());
 const _: () = assert!(RETENTION_MAX.as_millis() > LEASE_MAX.as_millis());
 const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_BODY_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= REQUEST_BYTES_MAX);
+const _: () = assert!(RETRY_BASE_MIN.as_millis() < RETRY_CAP_MAX.as_millis());

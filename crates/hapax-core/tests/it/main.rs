@@ -13,6 +13,7 @@ mod operation;
 mod outcome;
 mod policy;
 mod record;
+mod retry;
 mod settle;
 mod store;
 mod time;
