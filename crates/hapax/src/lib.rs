@@ -9,7 +9,7 @@ pub use hapax_core::{
     InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted, Operation, OperationId,
     Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, ResultPolicy,
     RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Store, StoreError, Tenant,
-    TenantKey, Timestamp, Wish, limits, memory, store,
+    TenantKey, Timestamp, Wish, limits, memory, retry, store,
 };
 pub use hapax_engine::{
     Ask, BeginError, Begun, Engine, Finisher, Options, Permit, SettleError, Settled, Stats,
