@@ -1,5 +1,6 @@
--- One row per operation. Times are microseconds since the Unix epoch.
-CREATE TABLE operations (
+-- One row per operation. Every name begins with hapax_, because the file may be shared with the
+-- tables of the program that uses it. Times are microseconds since the Unix epoch.
+CREATE TABLE hapax_operations (
     row           INTEGER PRIMARY KEY,
     -- The digest of tenant, scope and key: its uniqueness is the whole promise.
     id            BLOB    NOT NULL,
@@ -28,26 +29,27 @@ CREATE TABLE operations (
     digest        BLOB
 ) STRICT;
 
-CREATE UNIQUE INDEX operations_id ON operations (id);
+CREATE UNIQUE INDEX hapax_operations_id ON hapax_operations (id);
 
 -- Only what is in flight, so it stays small: what a sweeper looks through.
-CREATE INDEX operations_in_flight ON operations (until) WHERE state IN (1, 2);
+CREATE INDEX hapax_operations_in_flight ON hapax_operations (until) WHERE state IN (1, 2);
 
 -- Only what waits for a person.
-CREATE INDEX operations_in_doubt ON operations (id) WHERE state = 5;
+CREATE INDEX hapax_operations_in_doubt ON hapax_operations (id) WHERE state = 5;
 
 -- When a purge has to look at a row; what is running or in doubt never expires. Not IN: a list of
 -- more than two numbers costs a temporary table at every write.
-CREATE INDEX operations_due ON operations (created_at + kept_for + iif(state = 7, tombstone, 0))
+CREATE INDEX hapax_operations_due ON hapax_operations (created_at + kept_for + iif(state = 7, tombstone, 0))
     WHERE state <> 2 AND state <> 5;
 
-CREATE TABLE meta (
+-- The version of these tables, and the salt they were created with.
+CREATE TABLE hapax_meta (
     name  TEXT PRIMARY KEY,
-    value BLOB NOT NULL
+    value ANY NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- For people: SELECT * FROM operations_readable WHERE key = '...'.
-CREATE VIEW operations_readable AS
+-- For people: SELECT * FROM hapax_operations_readable WHERE key = '...'.
+CREATE VIEW hapax_operations_readable AS
 SELECT
     tenant,
     scope,
@@ -102,4 +104,4 @@ SELECT
     iif(CAST(CAST(body AS TEXT) AS BLOB) = body AND instr(body, x'00') = 0, CAST(body AS TEXT), NULL)
         AS body,
     lower(hex(id)) AS id
-FROM operations;
+FROM hapax_operations;

@@ -1,5 +1,5 @@
 -- What people did to records, and why. Times are microseconds since the Unix epoch.
-CREATE TABLE notes (
+CREATE TABLE hapax_notes (
     number        INTEGER PRIMARY KEY AUTOINCREMENT,
     id            BLOB    NOT NULL,
     format        INTEGER NOT NULL,
@@ -13,11 +13,11 @@ CREATE TABLE notes (
     why           TEXT    NOT NULL
 ) STRICT;
 
-CREATE INDEX notes_id ON notes (id);
-CREATE INDEX notes_at ON notes (at);
+CREATE INDEX hapax_notes_id ON hapax_notes (id);
+CREATE INDEX hapax_notes_at ON hapax_notes (at);
 
--- For people: SELECT * FROM notes_readable ORDER BY at DESC.
-CREATE VIEW notes_readable AS
+-- For people: SELECT * FROM hapax_notes_readable ORDER BY at DESC.
+CREATE VIEW hapax_notes_readable AS
 SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', at / 1e6, 'unixepoch') AS at,
     who,
@@ -37,4 +37,4 @@ SELECT
     why,
     fence,
     lower(hex(id)) AS id
-FROM notes;
+FROM hapax_notes;

@@ -10,11 +10,11 @@ use hapax_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::{
-    error::{Moved, OpenError},
+    error::{MigrateError, Moved, OpenError},
     options::{Durability, Options},
 };
 
-/// The size of a page, in bytes. Ids are random, so every claim dirties an index page of its own:
+/// The size of a page of a new file, in bytes. Ids are random, so every claim dirties an index page of its own:
 /// small pages keep the log small.
 const PAGE_BYTES: i64 = 4096;
 /// How much of the file each connection keeps in memory, in KiB; the system caches the rest, and
@@ -69,10 +69,7 @@ impl Database {
             return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
         }
         self.configure(&connection).map_err(|source| self.refused(source))?;
-        let mode = self.log_ahead(&connection).map_err(|source| self.refused(source))?;
-        if mode != "wal" {
-            return Err(OpenError::NoWriteAheadLog { path: self.path.clone(), mode });
-        }
+        self.log_ahead(&connection)?;
         Ok(connection)
     }
 
@@ -84,6 +81,19 @@ impl Database {
         Ok(connection)
     }
 
+    /// What a failure to migrate means, and what to do about it.
+    pub(crate) fn not_migrated(&self, error: MigrateError) -> OpenError {
+        let path = self.path.clone();
+        match error {
+            MigrateError::NewerSchema { found, known } => {
+                OpenError::NewerSchema { path, found, known }
+            }
+            MigrateError::Damaged { .. } => OpenError::Damaged { path, source: Box::new(error) },
+            MigrateError::System(source) => OpenError::System(source),
+            MigrateError::Sqlite(source) => self.refused(source),
+        }
+    }
+
     /// What a failure to open means, and what to do about it.
     pub(crate) fn refused(&self, source: rusqlite::Error) -> OpenError {
         let path = self.path.clone();
@@ -92,7 +102,9 @@ impl Database {
                 OpenError::ReadOnly { path, source: Some(source) }
             }
             Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path, source },
-            Some(ErrorCode::DatabaseCorrupt) => OpenError::Damaged { path, source: Some(source) },
+            Some(ErrorCode::DatabaseCorrupt) => {
+                OpenError::Damaged { path, source: Box::new(source) }
+            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 OpenError::Locked { path, waited: self.options.busy, source }
             }
@@ -136,15 +148,35 @@ impl Database {
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         if let Some(bytes) = self.options.size_bytes_max {
-            let pages = (i64::try_from(bytes).unwrap_or(i64::MAX) / PAGE_BYTES).max(1);
+            // A file that was there before keeps the pages it has.
+            let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            let pages = (i64::try_from(bytes).unwrap_or(i64::MAX) / page.max(1)).max(1);
             connection.pragma_update(None, "max_page_count", pages)?;
         }
         Ok(())
     }
 
-    /// Switches to write-ahead logging. SQLite does not wait for a lock here where another process
-    /// switches too, so this does.
-    fn log_ahead(&self, connection: &Connection) -> rusqlite::Result<String> {
+    /// Sees to write-ahead logging: a file that holds nothing yet is switched to it, one that holds
+    /// something must use it already.
+    fn log_ahead(&self, connection: &Connection) -> Result<(), OpenError> {
+        let refused = |source| self.refused(source);
+        // Tables first, then the mode: whoever makes the file at the same time switches it first.
+        let holds: i64 = connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(refused)?;
+        let path = self.path.clone();
+        if holds > 0 {
+            let mode: String = connection
+                .pragma_query_value(None, "journal_mode", |row| row.get(0))
+                .map_err(refused)?;
+            return if mode == "wal" { Ok(()) } else { Err(OpenError::JournalMode { path, mode }) };
+        }
+        let mode = self.switch(connection).map_err(refused)?;
+        if mode == "wal" { Ok(()) } else { Err(OpenError::NoWriteAheadLog { path, mode }) }
+    }
+
+    /// SQLite does not wait for a lock here where another process switches too, so this does.
+    fn switch(&self, connection: &Connection) -> rusqlite::Result<String> {
         let mut pauses = self.options.busy.as_millis() / SWITCH_PAUSE.as_millis();
         loop {
             let switched =

@@ -1,4 +1,4 @@
-use std::{io, path::PathBuf, time::Duration};
+use std::{error::Error, io, path::PathBuf, time::Duration};
 
 use hapax_core::StoreError;
 use rusqlite::ErrorCode;
@@ -34,19 +34,13 @@ pub enum OpenError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
-    /// The database belongs to another program.
-    #[error("{} is a database of another program: give Hapax a file of its own", path.display())]
-    Foreign {
-        /// The database file.
-        path: PathBuf,
-    },
     /// The database is damaged.
     #[error("{} is damaged: stop using it and restore it from a backup", path.display())]
     Damaged {
         /// The database file.
         path: PathBuf,
-        /// What SQLite said, where it said something.
-        source: Option<rusqlite::Error>,
+        /// What was found.
+        source: Box<dyn Error + Send + Sync>,
     },
     /// Another process holds the lock.
     #[error(
@@ -82,6 +76,21 @@ pub enum OpenError {
         /// The kind of filesystem.
         filesystem: &'static str,
     },
+    /// The file already holds tables and does not use write-ahead logging.
+    ///
+    /// The mode is the file's for everybody who opens it, so it is not changed behind the back of
+    /// the program the file belongs to.
+    #[error(
+        "{} holds tables already and its journal mode is {mode}: Hapax needs write-ahead logging; \
+         switch the file with `PRAGMA journal_mode = WAL`, or give Hapax a file of its own",
+        path.display()
+    )]
+    JournalMode {
+        /// The database file.
+        path: PathBuf,
+        /// The journal mode found.
+        mode: String,
+    },
     /// Write-ahead logging cannot be enabled there.
     #[error(
         "write-ahead logging cannot be enabled for {} (its journal mode stays {mode}): name an \
@@ -112,6 +121,37 @@ pub enum OpenError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+}
+
+/// Why the tables of Hapax could not be created or brought up to date.
+///
+/// What was begun is rolled back: trying again is always safe.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// A newer version of Hapax has migrated the tables.
+    #[error(
+        "the tables of Hapax have version {found}, this program knows up to {known}: upgrade this \
+         program"
+    )]
+    NewerSchema {
+        /// The version found.
+        found: i64,
+        /// The newest version known.
+        known: usize,
+    },
+    /// A row that is always there is not.
+    #[error("hapax_meta lacks the row `{missing}`: restore the database from a backup")]
+    Damaged {
+        /// The name of the row.
+        missing: &'static str,
+    },
+    /// The operating system gave no randomness for a salt.
+    #[error("the operating system gave no randomness")]
+    System(#[source] io::Error),
+    /// SQLite failed.
+    #[error("SQLite could not change the schema")]
+    Sqlite(#[from] rusqlite::Error),
 }
 
 /// What a failure before COMMIT, or of a read, means: nothing was written.

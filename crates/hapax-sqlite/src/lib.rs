@@ -7,12 +7,13 @@
 //!   transaction and pays for one sync to disk;
 //! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
 //! - `reader`: threads that read snapshots while the writer writes;
-//! - `row`: a record as columns, `notes`: what people did to records; `migrate`: the schema; `connect`: how the file is opened;
+//! - `row`: a record as columns; `notes`: what people did to records;
+//! - `migrate`: the schema, also for a database of your own; `connect`: how the file is opened;
 //! - `error`: what can go wrong, and what to do about it.
 //!
-//! People can look at the file with any SQLite client: the view `operations_readable` shows
+//! People can look at the file with any SQLite client: the view `hapax_operations_readable` shows
 //! states as words, times as ISO text, and statuses and bodies as they were answered;
-//! `notes_readable` shows what people did.
+//! `hapax_notes_readable` shows what people did.
 //!
 //! ```
 //! # let directory = tempfile::tempdir()?;
@@ -35,7 +36,8 @@ mod store;
 mod writer;
 
 pub use self::{
-    error::OpenError,
+    error::{MigrateError, OpenError},
+    migrate::migrate,
     options::{Clock, Durability, Options},
     store::{PLACES, Store},
 };

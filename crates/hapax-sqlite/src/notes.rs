@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 /// Keeps a note.
 pub(crate) fn keep(connection: &Connection, now: Timestamp, note: &Note) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO notes (id, format, at, fence, deed, phase, who, why) \
+        "INSERT INTO hapax_notes (id, format, at, fence, deed, phase, who, why) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     let row = NoteRow::seal(now, note);
@@ -32,7 +32,7 @@ pub(crate) fn latest(
     limit: usize,
 ) -> rusqlite::Result<Vec<Result<Noted, StoreError>>> {
     let mut statement = connection.prepare_cached(
-        "SELECT format, at, fence, deed, phase, who, why FROM notes WHERE id = ?1 \
+        "SELECT format, at, fence, deed, phase, who, why FROM hapax_notes WHERE id = ?1 \
          ORDER BY number DESC LIMIT ?2",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -50,8 +50,8 @@ pub(crate) fn forget(
     limit: usize,
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
-        "DELETE FROM notes WHERE number IN \
-         (SELECT number FROM notes INDEXED BY notes_at WHERE at <= ?1 ORDER BY at LIMIT ?2)",
+        "DELETE FROM hapax_notes WHERE number IN \
+         (SELECT number FROM hapax_notes INDEXED BY hapax_notes_at WHERE at <= ?1 ORDER BY at LIMIT ?2)",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     statement.execute(params![now.as_micros().saturating_sub(micros(NOTE_KEPT)), limit])?;

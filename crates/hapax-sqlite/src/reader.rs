@@ -100,7 +100,7 @@ impl Reader {
             let mut statement = snapshot.prepare_cached(concat!(
                 "SELECT ",
                 columns!(),
-                " FROM operations INDEXED BY operations_in_flight
+                " FROM hapax_operations INDEXED BY hapax_operations_in_flight
                  WHERE state IN (1, 2) AND until <= ?1 ORDER BY until"
             ))?;
             let mut rows = statement.query([now.as_micros()])?;
@@ -120,7 +120,7 @@ impl Reader {
             concat!(
                 "SELECT ",
                 columns!(),
-                " FROM operations INDEXED BY {} AND id > :after
+                " FROM hapax_operations INDEXED BY {} AND id > :after
                  AND (:tenant IS NULL OR tenant = :tenant) AND (:scope IS NULL OR scope = :scope)
                  ORDER BY id LIMIT :limit"
             ),
@@ -173,13 +173,13 @@ impl Reader {
 /// such an index only where it recognises that.
 fn rows_in(state: Option<StateTag>) -> &'static str {
     match state {
-        None => "operations_id WHERE true",
-        Some(StateTag::Pending) => "operations_in_flight WHERE state IN (1, 2) AND state = 1",
-        Some(StateTag::Running) => "operations_in_flight WHERE state IN (1, 2) AND state = 2",
-        Some(StateTag::Completed) => "operations_id WHERE state = 3",
-        Some(StateTag::Failed) => "operations_id WHERE state = 4",
-        Some(StateTag::InDoubt) => "operations_in_doubt WHERE state = 5",
-        Some(StateTag::Released) => "operations_id WHERE state = 6",
-        Some(StateTag::Buried) => "operations_id WHERE state = 7",
+        None => "hapax_operations_id WHERE true",
+        Some(StateTag::Pending) => "hapax_operations_in_flight WHERE state IN (1, 2) AND state = 1",
+        Some(StateTag::Running) => "hapax_operations_in_flight WHERE state IN (1, 2) AND state = 2",
+        Some(StateTag::Completed) => "hapax_operations_id WHERE state = 3",
+        Some(StateTag::Failed) => "hapax_operations_id WHERE state = 4",
+        Some(StateTag::InDoubt) => "hapax_operations_in_doubt WHERE state = 5",
+        Some(StateTag::Released) => "hapax_operations_id WHERE state = 6",
+        Some(StateTag::Buried) => "hapax_operations_id WHERE state = 7",
     }
 }

@@ -47,7 +47,7 @@ fn due(
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",
         columns!(),
-        " FROM operations INDEXED BY operations_due WHERE state <> 2 AND state <> 5
+        " FROM hapax_operations INDEXED BY hapax_operations_due WHERE state <> 2 AND state <> 5
          AND created_at + kept_for + iif(state = 7, tombstone, 0) <= ?1
          ORDER BY created_at + kept_for + iif(state = 7, tombstone, 0)"
     ))?;

@@ -35,7 +35,7 @@ pub(crate) fn find(
     connection: &Connection,
     id: OperationId,
 ) -> rusqlite::Result<Option<Result<Stored, StoreError>>> {
-    let sql = concat!("SELECT ", columns!(), " FROM operations WHERE id = ?1");
+    let sql = concat!("SELECT ", columns!(), " FROM hapax_operations WHERE id = ?1");
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([id.as_bytes()])?;
     Ok(rows.next()?.map(read))
@@ -78,7 +78,7 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
 /// Writes a new row, unless its id is taken; says whether it did.
 pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
+        "INSERT INTO hapax_operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
          recovery, doubt, until, created_at, changed_after, kept_for, tombstone, request, head, \
          body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
          ?16, ?17, ?18, ?19, ?20) ON CONFLICT (id) DO NOTHING",
@@ -112,7 +112,7 @@ pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<boo
 /// Writes over the row with this number; which operation it belongs to stays.
 pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
-        "UPDATE operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
+        "UPDATE hapax_operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
          recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
          kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
          WHERE row = ?1",
@@ -150,7 +150,7 @@ pub(crate) fn finish(
     (state, keep, outcome): (StateTag, Duration, Option<&Sealed>),
 ) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
-        "UPDATE operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
+        "UPDATE hapax_operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
          kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \
          digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1",
     )?;
@@ -169,7 +169,7 @@ pub(crate) fn finish(
 }
 
 pub(crate) fn delete(connection: &Connection, number: i64) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM operations WHERE row = ?1")?.execute([number])?;
+    connection.prepare_cached("DELETE FROM hapax_operations WHERE row = ?1")?.execute([number])?;
     Ok(())
 }
 

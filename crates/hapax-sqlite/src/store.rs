@@ -44,6 +44,9 @@ pub const PLACES: &[&str] = &[
 
 impl Store {
     /// Opens the file, creating or migrating it where needed. Blocks while it does.
+    ///
+    /// The file may hold your own tables too. It must then use write-ahead logging already
+    /// (`PRAGMA journal_mode = WAL`, once): a file that holds something is never switched.
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, OpenError> {
         let options = Options {
             busy: options.busy.min(Options::BUSY_MAX),
@@ -52,7 +55,8 @@ impl Store {
         };
         let mut database = Database::new(path.into(), options);
         let mut connection = database.writer()?;
-        let salt = migrate::migrate(&mut connection, &database)?;
+        let migrated = migrate(&mut connection);
+        let salt = migrated.map_err(|error| database.not_migrated(error))?;
         database.pin()?;
 
         // Declared first, dropped last: a queue that is still open would be waited for.

@@ -79,7 +79,7 @@ impl Backend for Sqlite {
             Damage::NewerRow => "format = format + 1",
             Damage::NewerOutcome => "head = CAST(x'02' || substr(head, 2) AS BLOB)",
         };
-        let sql = format!("UPDATE operations SET {change} WHERE id = ?1");
+        let sql = format!("UPDATE hapax_operations SET {change} WHERE id = ?1");
         let changed = self.client().execute(&sql, [id.as_bytes()]).expect("the row changes");
         assert_eq!(changed, 1, "there is a row to damage");
     }

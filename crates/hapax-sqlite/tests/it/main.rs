@@ -5,6 +5,7 @@ mod backend;
 mod calls;
 mod closing;
 mod equal;
+mod guest;
 mod opening;
 mod readable;
 mod sharing;

@@ -35,17 +35,6 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
     assert_eq!(fs::read_to_string(sqlite.path()).expect("read"), text);
 }
 
-#[test]
-fn a_database_of_another_program_is_left_as_it_is() {
-    let sqlite = Sqlite::new();
-    let foreign = sqlite.client();
-    foreign.execute_batch("CREATE TABLE theirs (x); PRAGMA user_version = 1").expect("created");
-    let refusal = refusal(sqlite.path(), sqlite.options());
-    assert!(matches!(refusal, OpenError::Foreign { .. }), "{refusal:?}");
-    let tables = "SELECT count(*) FROM sqlite_schema";
-    assert_eq!(foreign.query_row(tables, [], |row| row.get(0)), Ok(1));
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn what_cannot_be_written_is_refused() {
@@ -80,7 +69,10 @@ fn a_lock_is_waited_for_and_then_named() {
 fn a_newer_schema_is_refused() {
     let sqlite = Sqlite::new();
     drop(sqlite.store());
-    sqlite.client().execute_batch("PRAGMA user_version = 1000").expect("written");
+    sqlite
+        .client()
+        .execute_batch("UPDATE hapax_meta SET value = 1000 WHERE name = 'version'")
+        .expect("written");
     let refusal = refusal(sqlite.path(), sqlite.options());
     assert!(matches!(refusal, OpenError::NewerSchema { found: 1000, .. }), "{refusal:?}");
     assert!(refusal.to_string().contains("upgrade this program"), "{refusal}");
@@ -101,7 +93,7 @@ fn a_database_that_does_not_fit_is_not_half_made() {
 fn a_database_without_its_salt_is_damaged() {
     let sqlite = Sqlite::new();
     drop(sqlite.store());
-    sqlite.client().execute_batch("DELETE FROM meta").expect("deleted");
+    sqlite.client().execute_batch("DELETE FROM hapax_meta").expect("deleted");
     let refusal = refusal(sqlite.path(), sqlite.options());
     assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
 }
@@ -141,9 +133,10 @@ fn a_migration_that_was_killed_is_done_anew() {
     dying.execute_batch("PRAGMA journal_mode = WAL; PRAGMA cache_size = 1").expect("set");
     dying
         .execute_batch(
-            "BEGIN IMMEDIATE; CREATE TABLE operations (half); PRAGMA user_version = 1;
+            "BEGIN IMMEDIATE; CREATE TABLE hapax_operations (half);
+             CREATE TABLE hapax_meta (name, value); INSERT INTO hapax_meta VALUES ('version', 1);
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-             INSERT INTO operations SELECT zeroblob(4000) FROM n",
+             INSERT INTO hapax_operations SELECT zeroblob(4000) FROM n",
         )
         .expect("half of a migration is in the log");
     for suffix in ["", "-wal"] {
@@ -160,8 +153,8 @@ async fn a_file_from_before_there_were_notes_is_brought_up_to_date() {
     let old = sqlite.client();
     old.execute_batch(include_str!("../../migrations/0001_operations.sql")).expect("created");
     old.execute_batch(
-        "INSERT INTO meta (name, value) VALUES ('salt', zeroblob(32));
-         PRAGMA application_id = 0x48415058; PRAGMA user_version = 1",
+        "PRAGMA journal_mode = WAL;
+         INSERT INTO hapax_meta (name, value) VALUES ('salt', zeroblob(32)), ('version', 1)",
     )
     .expect("marked");
     drop(old);

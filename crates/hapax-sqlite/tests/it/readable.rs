@@ -13,7 +13,8 @@ use crate::{
 type Shown = (String, String, Option<i64>, Option<String>, Option<String>, Option<String>);
 
 fn shown(sqlite: &Sqlite, key: &str) -> Shown {
-    let sql = "SELECT state, created_at, status, body, lease_until, doubt FROM operations_readable
+    let sql =
+        "SELECT state, created_at, status, body, lease_until, doubt FROM hapax_operations_readable
                WHERE tenant = 'acme' AND scope = 'POST /payments' AND key = ?1";
     let read = |row: &rusqlite::Row<'_>| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))

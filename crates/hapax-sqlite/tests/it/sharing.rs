@@ -118,7 +118,7 @@ async fn damage_that_comes_later_is_damage() {
         complete(&store, &format!("{number}"), &[b'x'; 512]).await.expect("written");
     }
     drop(store);
-    let page = "SELECT rootpage FROM sqlite_schema WHERE name = 'operations_id'";
+    let page = "SELECT rootpage FROM sqlite_schema WHERE name = 'hapax_operations_id'";
     let page: u32 = sqlite.client().query_row(page, [], |row| row.get(0)).expect("there");
     let end = usize::try_from(page).expect("small") * 4096;
     let mut file = fs::read(sqlite.path()).expect("read");
