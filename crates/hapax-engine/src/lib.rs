@@ -7,6 +7,7 @@
 //!
 //! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
 //! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
+//! - [`transactional`] runs operations whose effect is in a database, in one transaction with it;
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
@@ -27,6 +28,7 @@ mod purger;
 mod renewer;
 mod stats;
 mod sweeper;
+pub mod transactional;
 mod watcher;
 
 pub use self::{
@@ -37,4 +39,5 @@ pub use self::{
     options::{Finisher, Options},
     permit::{Permit, Settled},
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
+    transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},
 };

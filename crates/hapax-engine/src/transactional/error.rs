@@ -1,0 +1,54 @@
+//! Why an operation in a transaction has no answer.
+
+use std::time::Duration;
+
+use hapax_core::{StoreError, TransactionError, store::Cause, transaction::Answer};
+
+use super::WorkError;
+
+/// Why an operation in a transaction has no answer.
+///
+/// Only [`OnceError::Unknown`] leaves open whether something was committed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OnceError {
+    /// It was not run: busy, in doubt, another request's key, or past retention.
+    #[error("it was not run: {0:?}")]
+    Refused(Answer),
+    /// The work failed, and everything was rolled back.
+    #[error("the work failed; everything was rolled back")]
+    Failed(#[source] WorkError),
+    /// The work panicked, and everything was rolled back.
+    #[error("the work panicked; everything was rolled back")]
+    Panicked,
+    /// The work took too long, and everything was rolled back.
+    #[error("the work took longer than {limit:?}; everything was rolled back")]
+    TimedOut {
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// The work answered while something it started still had the transaction, which is therefore
+    /// rolled back as soon as that ends.
+    #[error("the work kept its transaction; it is rolled back, not committed")]
+    Kept,
+    /// Other transactions were in the way each time; everything was rolled back.
+    #[error("other transactions were in the way each time; everything was rolled back")]
+    Conflict(#[source] Cause),
+    /// The database cannot be used now; nothing was committed.
+    #[error("the database failed; nothing was committed")]
+    Store(#[source] StoreError),
+    /// The commit was not confirmed, and nobody could say what became of it: ask again with the
+    /// same key.
+    #[error("the commit was not confirmed; ask again with the same key")]
+    Unknown(#[source] StoreError),
+}
+
+impl From<TransactionError> for OnceError {
+    fn from(error: TransactionError) -> Self {
+        match error {
+            TransactionError::Conflict(cause) => Self::Conflict(cause),
+            TransactionError::Store(error @ StoreError::Unconfirmed(_)) => Self::Unknown(error),
+            TransactionError::Store(error) => Self::Store(error),
+        }
+    }
+}
