@@ -207,7 +207,7 @@ fn file_id(path: &Path) -> io::Result<FileId> {
     std::fs::metadata(path).map(|_| (0, 0))
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 

@@ -161,10 +161,15 @@ pub(crate) fn nothing_written(error: rusqlite::Error) -> StoreError {
 
 /// What a failure of COMMIT itself means.
 ///
-/// A full disk or a lock leaves the transaction open, to be rolled back. After anything else the
-/// commit mark may be in the log, and recovery may find it.
+/// A full disk, a lock or a deferred constraint leaves the transaction open, to be rolled back.
+/// After anything else the commit mark may be in the log, and recovery may find it.
 pub(crate) fn commit_failed(error: rusqlite::Error) -> StoreError {
-    let open = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked, ErrorCode::DiskFull];
+    let open = [
+        ErrorCode::DatabaseBusy,
+        ErrorCode::DatabaseLocked,
+        ErrorCode::DiskFull,
+        ErrorCode::ConstraintViolation,
+    ];
     if error.sqlite_error_code().is_some_and(|code| open.contains(&code)) {
         StoreError::unavailable(error)
     } else {

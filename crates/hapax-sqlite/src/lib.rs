@@ -26,18 +26,23 @@
 mod commit;
 mod connect;
 mod error;
+mod key;
 mod migrate;
 mod notes;
 mod options;
+mod outbox;
 mod reader;
 mod retire;
 mod row;
 mod store;
+pub mod transaction;
 mod writer;
 
 pub use self::{
     error::{MigrateError, OpenError},
     migrate::migrate,
     options::{Clock, Durability, Options},
+    outbox::emit,
     store::{PLACES, Store},
+    transaction::once::{Answered, Fate, Once, OnceError, once},
 };

@@ -13,6 +13,8 @@ use rusqlite::{
     types::{FromSqlError, ToSqlOutput, ValueRef},
 };
 
+use crate::key::{self, KeyColumn};
+
 /// Every column a [`Row`] is read from, in the order [`read`] expects.
 macro_rules! columns {
     () => {
@@ -21,6 +23,22 @@ macro_rules! columns {
     };
 }
 pub(crate) use columns;
+
+/// The row under an id.
+pub(crate) const FIND: &str =
+    concat!("SELECT ", columns!(), " FROM hapax_operations WHERE id = ?1");
+
+/// A new row, unless its id is taken; the parameters are those of [`insert`].
+pub(crate) const INSERT: &str = "INSERT INTO hapax_operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
+    recovery, doubt, until, created_at, changed_after, kept_for, tombstone, request, head, \
+    body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
+    ?16, ?17, ?18, ?19, ?20) ON CONFLICT (id) DO NOTHING";
+
+/// Over the row with a number; the parameters are those of [`update`].
+pub(crate) const UPDATE: &str = "UPDATE hapax_operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
+    recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
+    kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
+    WHERE row = ?1";
 
 /// A [`Row`] and the number SQLite keeps it under.
 pub(crate) struct Stored {
@@ -35,8 +53,7 @@ pub(crate) fn find(
     connection: &Connection,
     id: OperationId,
 ) -> rusqlite::Result<Option<Result<Stored, StoreError>>> {
-    let sql = concat!("SELECT ", columns!(), " FROM hapax_operations WHERE id = ?1");
-    let mut statement = connection.prepare_cached(sql)?;
+    let mut statement = connection.prepare_cached(FIND)?;
     let mut rows = statement.query([id.as_bytes()])?;
     Ok(rows.next()?.map(read))
 }
@@ -57,7 +74,7 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
         format: row.get(2)?,
         tenant: row.get(3)?,
         scope: row.get(4)?,
-        key: key(row.get_ref(5)?)?,
+        key: key_of(row.get_ref(5)?)?,
         fingerprint: row.get(6)?,
         state: row.get(7)?,
         fence: row.get(8)?,
@@ -77,12 +94,7 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
 
 /// Writes a new row, unless its id is taken; says whether it did.
 pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO hapax_operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
-         recovery, doubt, until, created_at, changed_after, kept_for, tombstone, request, head, \
-         body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
-         ?16, ?17, ?18, ?19, ?20) ON CONFLICT (id) DO NOTHING",
-    )?;
+    let mut statement = connection.prepare_cached(INSERT)?;
     let [head, body, digest] = outcome(row);
     let written = statement.execute(params![
         row.id.as_bytes(),
@@ -109,16 +121,11 @@ pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<boo
     Ok(written == 1)
 }
 
-/// Writes over the row with this number; which operation it belongs to stays.
-pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE hapax_operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
-         recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
-         kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
-         WHERE row = ?1",
-    )?;
+/// Writes over the row with this number, if it is there; which operation it belongs to stays.
+pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(UPDATE)?;
     let [head, body, digest] = outcome(row);
-    statement.execute(params![
+    let written = statement.execute(params![
         number,
         row.format,
         row.fingerprint,
@@ -137,7 +144,7 @@ pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlit
         body,
         digest,
     ])?;
-    Ok(())
+    Ok(written == 1)
 }
 
 /// Ends a running attempt without looking at its row first; says whether it did.
@@ -185,41 +192,6 @@ fn bytes(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Byte
     Ok(row.get_ref(column)?.as_blob_or_null()?.map(Bytes::copy_from_slice))
 }
 
-/// A key as stored: most clients send UUIDs, which take 16 bytes instead of 36.
-enum KeyColumn<'a> {
-    Text(&'a str),
-    Uuid([u8; 16]),
-}
-
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-
-impl<'a> KeyColumn<'a> {
-    fn of(key: &'a str) -> Self {
-        let bytes = Self::uuid(key.as_bytes());
-        bytes.map_or(Self::Text(key), Self::Uuid)
-    }
-
-    /// Only the spelling that [`spell`] gives back.
-    fn uuid(key: &[u8]) -> Option<[u8; 16]> {
-        if key.len() != 36 || HYPHENS.iter().any(|at| key[*at] != b'-') {
-            return None;
-        }
-        let mut uuid = [0; 16];
-        let mut digits = 0;
-        for (at, digit) in key.iter().enumerate() {
-            let value = match digit {
-                b'0'..=b'9' => digit - b'0',
-                b'a'..=b'f' => digit - b'a' + 10,
-                _ if HYPHENS.contains(&at) => continue,
-                _ => return None,
-            };
-            uuid[digits / 2] = uuid[digits / 2] << 4 | value;
-            digits += 1;
-        }
-        (digits == 32).then_some(uuid)
-    }
-}
-
 impl ToSql for KeyColumn<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
@@ -229,23 +201,10 @@ impl ToSql for KeyColumn<'_> {
     }
 }
 
-fn key(column: ValueRef<'_>) -> Result<String, FromSqlError> {
+fn key_of(column: ValueRef<'_>) -> Result<String, FromSqlError> {
     if let ValueRef::Blob(bytes) = column {
         let uuid = <[u8; 16]>::try_from(bytes);
-        return uuid.map(|uuid| spell(&uuid)).map_err(|_| FromSqlError::InvalidType);
+        return uuid.map(|uuid| key::spell(&uuid)).map_err(|_| FromSqlError::InvalidType);
     }
     column.as_str().map(str::to_owned)
-}
-
-fn spell(uuid: &[u8; 16]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(36);
-    for byte in uuid {
-        if HYPHENS.contains(&text.len()) {
-            text.push('-');
-        }
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
 }

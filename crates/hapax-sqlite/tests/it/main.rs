@@ -9,5 +9,6 @@ mod guest;
 mod opening;
 mod readable;
 mod sharing;
+mod transaction;
 
 hapax_verify::conformance!(backend::Sqlite);

@@ -1,0 +1,258 @@
+use hapax_core::{
+    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError, Timestamp, settle,
+    store::Settlement,
+    transaction::{Answer, End, Entrance},
+};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::{
+    connect::is_busy,
+    error::{commit_failed, nothing_written},
+    options::Clock,
+    row::{self, Stored},
+    transaction::{
+        BUSY_RETRY_AFTER, Claimed, EndedByHand, MAKE_CERTAIN, Meddled, RELEASE, SAVEPOINT, UNDO,
+        enter, place,
+    },
+};
+
+/// Runs `work` once for its operation, in a transaction of your own database.
+///
+/// Your writes and the record of the operation commit or vanish together: a crash at any place
+/// leaves both or neither. What the outcome means is the policy's to say; by default
+///
+/// - below 400 your writes are committed together with the outcome;
+/// - a final 4xx takes your writes back, and the outcome is committed alone;
+/// - a 5xx, an error of `work` or a panic takes everything back, and the key is free again.
+///
+/// Whoever comes again gets the stored outcome ([`Fate::Replayed`]); `work` is not called. The call
+/// waits for other writers as long as the connection's busy timeout says, then refuses with
+/// [`Answer::Busy`]. The tables must be there: see [`migrate`](crate::migrate).
+///
+/// `work` must leave `COMMIT` and `ROLLBACK` alone; its own savepoints are welcome.
+///
+/// ```
+/// use hapax_core::{Key, Operation, Outcome, RequestParts, Scope, Tenant};
+/// use hapax_sqlite::{Once, migrate, once};
+///
+/// let mut connection = rusqlite::Connection::open_in_memory()?;
+/// connection.execute("CREATE TABLE payments (id TEXT PRIMARY KEY, cents INTEGER)", [])?;
+/// let salt = migrate(&mut connection)?;
+///
+/// let operation =
+///     Operation::new(Tenant::parse("acme")?, Scope::parse("pay")?, Key::parse("9f1c2d")?);
+/// let request = RequestParts { body: b"{\"cents\":100}", ..RequestParts::default() };
+/// let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request);
+/// let unit = Once::new(operation, fingerprint);
+///
+/// for _ in 0..2 {
+///     let answered = once(&mut connection, &unit, |tx| {
+///         tx.execute("INSERT INTO payments VALUES ('p1', 100)", [])?;
+///         Ok::<_, rusqlite::Error>(Outcome::bare(201))
+///     })?;
+///     assert_eq!(answered.outcome.status(), 201);
+/// }
+/// let paid: i64 = connection.query_row("SELECT count(*) FROM payments", [], |row| row.get(0))?;
+/// assert_eq!(paid, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn once<E>(
+    connection: &mut Connection,
+    unit: &Once,
+    work: impl FnOnce(&Transaction<'_>) -> Result<Outcome, E>,
+) -> Result<Answered, OnceError<E>> {
+    let entrance = unit.entrance()?;
+    unit.pass(place::BEFORE_BEGIN)?;
+    // A finished operation is answered without waiting for anybody's lock.
+    if let Err(answer) = unit.look(connection, &entrance)? {
+        return told(answer);
+    }
+    let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+        Ok(transaction) => transaction,
+        Err(error) if is_busy(&error) => {
+            return Err(OnceError::Refused(Answer::Busy { retry_after: BUSY_RETRY_AFTER }));
+        }
+        Err(error) => return Err(nothing_written(error).into()),
+    };
+    let claimed = match unit.look(&transaction, &entrance)? {
+        Ok(claimed) => claimed,
+        Err(answer) => return told(answer),
+    };
+    transaction.execute_batch(SAVEPOINT).map_err(nothing_written)?;
+    unit.pass(place::AFTER_BEGIN)?;
+    let outcome = work(&transaction).map_err(OnceError::Failed)?;
+    unit.pass(place::AFTER_WORK)?;
+    let settled = settle(&claimed.attempt(), Ended::Answered(outcome.clone()), &unit.policy);
+    let end = End { to: settled.to, keep: settled.keep };
+    match &end.to {
+        Settlement::Completed(_) => {}
+        Settlement::Failed(_) => transaction.execute_batch(UNDO).map_err(by_hand)?,
+        Settlement::Released | Settlement::InDoubt(_) => {
+            transaction.rollback().map_err(by_hand)?;
+            return Ok(Answered { outcome, fate: Fate::RolledBack });
+        }
+    }
+    let finished = unit.finish(transaction, &claimed, &end);
+    if let Err(lost @ StoreError::Unconfirmed(_)) = finished {
+        find_out(connection, &claimed, lost)?;
+    } else {
+        finished?;
+    }
+    Ok(Answered { outcome, fate: Fate::Stored { expires_at: claimed.expires_at() } })
+}
+
+/// An operation to be run [`once`] in a transaction.
+#[derive(Debug, Clone)]
+pub struct Once {
+    /// Which operation.
+    pub operation: Operation,
+    /// With which request.
+    pub fingerprint: Fingerprint,
+    /// How it is treated; its lease does not matter, because the transaction is the lease.
+    pub policy: Policy,
+    /// The clock of its record.
+    pub clock: Clock,
+    /// Where tests make it fail, at one of [`PLACES`](crate::transaction::PLACES).
+    pub faults: Faults,
+}
+
+/// What an operation answered.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The answer.
+    pub outcome: Outcome,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was given now, and committed; with the writes of the work where they were not taken back.
+    Stored {
+        /// Until when it is answered from.
+        expires_at: Timestamp,
+    },
+    /// It was given before: nothing was run.
+    Replayed {
+        /// Until when it is answered from.
+        expires_at: Timestamp,
+    },
+    /// It says to try again: everything was rolled back, and the key is free.
+    RolledBack,
+}
+
+/// Why an operation that was to run [`once`] has no answer.
+///
+/// Only [`OnceError::Unknown`] leaves open whether something was committed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OnceError<E> {
+    /// It was not run: busy, in doubt, another request's key, or past retention.
+    #[error("it was not run: {0:?}")]
+    Refused(Answer),
+    /// The work failed, and everything was rolled back.
+    #[error("the work failed; everything was rolled back")]
+    Failed(#[source] E),
+    /// The database cannot be used now; nothing was committed.
+    #[error("the database failed; nothing was committed")]
+    Store(#[source] StoreError),
+    /// The commit was not confirmed, and nobody could say what became of it: ask again with the
+    /// same key.
+    #[error("the commit was not confirmed; ask again with the same key")]
+    Unknown(#[source] StoreError),
+}
+
+impl<E> From<StoreError> for OnceError<E> {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unconfirmed(_) => Self::Unknown(error),
+            StoreError::Unavailable(_) | StoreError::Damaged(_) | StoreError::TooNew(_) => {
+                Self::Store(error)
+            }
+        }
+    }
+}
+
+impl Once {
+    /// Under the default policy and the system's clock.
+    pub fn new(operation: Operation, fingerprint: Fingerprint) -> Self {
+        let (policy, clock, faults) = (Policy::default(), Clock::default(), Faults::default());
+        Self { operation, fingerprint, policy, clock, faults }
+    }
+
+    fn entrance(&self) -> Result<Entrance, StoreError> {
+        let owner = getrandom::u64().map_err(StoreError::unavailable)?;
+        Ok(Entrance {
+            operation: self.operation.clone(),
+            fingerprint: self.fingerprint,
+            owner: Owner(owner.cast_signed()),
+            policy: self.policy,
+            wait: std::time::Duration::ZERO,
+        })
+    }
+
+    fn pass(&self, place: &'static str) -> Result<(), StoreError> {
+        self.faults.at(place).map_err(StoreError::unavailable)
+    }
+
+    fn look(
+        &self,
+        connection: &Connection,
+        entrance: &Entrance,
+    ) -> Result<Result<Claimed, Answer>, StoreError> {
+        let found = row::find(connection, self.operation.id()).map_err(nothing_written)?;
+        enter(self.clock.now(), entrance, found.transpose()?)
+    }
+
+    fn finish(
+        &self,
+        transaction: Transaction<'_>,
+        claimed: &Claimed,
+        end: &End,
+    ) -> Result<(), StoreError> {
+        transaction.execute_batch(RELEASE).map_err(by_hand)?;
+        let row = claimed.ended(self.clock.now(), end)?;
+        let written = match claimed.number {
+            Some(number) => row::update(&transaction, number, &row),
+            None => row::insert(&transaction, &row),
+        };
+        if !written.map_err(nothing_written)? {
+            return Err(StoreError::unavailable(Meddled));
+        }
+        self.pass(place::BEFORE_COMMIT)?;
+        transaction.commit().map_err(commit_failed)?;
+        self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)
+    }
+}
+
+fn told<E>(answer: Answer) -> Result<Answered, OnceError<E>> {
+    let Answer::Replay(record) = &answer else { return Err(OnceError::Refused(answer)) };
+    let fate = Fate::Replayed { expires_at: record.expires_at };
+    let outcome = record.outcome().cloned();
+    outcome.map(|outcome| Answered { outcome, fate }).ok_or(OnceError::Refused(answer))
+}
+
+fn by_hand(error: rusqlite::Error) -> StoreError {
+    StoreError::damaged(EndedByHand(error))
+}
+
+/// Whether the commit that was not confirmed took place after all; an error if it did not, or if
+/// that is still unknown.
+fn find_out(
+    connection: &mut Connection,
+    claimed: &Claimed,
+    lost: StoreError,
+) -> Result<(), StoreError> {
+    let attempt = claimed.attempt();
+    let unknown = StoreError::unconfirmed;
+    let behavior = TransactionBehavior::Immediate;
+    let transaction = connection.transaction_with_behavior(behavior).map_err(unknown)?;
+    transaction.execute(MAKE_CERTAIN, []).map_err(unknown)?;
+    transaction.commit().map_err(unknown)?;
+    let found = row::find(connection, attempt.id).map_err(unknown)?.transpose()?;
+    let is_own = |Stored { row, .. }: &Stored| {
+        row.fence == attempt.fence.get() && row.owner == attempt.owner.0
+    };
+    if found.as_ref().is_some_and(is_own) { Ok(()) } else { Err(StoreError::unavailable(lost)) }
+}

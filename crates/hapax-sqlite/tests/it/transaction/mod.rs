@@ -1,0 +1,6 @@
+//! Operations inside their caller's own transaction, through both drivers.
+
+#[cfg(target_os = "linux")]
+mod killed;
+mod once;
+mod shop;
