@@ -438,7 +438,12 @@ BEGIN
             HINT = 'Call hapax.begin in the same transaction, before any savepoint you roll back to, and pass on its operation and fence.';
     END IF;
     IF to_regclass('hapax.responses_' || bucket) IS NULL THEN
-        PERFORM hapax.create_bucket(bucket);
+        BEGIN
+            PERFORM hapax.create_bucket(bucket);
+        EXCEPTION WHEN wrong_object_type OR duplicate_table THEN
+            -- Another transaction made it, too late for the caller's snapshot to show it.
+            NULL;
+        END;
     END IF;
     INSERT INTO hapax.responses (bucket, id, head, body, digest)
     VALUES (bucket, response, head, body,
