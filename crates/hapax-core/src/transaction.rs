@@ -143,6 +143,13 @@ pub enum TransactionError {
     Store(#[from] StoreError),
 }
 
+impl TransactionError {
+    /// Another transaction was in the way, and everything was rolled back.
+    pub fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Conflict(Cause::from(cause.into()))
+    }
+}
+
 impl Entrance {
     /// The arrival that the machine decides about.
     pub fn arrival(&self) -> Arrival {

@@ -8,6 +8,8 @@
 //! - `commit` and `batch`: a batch as one statement, and its answers;
 //! - `row` and `list`: reading; `notes`: what people did to records;
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
+//! - `transaction`: the same promise inside the caller's own transaction, with its own pool
+//!   (features `deadpool` and `sqlx`; SQL functions for every other language);
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
 //! - `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
@@ -27,6 +29,8 @@ mod overdue;
 mod retire;
 mod row;
 mod store;
+#[cfg(any(feature = "deadpool", feature = "sqlx"))]
+pub mod transaction;
 mod watch;
 
 pub use self::{

@@ -81,7 +81,9 @@ impl<D: Database> Unit<D> {
         let worked = timeout(limit, worked).await;
         let Some(transaction) = lender.take() else { return Err(OnceError::Kept) };
         let failed = match worked {
-            Ok(Ok(Ok(outcome))) => return self.end(transaction, attempt, expires_at, outcome).await,
+            Ok(Ok(Ok(outcome))) => {
+                return self.end(transaction, attempt, expires_at, outcome).await;
+            }
             Ok(Ok(Err(error))) => self.failed(error.into()),
             Ok(Err(_panic)) => OnceError::Panicked,
             Err(_elapsed) => OnceError::TimedOut { limit },

@@ -1,0 +1,66 @@
+//! Same-transaction mode on the caller's own pool: claim, business writes, events and outcome
+//! commit together.
+//!
+//! A first claim is one insert, written as finished and with a place for its outcome: nobody
+//! outside sees it before the commit, and the outcome fills the place at the end. Whoever comes
+//! second finds the operation's lock taken, and waits for it. Only then does it look at what is
+//! stored, and `hapax_core::decide` says what that means.
+//!
+//! - [`deadpool`] and [`sqlx`]: the two drivers, each a `Database` of hapax-core;
+//! - `session`: what both can say to the server; `unit`: the same conversation for both;
+//! - `error`: what a failure means for the whole transaction.
+
+#[cfg(feature = "deadpool")]
+pub mod deadpool;
+mod error;
+mod events;
+mod session;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
+mod unit;
+
+use std::fmt;
+
+/// The isolation level of a transaction; what the database or the role is set to, if not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what is committed when it starts: duplicates wait and are answered.
+    ReadCommitted,
+    /// One snapshot for all: a duplicate that had to wait is tried again from the start.
+    RepeatableRead,
+    /// As if one after the other: conflicts of the work's own are tried again, too.
+    Serializable,
+}
+
+impl fmt::Display for Isolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadCommitted => "READ COMMITTED",
+            Self::RepeatableRead => "REPEATABLE READ",
+            Self::Serializable => "SERIALIZABLE",
+        })
+    }
+}
+
+/// The statement that begins a transaction.
+fn begin_statement(isolation: Option<Isolation>) -> &'static str {
+    match isolation {
+        None => "BEGIN",
+        Some(Isolation::ReadCommitted) => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        Some(Isolation::RepeatableRead) => "BEGIN ISOLATION LEVEL REPEATABLE READ",
+        Some(Isolation::Serializable) => "BEGIN ISOLATION LEVEL SERIALIZABLE",
+    }
+}
+
+const SAVEPOINT: &str = "SAVEPOINT hapax";
+const UNDO: &str = "ROLLBACK TO SAVEPOINT hapax";
+const CLAIM: &str = include_str!("../sql/tx_claim.sql");
+const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
+const READ: &str = include_str!("../sql/tx_read.sql");
+const STORE: &str = include_str!("../sql/tx_store.sql");
+const END: &str = include_str!("../sql/tx_end.sql");
+const EMIT: &str = include_str!("../sql/tx_emit.sql");
+const LOCK: &str = "SELECT hapax.lock_operation($1::int8, $2::int8)";
+const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
+const CREATE_BUCKET: &str =
+    "SELECT hapax.create_bucket($1::int4 + ahead) FROM generate_series(0, 1) AS ahead";

@@ -1,0 +1,298 @@
+//! Same-transaction mode on a sqlx pool.
+
+use std::{
+    error::Error,
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::Duration,
+};
+
+use hapax_core::{
+    Attempt, Event, OperationId, Record, Salt, Timestamp, TransactionError,
+    store::{Claim, Over},
+    time::micros,
+    transaction::{self, End, Entered, Entrance, Granted},
+};
+use sqlx::{Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
+
+use super::{
+    CLAIM, CREATE_BUCKET, EMIT, END, FOLLOW, Isolation, LOCK, READ, SALT, SAVEPOINT, STORE, UNDO,
+    begin_statement,
+    error::{CONFLICTS, Fault},
+    events::Events,
+    session::{ClaimValues, Fresh, Read, Session, read_row},
+    unit::{self, Held, Placing, bucket_of, checked_salt, enter_session},
+};
+
+/// How long to wait for a transaction whose commit was not confirmed to end.
+const END_WAIT: Duration = Duration::from_secs(2);
+
+/// The caller's pool, as a database that keeps a record in the caller's transaction.
+#[derive(Clone)]
+pub struct Database {
+    pool: PgPool,
+    isolation: Option<Isolation>,
+}
+
+impl Database {
+    /// Uses this pool. The schema must have been made: `hapax migrate`, or
+    /// [`Store::migrate`](crate::Store::migrate).
+    pub fn new(pool: PgPool) -> Self {
+        Self { pool, isolation: None }
+    }
+
+    /// The same with transactions of this isolation level.
+    #[must_use]
+    pub fn isolation(self, isolation: Isolation) -> Self {
+        Self { isolation: Some(isolation), ..self }
+    }
+
+    /// Makes room for the outcomes of a bucket, outside of the transaction that missed it.
+    async fn make_room(&self, bucket: i32) -> TransactionError {
+        let made = async {
+            let mut connection = self.pool.acquire().await?;
+            Line(&mut connection).create_bucket(bucket).await
+        };
+        match made.await.map_err(Fault::before_commit) {
+            Ok(()) => {
+                TransactionError::conflict("there was no table for the outcome; now there is")
+            }
+            Err(error) => error,
+        }
+    }
+}
+
+/// A transaction of the pool: a connection, to be written through with `&mut **tx`.
+///
+/// Dropped without an end, it is rolled back. Transactions that the work begins on it are
+/// savepoints inside.
+pub struct Transaction {
+    inner: sqlx::Transaction<'static, Postgres>,
+    held: Held,
+    retention: Duration,
+    events: Events,
+}
+
+impl Transaction {
+    /// Publishes this event if, and only if, the transaction commits.
+    pub fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Writes the events and the outcome.
+    async fn end(&mut self, end: &End) -> Result<(), Fault> {
+        let Some((ending, placing)) = unit::ending(&self.held, self.retention, end) else {
+            return Err(Fault::unanswered("only an answer can be stored"));
+        };
+        let connection = &mut *self.inner;
+        if let Some(events) = self.events.columns() {
+            let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
+            let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
+            emit.execute(&mut *connection).await?;
+        }
+        let sealed = &ending.sealed;
+        let write = match placing {
+            Placing::Beside(Fresh { bucket, response, .. }) => {
+                sqlx::query(STORE).bind(bucket).bind(response)
+            }
+            Placing::WithTheRow => {
+                let Attempt { id, fence, owner } = self.held.attempt;
+                let write = sqlx::query(END).bind(id.as_bytes().to_vec()).bind(fence.get());
+                write.bind(owner.0).bind(ending.state).bind(ending.keep)
+            }
+        };
+        let write = write.bind(&sealed.head[..]).bind(&sealed.body[..]).bind(&sealed.digest[..]);
+        match write.execute(connection).await?.rows_affected() {
+            1 => Ok(()),
+            _ => Err(Fault::unanswered("the claim is no longer there")),
+        }
+    }
+}
+
+impl Deref for Transaction {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.inner
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.inner
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction").field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("isolation", &self.isolation).finish_non_exhaustive()
+    }
+}
+
+impl transaction::Database for Database {
+    type Transaction = Transaction;
+
+    async fn salt(&self) -> Result<Salt, TransactionError> {
+        let read = sqlx::query(SALT).fetch_one(&self.pool).await;
+        let columns = read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
+        let (version, works_with, salt): (_, _, Vec<u8>) =
+            columns.map_err(|error| Fault::from(error).before_commit())?;
+        checked_salt(version, works_with, &salt)
+    }
+
+    async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
+        let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
+        let mut inner = begun.map_err(|error| Fault::from(error).before_commit())?;
+        let mut line = Line(&mut inner);
+        let entered = match line.claim(entrance).await.map_err(Fault::before_commit) {
+            Ok(first) => enter_session(&mut line, entrance, first).await,
+            Err(error) => Err(error),
+        };
+        match entered {
+            Ok(Ok((held, expires_at))) => {
+                let (attempt, retention) = (held.attempt, entrance.policy.retention().window);
+                let events = Events::default();
+                let transaction = Transaction { inner, held, retention, events };
+                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
+            }
+            Ok(Err(answer)) => {
+                roll_back(inner).await;
+                Ok(Entered::Answer(answer))
+            }
+            Err(error) => {
+                roll_back(inner).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
+        transaction.events.forget();
+        Line(&mut transaction.inner).run(UNDO).await.map_err(Fault::before_commit)
+    }
+
+    async fn finish(
+        &self,
+        mut transaction: Transaction,
+        end: &End,
+    ) -> Result<(), TransactionError> {
+        if let Err(fault) = transaction.end(end).await {
+            let bucket = bucket_of(&transaction.held);
+            roll_back(transaction.inner).await;
+            return Err(match bucket {
+                Some(bucket) if fault.is_missing_bucket() => self.make_room(bucket).await,
+                Some(_) | None => fault.before_commit(),
+            });
+        }
+        transaction.inner.commit().await.map_err(|error| Fault::from(error).of_commit())
+    }
+
+    async fn roll_back(&self, transaction: Transaction) {
+        roll_back(transaction.inner).await;
+    }
+
+    async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
+        let begin = begin_statement(Some(Isolation::ReadCommitted));
+        let begun = self.pool.begin_with(begin).await;
+        let mut inner = begun.map_err(|error| Fault::from(error).before_commit())?;
+        let found = unit::read_ended(&mut Line(&mut inner), attempt, END_WAIT).await;
+        roll_back(inner).await;
+        found
+    }
+
+    fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {
+        let error = error.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+        let code = error.and_then(|error| error.code());
+        code.is_some_and(|code| CONFLICTS[..2].contains(&&*code))
+    }
+}
+
+/// A connection that cannot roll back is closed by sqlx before anybody else gets it.
+async fn roll_back(transaction: sqlx::Transaction<'static, Postgres>) {
+    if let Err(error) = transaction.rollback().await {
+        tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
+    }
+}
+
+/// A connection with an open transaction.
+struct Line<'a>(&'a mut PgConnection);
+
+impl Session for Line<'_> {
+    async fn run(&mut self, text: &'static str) -> Result<(), Fault> {
+        self.0.execute(text).await?;
+        Ok(())
+    }
+
+    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Fresh>, Fault> {
+        let values = ClaimValues::of(entrance);
+        let claim = sqlx::query(CLAIM)
+            .bind(values.id)
+            .bind(values.tenant)
+            .bind(values.scope)
+            .bind(values.key)
+            .bind(values.fingerprint)
+            .bind(values.owner)
+            .bind(values.recovery)
+            .bind(values.retention)
+            .bind(values.tombstone)
+            .bind(values.lock);
+        let Some(row) = claim.fetch_optional(&mut *self.0).await? else { return Ok(None) };
+        self.run(SAVEPOINT).await?;
+        let expires_at = Timestamp::from_micros(row.try_get(0)?);
+        Ok(Some(Fresh { expires_at, bucket: row.try_get(1)?, response: row.try_get(2)? }))
+    }
+
+    async fn lock(&mut self, lock: i64, wait: i64) -> Result<bool, Fault> {
+        let lock = sqlx::query(LOCK).bind(lock).bind(wait);
+        Ok(lock.fetch_one(&mut *self.0).await?.try_get(0)?)
+    }
+
+    async fn read(&mut self, id: OperationId) -> Result<Option<Read>, Fault> {
+        let read = sqlx::query(READ).bind(id.as_bytes().to_vec());
+        let row = read.fetch_optional(&mut *self.0).await?;
+        let read = |row: PgRow| Ok::<_, sqlx::Error>(read_row!(row, id));
+        Ok(row.map(read).transpose()?)
+    }
+
+    async fn follow(&mut self, claim: &Claim) -> Result<Option<Timestamp>, Fault> {
+        let (Over::Spent(seen) | Over::Abandoned(seen)) = claim.over else { return Ok(None) };
+        let follow = sqlx::query(FOLLOW)
+            .bind(claim.operation.id().as_bytes().to_vec())
+            .bind(seen.fence.get())
+            .bind(seen.owner.0)
+            .bind(seen.tag as i16)
+            .bind(seen.until.as_micros())
+            .bind(claim.fence.get())
+            .bind(claim.owner.0)
+            .bind(matches!(claim.over, Over::Spent(_)))
+            .bind(micros(claim.retention))
+            .bind(micros(claim.tombstone))
+            .bind(claim.recovery as i16)
+            .bind(&claim.fingerprint.as_bytes()[..]);
+        let row = follow.fetch_optional(&mut *self.0).await?;
+        let expires_at = row.map(|row| row.try_get(0)).transpose()?;
+        Ok(expires_at.map(Timestamp::from_micros))
+    }
+
+    async fn create_bucket(&mut self, bucket: i32) -> Result<(), Fault> {
+        sqlx::query(CREATE_BUCKET).bind(bucket).execute(&mut *self.0).await?;
+        Ok(())
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        let code = error.as_database_error().and_then(|error| error.code());
+        match code.map(|code| code.into_owned()) {
+            Some(code) => Self::Refused { code, cause: Arc::new(error) },
+            None => Self::unanswered(error),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The conversation that both drivers have with the server.
+
+use std::time::Duration;
+
+use hapax_core::{
+    Attempt, Fence, OperationId, Record, Salt, StoreError, Timestamp, TransactionError, codec,
+    decide,
+    limits::CLAIM_ROUNDS_MAX,
+    store::Settlement,
+    time::micros,
+    transaction::{Answer, End, Entrance, enter},
+};
+use tokio::time::Instant;
+
+use super::{
+    SAVEPOINT,
+    error::Fault,
+    session::{Ending, Fresh, Session},
+};
+use crate::{OpenError, VERSION};
+
+/// When to come back if another transaction had the operation for the whole wait.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// What a transaction holds.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) attempt: Attempt,
+    pub(crate) claimed: Claimed,
+    pub(crate) begun: Instant,
+}
+
+/// How the operation was claimed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Claimed {
+    /// For the first time: the row is written as finished, and waits for its outcome.
+    Fresh(Fresh),
+    /// Over something that was there before.
+    Over,
+}
+
+/// A right won, or the answer to give instead.
+pub(crate) type Entering = Result<(Held, Timestamp), Answer>;
+
+/// Goes on from the first claim in a transaction: it was won, or something stood in its way. The
+/// savepoint is set where the right is won.
+pub(crate) async fn enter_session(
+    session: &mut impl Session,
+    entrance: &Entrance,
+    mut first: Option<Fresh>,
+) -> Result<Entering, TransactionError> {
+    let id = entrance.operation.id();
+    let attempt = |fence| Attempt { id, fence, owner: entrance.owner };
+    let held = |fence, claimed| Held { attempt: attempt(fence), claimed, begun: Instant::now() };
+    let fault = Fault::before_commit;
+    for round in 0..CLAIM_ROUNDS_MAX {
+        if round > 0 {
+            first = session.claim(entrance).await.map_err(fault)?;
+        }
+        if let Some(fresh) = first {
+            return Ok(Ok((held(Fence::FIRST, Claimed::Fresh(fresh)), fresh.expires_at)));
+        }
+        if round == 0 {
+            let wait = micros(entrance.wait);
+            if !session.lock(lock_of(id), wait).await.map_err(fault)? {
+                return Ok(Err(Answer::Busy { retry_after: TRY_AGAIN }));
+            }
+        }
+        let Some(read) = session.read(id).await.map_err(fault)? else { continue };
+        let (now, record) = read.open()?;
+        let decision = decide(now, &entrance.arrival(), Some(&record), &entrance.policy);
+        let claim = match enter(now, decision, Some(&record)) {
+            Ok(claim) => claim,
+            Err(answer) => return Ok(Err(answer)),
+        };
+        if let Some(expires_at) = session.follow(&claim).await.map_err(fault)? {
+            session.run(SAVEPOINT).await.map_err(fault)?;
+            return Ok(Ok((held(claim.fence, Claimed::Over), expires_at)));
+        }
+    }
+    Err(TransactionError::conflict("other writers kept changing the record"))
+}
+
+/// What to write at the end, and whether the row itself must change.
+pub(crate) fn ending(held: &Held, retention: Duration, end: &End) -> Option<(Ending, Placing)> {
+    let sealed = codec::seal(held.attempt.id, end.to.outcome()?);
+    let ending = Ending { state: end.to.tag() as i16, keep: micros(end.keep), sealed };
+    // A fresh row says it is completed, and lives as long as was known at its beginning.
+    let lives = held.begun.elapsed() + end.keep <= retention;
+    let placing = match (held.claimed, &end.to) {
+        (Claimed::Fresh(fresh), Settlement::Completed(_)) if lives => Placing::Beside(fresh),
+        (Claimed::Fresh(_) | Claimed::Over, _) => Placing::WithTheRow,
+    };
+    Some((ending, placing))
+}
+
+/// Where an outcome is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Placing {
+    /// Into the place that a fresh claim took for it.
+    Beside(Fresh),
+    /// Together with a change of the row.
+    WithTheRow,
+}
+
+/// The bucket that may be missing when an outcome cannot be written.
+pub(crate) fn bucket_of(held: &Held) -> Option<i32> {
+    match held.claimed {
+        Claimed::Fresh(fresh) => Some(fresh.bucket),
+        Claimed::Over => None,
+    }
+}
+
+/// What is stored once nobody holds the operation's lock any more.
+pub(crate) async fn read_ended(
+    session: &mut impl Session,
+    attempt: &Attempt,
+    wait: Duration,
+) -> Result<Option<Record>, TransactionError> {
+    let fault = Fault::before_commit;
+    if !session.lock(lock_of(attempt.id), micros(wait)).await.map_err(fault)? {
+        return Err(StoreError::unconfirmed("the transaction has not ended yet").into());
+    }
+    let Some(read) = session.read(attempt.id).await.map_err(fault)? else { return Ok(None) };
+    Ok(Some(read.open()?.1))
+}
+
+/// The advisory lock of an operation: the beginning of its digest, as SQL takes it, too.
+pub(crate) fn lock_of(id: OperationId) -> i64 {
+    let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
+    i64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
+/// The salt, if this code can work with the schema it is in.
+pub(crate) fn checked_salt(
+    version: i32,
+    works_with: i32,
+    salt: &[u8],
+) -> Result<Salt, TransactionError> {
+    let refused = if works_with > VERSION {
+        OpenError::TooNew { found: version, needed: works_with }
+    } else if version < VERSION {
+        OpenError::NotMigrated { found: version }
+    } else {
+        match <[u8; 32]>::try_from(salt) {
+            Ok(salt) => return Ok(Salt::from_bytes(salt)),
+            Err(_) => OpenError::DamagedSalt,
+        }
+    };
+    Err(StoreError::unavailable(refused).into())
+}
