@@ -5,6 +5,7 @@ mod bench;
 mod demo;
 mod keys;
 mod serve;
+mod simulate;
 mod store;
 
 use std::{
@@ -43,6 +44,10 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Demo(args) => well(demo::run(&args)?),
         Task::Keys(task) => keys::run(task)?,
         Task::Bench(task) => well(bench::run(&task)? == bench::Verdict::Valid),
+        Task::Simulate(task) => {
+            simulate::run(&task)?;
+            ExitCode::SUCCESS
+        }
     })
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod demo;
 mod keys;
 mod serve;
+mod simulate;
 
 use clap::{Parser, Subcommand};
 
@@ -15,6 +16,7 @@ pub(crate) use self::{
         ResolvedAs, ShowArgs, SourceArgs, operation_id,
     },
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
+    simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
 };
 
 /// One effect per key: makes retries harmless.
@@ -35,4 +37,7 @@ pub(crate) enum Task {
     /// Measure Hapax on this machine.
     #[command(subcommand)]
     Bench(BenchTask),
+    /// See what retries do, in simulated time.
+    #[command(subcommand)]
+    Simulate(SimulateTask),
 }

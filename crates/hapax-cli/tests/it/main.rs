@@ -13,6 +13,7 @@ mod kills;
 mod languages;
 mod leaks;
 mod serve;
+mod simulate;
 mod standard;
 mod truth;
 mod truth_answers;

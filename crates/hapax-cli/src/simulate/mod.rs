@@ -1,0 +1,44 @@
+//! `hapax simulate`: what retries do, in simulated time and from one seed.
+//!
+//! - [`backoff`] is about pauses, [`storm`] about services in trouble;
+//! - `events` is time, `chance` is luck; every decision about a retry is the library's own;
+//! - `report` says what came out, `plot` draws it, `page` puts both on a page.
+
+mod backoff;
+mod chance;
+mod error;
+mod events;
+mod page;
+mod plot;
+mod report;
+mod storm;
+
+use std::{fs, io, path::Path};
+
+pub(crate) use self::error::SimulateError;
+use self::report::Report;
+use crate::args::{OutputArgs, SimulateTask};
+
+/// Does what was typed.
+pub(crate) fn run(task: &SimulateTask) -> Result<(), SimulateError> {
+    let (report, output) = match task {
+        SimulateTask::Backoff(args) => (backoff::run(args)?, &args.output),
+        SimulateTask::Storm(args) => (storm::run(args)?, &args.output),
+    };
+    publish(&report, output)
+}
+
+fn publish(report: &Report, output: &OutputArgs) -> Result<(), SimulateError> {
+    report.print(&mut io::stdout().lock()).map_err(SimulateError::Print)?;
+    if let Some(path) = &output.svg {
+        save(path, &plot::svg(&report.charts()))?;
+    }
+    if let Some(path) = &output.html {
+        save(path, &page::html(report))?;
+    }
+    Ok(())
+}
+
+fn save(path: &Path, text: &str) -> Result<(), SimulateError> {
+    fs::write(path, text).map_err(|source| SimulateError::Save { path: path.to_owned(), source })
+}
