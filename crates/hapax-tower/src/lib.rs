@@ -26,6 +26,8 @@
 //! ```
 //!
 //! - [`Routes`] and [`Protection`] say how each route is treated; [`Tenancy`] whose keys they are;
+//! - [`TransactionalLayer`] runs each request inside a transaction of the service's own database, which
+//!   its handler takes as [`Tx`];
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -44,10 +46,10 @@ mod server;
 pub use self::{
     body::{Body, BoxError},
     server::{
-        Asked, BodyForm, Caller, Code, Credentials, Dialect, Handled, Idempotency,
+        Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled, Idempotency,
         IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, NothingSent, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site,
-        StoreDown, Tenancy, Treatment, Verdict, canonical_json, openapi_fragment, parse_key,
-        published_policy, stored_request,
+        StoreDown, Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, Verdict,
+        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
     },
 };

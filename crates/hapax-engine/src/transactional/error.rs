@@ -43,6 +43,12 @@ pub enum OnceError {
     Unknown(#[source] StoreError),
 }
 
+/// Says that another transaction was in the way, where the driver's own error cannot be passed on:
+/// an error of the work, or an extension of a handler's response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("another transaction was in the way")]
+pub struct TryAgain;
+
 impl From<TransactionError> for OnceError {
     fn from(error: TransactionError) -> Self {
         match error {

@@ -18,7 +18,10 @@ use hapax_core::{
 };
 use tokio::sync::OnceCell;
 
-pub use self::{error::OnceError, tx::Tx};
+pub use self::{
+    error::{OnceError, TryAgain},
+    tx::Tx,
+};
 use crate::detached::Detached;
 
 /// An error of the caller's own, as work returns it.

@@ -16,7 +16,7 @@ use hapax_core::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::{Answered, Fate, OnceError, TransactionOptions, Tx, WorkError, tx::lend};
+use super::{Answered, Fate, OnceError, TransactionOptions, TryAgain, Tx, WorkError, tx::lend};
 
 /// Times it is asked what became of a commit that was not confirmed.
 const QUESTIONS_MAX: u32 = 8;
@@ -95,7 +95,7 @@ impl<D: Database> Unit<D> {
     fn failed(&self, error: WorkError) -> OnceError {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*error);
         while let Some(error) = cause {
-            if self.database.is_conflict(error) {
+            if error.is::<TryAgain>() || self.database.is_conflict(error) {
                 return OnceError::Conflict(words(error.to_string()));
             }
             cause = error.source();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use hapax_core::{Body as StoredBody, OperationId, Outcome, Record, StateTag, StoreError};
+use hapax_core::{
+    Body as StoredBody, OperationId, Outcome, Record, StateTag, StoreError, Timestamp,
+};
 use hapax_engine::BeginError;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
@@ -16,12 +18,17 @@ const TRY_LATER: Duration = Duration::from_secs(30);
 
 /// The stored answer, marked as a replay.
 pub(crate) fn replay(site: &Site, record: &Record) -> Response<Body> {
-    let Some(outcome) = record.outcome() else {
-        return in_flight(record.operation.id(), TRY_AGAIN).into_response(site);
-    };
+    match record.outcome() {
+        Some(outcome) => replayed(site, outcome, record.expires_at),
+        None => in_flight(record.operation.id(), TRY_AGAIN).into_response(site),
+    }
+}
+
+/// A stored outcome as an answer, marked as a replay.
+pub(crate) fn replayed(site: &Site, outcome: &Outcome, expires_at: Timestamp) -> Response<Body> {
     let StoredBody::Kept(body) = outcome.body() else {
         let mut response = not_retained(outcome).into_response(site);
-        mark(&mut response, record);
+        mark(&mut response, expires_at);
         return response;
     };
     let mut response = Response::new(Body::from(body.clone()));
@@ -36,14 +43,14 @@ pub(crate) fn replay(site: &Site, record: &Record) -> Response<Body> {
             response.headers_mut().append(name, value);
         }
     }
-    mark(&mut response, record);
+    mark(&mut response, expires_at);
     response
 }
 
-fn mark(response: &mut Response<Body>, record: &Record) {
+fn mark(response: &mut Response<Body>, expires_at: Timestamp) {
     let headers = response.headers_mut();
     headers.insert(headers::REPLAYED, HeaderValue::from_static("true"));
-    headers::add_expiry(headers, record.expires_at);
+    headers::add_expiry(headers, expires_at);
 }
 
 /// What the client of an overtaken attempt hears: what is stored now, not what that attempt said.

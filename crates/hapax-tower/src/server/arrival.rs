@@ -3,24 +3,22 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{Operation, Recovery, Store, Wish, limits::REQUEST_BYTES_MAX};
+use hapax_core::{Operation, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
 use http::{Method, header::UPGRADE, request::Parts};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
 use super::{
-    answer,
     code::Code,
     compared,
     drain::Rest,
+    front::Front,
     headers, key,
-    layer::Shared,
-    options::{Dialect, InFlight, Protection},
+    options::{InFlight, Protection},
     prefer,
     problem::Problem,
     receive::{Received, Refused, receive},
-    repeatability,
     span::span,
     stored_request,
 };
@@ -44,25 +42,25 @@ pub(crate) struct Arrival {
 }
 
 /// Reads what the engine must know. Nothing is claimed before all of it is known to be good.
-pub(crate) async fn arrive<S: Store>(
-    shared: &Shared<S>,
+pub(crate) async fn arrive(
+    front: &Front,
+    has_later: bool,
     protection: &Arc<Protection>,
-    parts: Parts,
-    body: Body,
+    operation: Operation,
+    (parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
-    let operation = match name(shared, protection, &parts).await {
-        Ok(operation) => operation,
-        Err(problem) => return Err((problem, Rest::Unread(body))),
-    };
-    let Received { body, room } = receive(shared.room.as_ref(), protection, &parts, body).await?;
+    let Received { body, room } = receive(front.room.as_ref(), protection, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
-    let tenant_key = shared.tenant_key(operation.tenant());
+    let tenant_key = front.tenant_key(operation.tenant());
     let fingerprint =
         compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
     let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
-    let for_later = shared.has_later && accepts;
-    let wish = wish(shared, protection, &parts, &body, for_later).map_err(nothing_left)?;
+    let for_later = has_later && accepts;
+    let wish = match (for_later, has_later && protection.can_be_finished()) {
+        (false, false) => Wish::Run { request: None },
+        (for_later, _) => wish(protection, &parts, &body, for_later).map_err(nothing_left)?,
+    };
     let patience = match (prefer.wait, protection.in_flight) {
         (Some(wait), _) => wait.min(protection.wait_max),
         (None, InFlight::Wait(wait)) => wait,
@@ -75,13 +73,13 @@ pub(crate) async fn arrive<S: Store>(
 }
 
 /// Which operation is meant.
-async fn name<S: Store>(
-    shared: &Shared<S>,
+pub(crate) async fn name(
+    front: &Front,
     protection: &Protection,
     parts: &Parts,
 ) -> Result<Operation, Problem> {
-    let tenancy = protection.tenancy.as_ref().unwrap_or(&shared.tenancy);
-    let tenant = tenancy.tenant(&shared.engine.salt(), parts).await?;
+    let tenancy = protection.tenancy.as_ref().unwrap_or(&front.tenancy);
+    let tenant = tenancy.tenant(&front.salt, parts).await?;
     let key = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
     let key = key.ok_or_else(|| {
         let detail = format!("Send {} with one key per operation.", protection.key_header());
@@ -98,37 +96,16 @@ async fn name<S: Store>(
     let scope = protection.scope.of(parts).ok_or_else(|| {
         Problem::new(Code::ScopeUnusable, "The path is too long, or not visible ASCII.")
     })?;
-    let operation = Operation::new(tenant, scope, key);
-    match protection.dialect {
-        Dialect::Header(_) => Ok(operation),
-        Dialect::Repeatability => {
-            let first_sent = repeatability::first_sent(&parts.headers)?;
-            let retention = protection.policy.retention();
-            let checked =
-                repeatability::check(&shared.engine, operation.id(), first_sent, retention).await;
-            match checked {
-                Ok(None) => Ok(operation),
-                Ok(Some(problem)) => Err(problem),
-                Err(error) => Err(answer::store_failed(&error)),
-            }
-        }
-    }
+    Ok(Operation::new(tenant, scope, key))
 }
 
-fn wish<S: Store>(
-    shared: &Shared<S>,
+/// What is kept of the request, so that somebody else can run or finish it.
+fn wish(
     protection: &Protection,
     parts: &Parts,
     body: &Bytes,
     for_later: bool,
 ) -> Result<Wish, Problem> {
-    let can_be_finished = match protection.policy.recovery() {
-        Recovery::Resend | Recovery::Probe => shared.has_later,
-        Recovery::Hold => false,
-    };
-    if !for_later && !can_be_finished {
-        return Ok(Wish::Run { request: None });
-    }
     let request = stored_request::write(parts, body, protection.credentials);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));

@@ -37,7 +37,7 @@ where
     Inner: Protected,
     S: Store,
 {
-    let (site, id) = (&shared.site, arrival.ask.operation.id());
+    let (site, id) = (&shared.front.site, arrival.ask.operation.id());
     let begun = match begin(shared, &arrival).await {
         Ok(begun) => begun,
         Err(error) if runs_unprotected(&error, &arrival.protection) => {
@@ -121,11 +121,11 @@ where
         permit,
         request: Request::from_parts(arrival.parts, arrival.body),
         protection: arrival.protection,
-        site: Arc::clone(&shared.site),
+        site: Arc::clone(&shared.front.site),
     };
     let answered = detach(unit, inner, arrival.room, arrival.span);
     // Without an answer the task died; its right was given up as interrupted.
-    answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.site))
+    answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.front.site))
 }
 
 /// Starts the attempt in a task of its own.

@@ -43,7 +43,7 @@ pub(crate) fn accepted(site: &Site, id: OperationId, record: Option<&Record>) ->
 
 /// What is seen at the address of an operation. Another tenant's operation is not there.
 pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) -> Response<Body> {
-    let site = &shared.site;
+    let site = &shared.front.site;
     let caller = match Known::by(shared, parts).await {
         Ok(caller) => caller,
         Err(problem) => return problem.into_response(site),
@@ -81,8 +81,8 @@ impl Known {
     /// Refused if the caller is nobody to all of them.
     async fn by<S: Store>(shared: &Shared<S>, parts: &Parts) -> Result<Self, Problem> {
         let (mut tenants, mut unverified, mut refused) = (Vec::new(), None, None);
-        for tenancy in shared.tenancies() {
-            match tenancy.tenant(&shared.engine.salt(), parts).await {
+        for tenancy in shared.front.tenancies() {
+            match tenancy.tenant(&shared.front.salt, parts).await {
                 Ok(tenant) => tenants.push(tenant),
                 Err(problem) if problem.code == Code::CallerUnverifiable => {
                     unverified = Some(problem);

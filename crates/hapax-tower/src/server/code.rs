@@ -83,6 +83,8 @@ pub enum Code {
     ExecutionUnanswered,
     /// The service refused before it began.
     ExecutionNotStarted,
+    /// The transaction of the operation was rolled back: nothing happened.
+    TransactionRolledBack,
     /// Nothing is known under this address.
     OperationUnknown,
 }
@@ -127,6 +129,7 @@ impl Code {
         Self::ExecutionTimedOut,
         Self::ExecutionUnanswered,
         Self::ExecutionNotStarted,
+        Self::TransactionRolledBack,
         Self::OperationUnknown,
     ];
 
@@ -170,6 +173,7 @@ impl Code {
             Self::ExecutionTimedOut => "execution-timed-out",
             Self::ExecutionUnanswered => "execution-unanswered",
             Self::ExecutionNotStarted => "execution-not-started",
+            Self::TransactionRolledBack => "transaction-rolled-back",
             Self::OperationUnknown => "operation-unknown",
         }
     }
@@ -214,6 +218,7 @@ impl Code {
             Self::ExecutionTimedOut => "The service took too long",
             Self::ExecutionUnanswered => "The service gave no complete answer",
             Self::ExecutionNotStarted => "The service was not ready",
+            Self::TransactionRolledBack => "The operation was rolled back",
             Self::OperationUnknown => "There is no such operation",
         }
     }
@@ -253,7 +258,8 @@ impl Code {
             | Self::Overloaded
             | Self::ShuttingDown
             | Self::CallerUnverifiable
-            | Self::ExecutionNotStarted => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::ExecutionNotStarted
+            | Self::TransactionRolledBack => StatusCode::SERVICE_UNAVAILABLE,
             Self::StoredResponseCorrupt | Self::ExecutionPanicked => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }

@@ -2,18 +2,18 @@
 
 use std::{fmt, sync::Arc};
 
-use hapax_core::{Store, Tenant, TenantKey};
+use hapax_core::Store;
 use hapax_engine::Engine;
-use quick_cache::sync;
 use tower_layer::Layer;
 
 use super::{
     code::Code,
+    front::Front,
     later::Later,
     receive::Room,
     route::{InvalidRoute, Routes},
     service::Idempotency,
-    tenancy::{KNOWN_MAX, Tenancy},
+    tenancy::Tenancy,
 };
 
 /// Protects a service: one execution per key, every later request answered with the first answer.
@@ -29,9 +29,8 @@ impl<S: Store> IdempotencyLayer<S> {
         if routes.accepts_for_later() {
             return Err(InvalidRoute::NobodyForLater);
         }
-        let (site, routes) = (Arc::default(), Arc::new(routes));
-        let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
-        Ok(Self::of(Shared { engine, tenancy, routes, site, keys, has_later: false, room: None }))
+        let front = Front::new(engine.salt(), tenancy, Arc::new(routes), Arc::default());
+        Ok(Self::of(Shared { engine, front, has_later: false }))
     }
 
     /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
@@ -39,15 +38,14 @@ impl<S: Store> IdempotencyLayer<S> {
     /// The engine must have been started with [`Later::finisher`]. Routes that `later` is given
     /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
-        let (routes, site) = (later.routes(), Arc::clone(later.site()));
-        let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
-        Self::of(Shared { engine, tenancy, routes, site, keys, has_later: true, room: None })
+        let front = Front::new(engine.salt(), tenancy, later.routes(), Arc::clone(later.site()));
+        Self::of(Shared { engine, front, has_later: true })
     }
 
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
-        Self::of(Shared { site: Arc::new(site), ..Shared::clone(&self.shared) })
+        self.with(|front| front.site = Arc::new(site))
     }
 
     /// The same layer, keeping at most this many bytes of protected requests in memory at once,
@@ -55,7 +53,13 @@ impl<S: Store> IdempotencyLayer<S> {
     /// before it is read.
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
-        Self::of(Shared { room: Some(Room::of(bytes)), ..Shared::clone(&self.shared) })
+        self.with(|front| front.room = Some(Room::of(bytes)))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Front)) -> Self {
+        let mut shared = Shared::clone(&self.shared);
+        change(&mut shared.front);
+        Self::of(shared)
     }
 
     fn of(shared: Shared<S>) -> Self {
@@ -80,7 +84,8 @@ impl<S: Store> Clone for IdempotencyLayer<S> {
 impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut layer = f.debug_struct("IdempotencyLayer");
-        layer.field("tenancy", &self.shared.tenancy).field("routes", &self.shared.routes);
+        let front = &self.shared.front;
+        layer.field("tenancy", &front.tenancy).field("routes", &front.routes);
         layer.finish_non_exhaustive()
     }
 }
@@ -88,51 +93,14 @@ impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
 /// What every request needs to know.
 pub(crate) struct Shared<S: Store> {
     pub(crate) engine: Engine<S>,
-    pub(crate) tenancy: Tenancy,
-    pub(crate) routes: Arc<Routes>,
-    pub(crate) site: Arc<Site>,
-    /// The fingerprint keys of tenants that asked lately.
-    pub(crate) keys: Arc<sync::Cache<Tenant, TenantKey>>,
+    pub(crate) front: Front,
     /// Whether requests can be run without their client.
     pub(crate) has_later: bool,
-    /// Where request bodies are kept, if that is limited.
-    pub(crate) room: Option<Room>,
 }
 
 impl<S: Store> Clone for Shared<S> {
     fn clone(&self) -> Self {
-        Self {
-            engine: self.engine.clone(),
-            tenancy: self.tenancy.clone(),
-            routes: Arc::clone(&self.routes),
-            site: Arc::clone(&self.site),
-            keys: Arc::clone(&self.keys),
-            has_later: self.has_later,
-            room: self.room.clone(),
-        }
-    }
-}
-
-impl<S: Store> Shared<S> {
-    /// The key of a tenant's fingerprints; deriving it costs as much as using it.
-    pub(crate) fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
-        if let Some(known) = self.keys.get(tenant) {
-            return known;
-        }
-        let derived = self.engine.salt().tenant_key(tenant);
-        self.keys.insert(tenant.clone(), derived.clone());
-        derived
-    }
-
-    /// Every tenancy in force, once.
-    pub(crate) fn tenancies(&self) -> Vec<&Tenancy> {
-        let mut tenancies = vec![&self.tenancy];
-        for tenancy in self.routes.protections().filter_map(|route| route.tenancy.as_ref()) {
-            if !tenancies.iter().any(|known| known.is(tenancy)) {
-                tenancies.push(tenancy);
-            }
-        }
-        tenancies
+        Self { engine: self.engine.clone(), front: self.front.clone(), has_later: self.has_later }
     }
 }
 

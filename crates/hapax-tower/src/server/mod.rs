@@ -14,6 +14,7 @@ mod code;
 mod compared;
 mod drain;
 mod failed;
+mod front;
 mod handled;
 mod headers;
 mod key;
@@ -39,6 +40,7 @@ mod span;
 mod spans;
 pub mod stored_request;
 mod tenancy;
+mod transactional;
 mod unit;
 mod wellknown;
 
@@ -58,5 +60,6 @@ pub use self::{
     route::{InvalidRoute, Routes, Treatment},
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},
+    transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx},
     wellknown::{openapi_fragment, published_policy},
 };

@@ -118,6 +118,14 @@ impl Protection {
         Ok(())
     }
 
+    /// Whether somebody else may finish what an owner left behind.
+    pub(crate) fn can_be_finished(&self) -> bool {
+        match self.policy.recovery() {
+            Recovery::Resend | Recovery::Probe => true,
+            Recovery::Hold => false,
+        }
+    }
+
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
         match &self.dialect {

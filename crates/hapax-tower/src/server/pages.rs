@@ -42,6 +42,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::ExecutionTimedOut => include_str!("../../errors/execution-timed-out.md"),
         Code::ExecutionUnanswered => include_str!("../../errors/execution-unanswered.md"),
         Code::ExecutionNotStarted => include_str!("../../errors/execution-not-started.md"),
+        Code::TransactionRolledBack => include_str!("../../errors/transaction-rolled-back.md"),
         Code::OperationUnknown => include_str!("../../errors/operation-unknown.md"),
     }
 }

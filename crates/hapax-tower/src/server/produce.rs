@@ -41,7 +41,12 @@ where
     }
 }
 
-async fn call<Inner>(mut inner: Inner, request: Request<Body>, cap: usize) -> Result<Answer, Failed>
+/// Hands the request over, and takes the answer up to the cap.
+pub(crate) async fn call<Inner>(
+    mut inner: Inner,
+    request: Request<Body>,
+    cap: usize,
+) -> Result<Answer, Failed>
 where
     Inner: Protected,
 {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Method, request::Parts};
 
-use super::options::{InFlight, Protection};
+use super::options::{Dialect, InFlight, Protection};
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -92,6 +92,15 @@ impl Routes {
         self.otherwise.as_ref()
     }
 
+    /// Refuses what a transaction cannot do.
+    pub(crate) fn check_for_transactions(&self) -> Result<(), InvalidRoute> {
+        let repeats = |route: &Arc<Protection>| route.dialect == Dialect::Repeatability;
+        if self.accepts_for_later() || self.protections().any(repeats) {
+            return Err(InvalidRoute::NotInTransaction);
+        }
+        Ok(())
+    }
+
     pub(crate) fn accepts_for_later(&self) -> bool {
         self.protections().any(|route| route.in_flight == InFlight::Accept)
     }
@@ -176,6 +185,12 @@ pub enum InvalidRoute {
     /// Requests are to be accepted, and nobody would run them.
     #[error("a route accepts requests for later, and nobody runs them; give the layer a `Later`")]
     NobodyForLater,
+    /// A transaction cannot be waited for by somebody else.
+    #[error(
+        "a route that runs in a transaction cannot accept requests for later or speak the dialect \
+         of repeatable requests"
+    )]
+    NotInTransaction,
 }
 
 #[cfg(test)]

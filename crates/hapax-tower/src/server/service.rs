@@ -8,20 +8,23 @@ use std::{
 };
 
 use bytes::Bytes;
-use hapax_core::Store;
+use hapax_core::{Operation, Store};
 use http::{Request, Response, request::Parts};
 use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
-    arrival::arrive,
+    answer,
+    arrival::{self, Arrival, arrive},
     ask::ask,
-    drain::Wire,
+    drain::{Rest, Wire},
     handled::{Handled, Verdict},
     headers,
     layer::Shared,
     options::{Dialect, KeyRule, Protection},
+    problem::Problem,
     protected::Protected,
+    receive::Refused,
     repeatability, wellknown,
 };
 use crate::body::{Body, BoxError};
@@ -90,7 +93,7 @@ where
 {
     let (mut parts, body) = request.into_parts();
     headers::strip_ours(&mut parts.headers);
-    let (route, protection) = shared.routes.find(&parts);
+    let (route, protection) = shared.front.routes.find(&parts);
     let (mut response, verdict) = if let Some(page) = wellknown::serve(&shared, &parts).await {
         (page, Verdict::Page)
     } else if let Some(protection) = protection.filter(|protection| applies(protection, &parts)) {
@@ -103,7 +106,7 @@ where
     Ok(response)
 }
 
-fn applies(protection: &Protection, parts: &Parts) -> bool {
+pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
     match protection.key {
         KeyRule::Required => true,
         KeyRule::Optional => parts.headers.contains_key(protection.key_header()),
@@ -122,14 +125,15 @@ where
     S: Store,
 {
     let wire = Wire::of(parts.version, &parts.headers);
-    let ((mut response, verdict), honoured) = match arrive(shared, protection, parts, body).await {
+    let arrived = arrived(shared, protection, parts, body).await;
+    let ((mut response, verdict), honoured) = match arrived {
         Ok(arrival) => {
             let span = arrival.span.clone();
             (ask(inner, shared, arrival).instrument(span).await?, true)
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
-            let mut response = problem.into_response(&shared.site);
+            let mut response = problem.into_response(&shared.front.site);
             wire.leave_clean(rest, &mut response).await;
             ((response, verdict), false)
         }
@@ -138,6 +142,46 @@ where
         repeatability::add_result(&mut response, honoured);
     }
     Ok((response, verdict))
+}
+
+/// Reads what the engine must know, or refuses the request.
+async fn arrived<S: Store>(
+    shared: &Shared<S>,
+    protection: &Arc<Protection>,
+    parts: Parts,
+    body: Body,
+) -> Result<Arrival, Refused> {
+    let named = match arrival::name(&shared.front, protection, &parts).await {
+        Ok(operation) => remembered(shared, protection, &parts, operation).await,
+        Err(problem) => Err(problem),
+    };
+    match named {
+        Ok(operation) => {
+            let request = (parts, body);
+            arrive(&shared.front, shared.has_later, protection, operation, request).await
+        }
+        Err(problem) => Err((problem, Rest::Unread(body))),
+    }
+}
+
+/// The operation, unless it may have been done and forgotten since it was first asked for.
+async fn remembered<S: Store>(
+    shared: &Shared<S>,
+    protection: &Protection,
+    parts: &Parts,
+    operation: Operation,
+) -> Result<Operation, Problem> {
+    if let Dialect::Header(_) = protection.dialect {
+        return Ok(operation);
+    }
+    let first_sent = repeatability::first_sent(&parts.headers)?;
+    let retention = protection.policy.retention();
+    let checked = repeatability::check(&shared.engine, operation.id(), first_sent, retention).await;
+    match checked {
+        Ok(None) => Ok(operation),
+        Ok(Some(problem)) => Err(problem),
+        Err(error) => Err(answer::store_failed(&error)),
+    }
 }
 
 /// Hands a request to the service as it is.

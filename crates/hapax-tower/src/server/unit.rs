@@ -199,7 +199,11 @@ fn send(reply: Reply, response: Response<Body>) {
 }
 
 /// The outcome to store; what is beyond the store's limits is not kept, but known to have been.
-fn outcome(parts: &response::Parts, body: StoredBody, protection: &Protection) -> Outcome {
+pub(crate) fn outcome(
+    parts: &response::Parts,
+    body: StoredBody,
+    protection: &Protection,
+) -> Outcome {
     let status = parts.status.as_u16();
     let len = match &body {
         StoredBody::Kept(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::{
     async_status,
     code::Code,
+    front::Front,
     layer::Shared,
     options::{BodyForm, InFlight, KeyForm, KeyRule, Protection, Scoping},
     pages,
@@ -25,18 +26,23 @@ pub(crate) async fn serve<S: Store>(shared: &Shared<S>, parts: &Parts) -> Option
     if parts.method != Method::GET && parts.method != Method::HEAD {
         return None;
     }
-    let page = parts.uri.path().strip_prefix(&shared.site.home)?;
-    if let Some(id) = page.strip_prefix("/operations/") {
-        return Some(async_status::look(shared, parts, id).await);
+    let page = parts.uri.path().strip_prefix(&shared.front.site.home)?;
+    match page.strip_prefix("/operations/") {
+        Some(id) => Some(async_status::look(shared, parts, id).await),
+        None => written(&shared.front, page),
     }
+}
+
+/// A page that is the same for everybody, by its path under the layer's home.
+pub(crate) fn written(front: &Front, page: &str) -> Option<Response<Body>> {
     if let Some(code) = page.strip_prefix("/errors/") {
         let code = Code::ALL.iter().find(|known| known.code() == code)?;
         return Some(document("text/markdown; charset=utf-8", pages::page(*code).to_owned()));
     }
     match page {
-        "" => Some(document("application/json", published_policy(&shared.routes).to_string())),
+        "" => Some(document("application/json", published_policy(&front.routes).to_string())),
         "/openapi.json" => {
-            Some(document("application/json", openapi_fragment(&shared.routes).to_string()))
+            Some(document("application/json", openapi_fragment(&front.routes).to_string()))
         }
         _ => None,
     }

@@ -1,0 +1,55 @@
+//! What every request meets before anybody is asked: which route it is, whose, and under which key.
+
+use std::sync::Arc;
+
+use hapax_core::{Salt, Tenant, TenantKey};
+use quick_cache::sync;
+
+use super::{
+    layer::Site,
+    receive::Room,
+    route::Routes,
+    tenancy::{KNOWN_MAX, Tenancy},
+};
+
+/// The front of a layer: alike whether operations are run under a lease or in a transaction.
+#[derive(Clone)]
+pub(crate) struct Front {
+    /// Keys all fingerprints.
+    pub(crate) salt: Salt,
+    pub(crate) tenancy: Tenancy,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) site: Arc<Site>,
+    /// Where request bodies are kept, if that is limited.
+    pub(crate) room: Option<Room>,
+    /// The fingerprint keys of tenants that asked lately.
+    keys: Arc<sync::Cache<Tenant, TenantKey>>,
+}
+
+impl Front {
+    pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
+        let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        Self { salt, tenancy, routes, site, room: None, keys }
+    }
+
+    /// The key of a tenant's fingerprints; deriving it costs as much as using it.
+    pub(crate) fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
+        if let Some(known) = self.keys.get(tenant) {
+            return known;
+        }
+        let derived = self.salt.tenant_key(tenant);
+        self.keys.insert(tenant.clone(), derived.clone());
+        derived
+    }
+
+    /// Every tenancy in force, once.
+    pub(crate) fn tenancies(&self) -> Vec<&Tenancy> {
+        let mut tenancies = vec![&self.tenancy];
+        for tenancy in self.routes.protections().filter_map(|route| route.tenancy.as_ref()) {
+            if !tenancies.iter().any(|known| known.is(tenancy)) {
+                tenancies.push(tenancy);
+            }
+        }
+        tenancies
+    }
+}

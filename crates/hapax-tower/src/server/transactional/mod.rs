@@ -1,0 +1,15 @@
+//! The header for services whose effect is in a database: each request runs inside a transaction
+//! that also stores its answer.
+//!
+//! The front is that of every layer; behind it there is no lease and no engine, but the handler's
+//! own transaction, which it gets as [`Tx`].
+
+mod layer;
+mod service;
+mod tx;
+
+pub use self::{
+    layer::{ConnectError, TransactionalLayer},
+    service::TransactionalService,
+    tx::Tx,
+};

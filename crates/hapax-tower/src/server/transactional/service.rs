@@ -1,0 +1,331 @@
+//! The service: what passes, what is answered here, what runs in a transaction.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Bytes, BytesMut};
+use hapax_core::{
+    Body as StoredBody, Database, OperationId, Outcome, StoreError, limits::OUTCOME_BODY_BYTES_MAX,
+    transaction::Answer,
+};
+use hapax_engine::{
+    Answered, Fate, OnceError, TransactionOptions, Tx as Lent, transactional::TryAgain,
+};
+use http::{Method, Request, Response, request::Parts, response};
+use http_body_util::BodyExt;
+use tokio::time::Instant;
+use tower_service::Service;
+use tracing::Instrument;
+
+use super::{layer::Shared, tx::Slot};
+use crate::{
+    body::{Body, BoxError},
+    server::{
+        answer::{self, TRY_AGAIN},
+        arrival::{self, Arrival, arrive},
+        capture::Captured,
+        code::Code,
+        drain::{Rest, Wire},
+        failed::Failed,
+        handled::{Handled, Verdict},
+        headers,
+        options::{InFlight, Protection},
+        problem::Problem,
+        produce::call,
+        protected::Protected,
+        service::{Judged, applies, pass},
+        unit::outcome,
+        wellknown,
+    },
+};
+
+/// A service that runs in transactions. Made by
+/// [`TransactionalLayer`](crate::TransactionalLayer).
+pub struct TransactionalService<Inner, D> {
+    inner: Inner,
+    shared: Arc<Shared<D>>,
+}
+
+impl<Inner, D> TransactionalService<Inner, D> {
+    pub(crate) fn new(inner: Inner, shared: Arc<Shared<D>>) -> Self {
+        Self { inner, shared }
+    }
+}
+
+impl<Inner: Clone, D> Clone for TransactionalService<Inner, D> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<Inner: fmt::Debug, D> fmt::Debug for TransactionalService<Inner, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionalService").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
+impl<Inner, D, B, R> Service<Request<B>> for TransactionalService<Inner, D>
+where
+    Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
+    Inner::Future: Send,
+    Inner::Error: Into<BoxError> + Send,
+    D: Database,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+    R: http_body::Body<Data = Bytes> + Send + 'static,
+    R::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Inner::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Inner::Error>> + Send>>;
+
+    /// Always ready: a replay must not wait for a service that is busy or limited.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Inner::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        Box::pin(handle(inner, shared, request.map(Body::new)))
+    }
+}
+
+async fn handle<Inner, D>(
+    inner: Inner,
+    shared: Arc<Shared<D>>,
+    request: Request<Body>,
+) -> Result<Response<Body>, Inner::Error>
+where
+    Inner: Protected,
+    D: Database,
+{
+    let (mut parts, body) = request.into_parts();
+    headers::strip_ours(&mut parts.headers);
+    let (route, protection) = shared.front.routes.find(&parts);
+    let (mut response, verdict) = if let Some(page) = page(&shared, &parts) {
+        (page, Verdict::Page)
+    } else if let Some(protection) = protection.filter(|protection| applies(protection, &parts)) {
+        Box::pin(protect(inner, &shared, protection, parts, body)).await
+    } else {
+        (pass(inner, Request::from_parts(parts, body)).await?, Verdict::Passed)
+    };
+    response.extensions_mut().insert(Handled { verdict, route });
+    Ok(response)
+}
+
+fn page<D>(shared: &Shared<D>, parts: &Parts) -> Option<Response<Body>> {
+    if parts.method != Method::GET && parts.method != Method::HEAD {
+        return None;
+    }
+    let page = parts.uri.path().strip_prefix(&shared.front.site.home)?;
+    wellknown::written(&shared.front, page)
+}
+
+async fn protect<Inner, D>(
+    inner: Inner,
+    shared: &Arc<Shared<D>>,
+    protection: &Arc<Protection>,
+    parts: Parts,
+    body: Body,
+) -> Judged
+where
+    Inner: Protected,
+    D: Database,
+{
+    let (wire, front) = (Wire::of(parts.version, &parts.headers), &shared.front);
+    let arrived = match arrival::name(front, protection, &parts).await {
+        Ok(operation) => arrive(front, false, protection, operation, (parts, body)).await,
+        Err(problem) => Err((problem, Rest::Unread(body))),
+    };
+    match arrived {
+        Ok(arrival) => {
+            let span = arrival.span.clone();
+            let judged = run(inner, shared, arrival).instrument(span.clone()).await;
+            span.record("decision", judged.1.as_str());
+            judged
+        }
+        Err((problem, rest)) => {
+            let verdict = Verdict::Refused(problem.code);
+            let mut response = problem.into_response(&front.site);
+            wire.leave_clean(rest, &mut response).await;
+            (response, verdict)
+        }
+    }
+}
+
+/// Runs the request in a transaction, and says what came of it.
+async fn run<Inner, D>(inner: Inner, shared: &Shared<D>, arrival: Arrival) -> Judged
+where
+    Inner: Protected,
+    D: Database,
+{
+    let Arrival { ask, parts, body, room, protection, patience, .. } = arrival;
+    let (site, id, policy) = (&shared.front.site, ask.operation.id(), ask.policy);
+    let wait = match protection.in_flight {
+        _ if !patience.is_zero() => patience,
+        InFlight::Reject | InFlight::Wait(_) | InFlight::Accept => {
+            shared.transactional.options().wait
+        }
+    };
+    let options = TransactionOptions {
+        policy,
+        wait,
+        timeout: protection.timeout,
+        conflicts: shared.transactional.options().conflicts,
+    };
+    let first = Arc::new(First::default());
+    let work = Work {
+        inner,
+        request: Request::from_parts(parts, body),
+        operation: ask.operation.clone(),
+        protection: Arc::clone(&protection),
+        first: Arc::clone(&first),
+        _room: room.map(Arc::new),
+    };
+    let work = move |tx: Lent<D::Transaction>| work.clone().run::<D>(tx);
+    let answered = shared.transactional.run(ask.operation, ask.fingerprint, options, work).await;
+    match answered {
+        Ok(Answered { fate: Fate::Stored { expires_at }, outcome }) => {
+            let mut response = first.take(&outcome);
+            headers::add_expiry(response.headers_mut(), expires_at);
+            (response, Verdict::Executed)
+        }
+        Ok(Answered { fate: Fate::RolledBack, outcome }) => {
+            (first.take(&outcome), Verdict::Executed)
+        }
+        Ok(Answered { fate: Fate::Replayed { expires_at }, outcome }) => {
+            (answer::replayed(site, &outcome, expires_at), Verdict::Replayed)
+        }
+        Err(error) => {
+            let (problem, verdict) = refused(id, error);
+            (problem.into_response(site), verdict)
+        }
+    }
+}
+
+/// Why nothing was run, or nothing was kept of it.
+fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
+    match error {
+        OnceError::Refused(Answer::Busy { retry_after }) => {
+            (answer::in_flight(id, retry_after), Verdict::Busy)
+        }
+        OnceError::Refused(Answer::InDoubt { .. } | Answer::Replay(_)) => {
+            (answer::in_doubt(id), Verdict::InDoubt)
+        }
+        OnceError::Refused(Answer::Mismatch(difference)) => {
+            let detail = "Use a new key for a new request.";
+            let problem = Problem::new(Code::KeyReused, detail).differs(difference.parts());
+            (problem, Verdict::Mismatch)
+        }
+        OnceError::Refused(Answer::Gone { .. }) => (answer::gone(), Verdict::Gone),
+        OnceError::Failed(error) if error.is::<OverLimit>() => {
+            let wait = error.downcast::<OverLimit>().map_or(TRY_AGAIN, |limit| limit.0);
+            let problem = Problem::new(Code::RateLimited, "Nothing was run. Ask again.");
+            (problem.retry_after(wait), Verdict::Refused(Code::RateLimited))
+        }
+        OnceError::Store(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
+            (answer::store_failed(&error), Verdict::Undecided)
+        }
+        OnceError::Unknown(error) => {
+            tracing::error!(%error, %id, "a commit was not confirmed");
+            let detail = "The request may have been carried out. Ask again with the same key.";
+            let problem = Problem::new(Code::OutcomeNotRecorded, detail);
+            (problem.operation(id).retry_after(TRY_AGAIN), Verdict::Undecided)
+        }
+        error => {
+            tracing::warn!(error = &error as &dyn std::error::Error, %id, "rolled back");
+            let detail = "Nothing of it was kept. Ask again with the same key.";
+            let problem = Problem::new(Code::TransactionRolledBack, detail);
+            (problem.retry_after(TRY_AGAIN), Verdict::Refused(Code::TransactionRolledBack))
+        }
+    }
+}
+
+/// One request, as often as it has to be run.
+#[derive(Clone)]
+struct Work<Inner> {
+    inner: Inner,
+    request: Request<Bytes>,
+    operation: hapax_core::Operation,
+    protection: Arc<Protection>,
+    first: Arc<First>,
+    /// The room the body takes, to be given back when it is done with.
+    _room: Option<Arc<tokio::sync::OwnedSemaphorePermit>>,
+}
+
+impl<Inner: Protected> Work<Inner> {
+    async fn run<D: Database>(self, tx: Lent<D::Transaction>) -> Result<Outcome, BoxError> {
+        if let Some(limit) = &self.protection.limit
+            && let Err(wait) = limit.begin(self.operation.tenant(), Instant::now())
+        {
+            return Err(Box::new(OverLimit(wait)));
+        }
+        let (attempt, mut request) = (tx.attempt(), self.request);
+        headers::add_fence(request.headers_mut(), attempt.fence);
+        request.extensions_mut().insert(attempt);
+        request.extensions_mut().insert(self.operation);
+        request.extensions_mut().insert(Slot::<D>::new(tx));
+        let cap = self.protection.response_bytes_max;
+        let answer = call(self.inner, request.map(Body::from), cap).await;
+        let answer = answer.map_err(|failed: Failed| failed.code().code())?;
+        if answer.parts.extensions.get::<TryAgain>().is_some() {
+            return Err(Box::new(TryAgain));
+        }
+        let (kept, body) = match answer.body {
+            Captured::Whole(body) => (StoredBody::Kept(Bytes::copy_from_slice(&body)), body),
+            Captured::Larger { read, rest } => {
+                let body = whole(read, rest).await?;
+                let len = u64::try_from(body.len()).unwrap_or(u64::MAX);
+                (StoredBody::NotKept { len }, body)
+            }
+        };
+        let outcome = outcome(&answer.parts, kept, &self.protection);
+        self.first.keep(answer.parts, body);
+        Ok(outcome)
+    }
+}
+
+/// Reads a response that is too large to be stored: it must be complete before the commit.
+async fn whole(read: Bytes, mut rest: Body) -> Result<Bytes, BoxError> {
+    let mut all = BytesMut::from(&read[..]);
+    while let Some(frame) = rest.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if all.len() + data.len() > OUTCOME_BODY_BYTES_MAX {
+            return Err("the response is too large to be held until the commit".into());
+        }
+        all.extend_from_slice(&data);
+    }
+    Ok(all.freeze())
+}
+
+/// The handler's own answer, for the client that waited for it.
+#[derive(Default)]
+struct First(Mutex<Option<Response<Body>>>);
+
+impl First {
+    fn keep(&self, mut parts: response::Parts, body: Bytes) {
+        headers::strip_ours(&mut parts.headers);
+        let response = Response::from_parts(parts, Body::from(body));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+    }
+
+    fn take(&self, outcome: &Outcome) -> Response<Body> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        kept.unwrap_or_else(|| {
+            let mut response = Response::new(Body::from(Bytes::new()));
+            *response.status_mut() = http::StatusCode::from_u16(outcome.status())
+                .unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+            response
+        })
+    }
+}
+
+/// The caller began more than its share.
+#[derive(Debug, thiserror::Error)]
+#[error("too many new operations; come back in {0:?}")]
+struct OverLimit(Duration);
