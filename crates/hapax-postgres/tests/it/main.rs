@@ -8,6 +8,12 @@
 mod backend;
 mod buckets;
 mod failures;
+mod natural;
+mod natural_guards;
+mod natural_ledger;
+mod natural_locks;
+mod natural_page;
+mod natural_upsert;
 mod plans;
 mod reference;
 mod schema;
