@@ -1,6 +1,6 @@
 //! Simulations, as people run them. Time is simulated, so nothing here takes long.
 
-use std::fs;
+use std::{fs, sync::LazyLock};
 
 use crate::{hapax, text};
 
@@ -23,6 +23,9 @@ fn numbers(report: &str, title: &str, row: &str) -> Vec<f64> {
     let cells = figures(report, title, row);
     cells.iter().map(|cell| cell.replace(',', "").parse().unwrap()).collect()
 }
+
+/// What several tests look at.
+static STORM: LazyLock<String> = LazyLock::new(|| simulate(&["storm"]));
 
 const OUTAGE: &str = "An outage below layers that retry";
 const HERD: &str = "A herd";
@@ -79,9 +82,9 @@ fn contention_is_what_the_published_simulation_found() {
 
 #[test]
 fn layers_that_retry_multiply_an_outage_and_care_does_not() {
-    let report = simulate(&["storm"]);
+    let report = STORM.as_str();
     let calls = |way| {
-        let cells = numbers(&report, OUTAGE, way);
+        let cells = numbers(report, OUTAGE, way);
         (cells[0], cells[1])
     };
     assert_eq!(calls("every layer retries"), (81.0, 81.0));
@@ -104,20 +107,20 @@ fn the_pile_is_as_deep_as_asked_for() {
 
 #[test]
 fn a_herd_without_jitter_comes_back_at_once() {
-    let report = simulate(&["storm"]);
-    let busiest = |way| numbers(&report, HERD, way)[0];
+    let report = STORM.as_str();
+    let busiest = |way| numbers(report, HERD, way)[0];
     assert!(busiest("no jitter") > 800.0, "{report}");
     for way in ["equal jitter", "full jitter", "decorrelated jitter"] {
         assert!(busiest(way) < 300.0, "{report}");
-        assert_eq!(numbers(&report, HERD, way)[3], 0.0, "{report}");
+        assert_eq!(numbers(report, HERD, way)[3], 0.0, "{report}");
     }
 }
 
 #[test]
 fn retries_keep_a_service_down_that_would_recover_without_them() {
-    let report = simulate(&["storm"]);
+    let report = STORM.as_str();
     let after = |way| {
-        let cell = figures(&report, RECOVERY, way).swap_remove(0);
+        let cell = figures(report, RECOVERY, way).swap_remove(0);
         cell.strip_suffix(" s").map(|seconds| seconds.parse::<u32>().unwrap())
     };
     assert_eq!(after("retries"), None, "{report}");

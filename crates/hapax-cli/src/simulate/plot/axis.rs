@@ -22,7 +22,9 @@ impl Axis {
             Scale::Linear => (0.0, most),
             Scale::Log => {
                 let least = figures.filter(|figure| *figure > 0.0).fold(most, f64::min);
-                (10_f64.powf(least.log10().floor()), 10_f64.powf(most.log10().ceil()))
+                // Below the least, not at it: something has to be seen of its bar.
+                let low = (least * 0.99).log10().floor();
+                (10_f64.powf(low), 10_f64.powf(most.log10().ceil()))
             }
         };
         // One figure alone still needs a scale.

@@ -30,7 +30,7 @@ pub(super) fn run(args: &StormArgs) -> Result<Report, SimulateError> {
         herd::run(seed)?,
         recovery::run(attempts, seed)?,
     ];
-    let subject = format!("{layers} layers of {attempts} attempts, seed {seed}");
+    let subject = format!("layers: {layers}, attempts in each: {attempts}, seed {seed}");
     Ok(Report { title: "Retry storms", subject, sections })
 }
 
