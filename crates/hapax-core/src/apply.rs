@@ -6,7 +6,7 @@
 use crate::{
     outcome::Outcome,
     record::{Record, State, StateTag},
-    store::{By, Claim, Entry, Over, Renew, Settle, Settlement, Summary},
+    store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary},
     time::Timestamp,
 };
 
@@ -74,6 +74,16 @@ pub fn renew(now: Timestamp, found: Option<&Record>, renew: &Renew) -> Option<Re
     let State::Running { request, .. } = &record.state else { return None };
     let state = State::Running { lease_until: now.plus(renew.lease), request: request.clone() };
     Some(Record { state, ..record.clone() })
+}
+
+/// Whether a step may be kept: the attempt still runs the operation, in the same life.
+pub fn keeps_step(found: Option<&Record>, keep: &KeepStep) -> bool {
+    found.is_some_and(|record| {
+        record.tag() == StateTag::Running
+            && record.fence == keep.fence
+            && record.owner == keep.owner
+            && record.created_at == keep.life
+    })
 }
 
 /// Whether a sweeper should look at the record.

@@ -11,6 +11,7 @@
 //! - [`mod@settle`]: an attempt ends, and what that means is written down;
 //! - [`apply`]: what each write does to a record;
 //! - [`store`]: the contract a store keeps, and [`memory`], the reference;
+//! - [`step`]: what the parts of an operation came to, so that none is repeated;
 //! - [`note`]: what people did to records, and why;
 //! - [`transaction`]: the same promise inside the caller's own transaction, and [`outbox`], what is
 //!   published if it commits;
@@ -55,6 +56,7 @@ pub mod policy;
 pub mod record;
 pub mod retry;
 pub mod settle;
+pub mod step;
 pub mod store;
 pub mod time;
 pub mod transaction;
@@ -70,6 +72,7 @@ pub use self::{
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
     settle::{Attempt, Ended, Sweep, give_back, settle, sweep},
+    step::{InvalidStep, Step, StepName, StoredStep},
     store::{Store, StoreError},
     time::Timestamp,
     transaction::{Database, TransactionError},

@@ -48,6 +48,12 @@ pub const EVENT_NAME_BYTES_MAX: usize = 255;
 pub const EVENT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Most headers of an event.
 pub const EVENT_HEADERS_MAX: usize = 64;
+/// Longest name of a step, in bytes.
+pub const STEP_NAME_BYTES_MAX: usize = 64;
+/// Largest result kept with a step, in bytes: what a later step needs to know, not a document.
+pub const STEP_RESULT_BYTES_MAX: usize = 1 << 20;
+/// Most steps of one operation: all of them are read when it is resumed.
+pub const STEPS_MAX: u16 = 256;
 /// Times a claim is decided anew because another writer was faster, before giving up.
 pub const CLAIM_ROUNDS_MAX: u32 = 16;
 
@@ -77,4 +83,5 @@ const _: () = assert!(RETENTION_MIN.as_millis() > LEASE_MIN.as_millis());
 const _: () = assert!(RETENTION_MAX.as_millis() > LEASE_MAX.as_millis());
 const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_BODY_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= REQUEST_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_MAX >= STEP_RESULT_BYTES_MAX);
 const _: () = assert!(RETRY_BASE_MIN.as_millis() < RETRY_CAP_MAX.as_millis());

@@ -16,9 +16,10 @@ use crate::{
     note::{Note, NoteRow, Noted},
     operation::OperationId,
     record::Record,
+    step::{self, StepRow, StoredStep},
     store::{
-        self, Batch, Claimed, Committed, Filter, Listed, Loaded, Page, Purged, Renewed, Settled,
-        StoreError,
+        self, Batch, Claimed, Committed, Filter, KeepStep, Kept, Listed, Loaded, Over, Page,
+        Purged, Renewed, Settled, StoreError,
     },
     time::Timestamp,
 };
@@ -33,6 +34,8 @@ struct Shared {
     salt: Salt,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     rows: Mutex<BTreeMap<OperationId, Row>>,
+    /// By operation and number. Locked after the rows.
+    steps: Mutex<BTreeMap<(OperationId, i32), StepRow>>,
     /// In the order they came.
     notes: Mutex<Vec<NoteRow>>,
 }
@@ -40,8 +43,9 @@ struct Shared {
 impl Store {
     /// An empty store that reads its time from `clock`.
     pub fn new(salt: Salt, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        let (clock, rows, notes) = (Box::new(clock), Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { salt, clock, rows, notes }) }
+        let (clock, rows) = (Box::new(clock), Mutex::default());
+        let (steps, notes) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { salt, clock, rows, steps, notes }) }
     }
 
     /// Changes a stored row behind the machine's back, as a failing disk would. For tests.
@@ -51,8 +55,43 @@ impl Store {
         }
     }
 
+    /// Changes the stored steps of an operation behind the machine's back. For tests.
+    pub fn tamper_steps(&self, id: OperationId, change: impl FnMut(&mut StepRow)) {
+        self.steps()
+            .range_mut((id, i32::MIN)..=(id, i32::MAX))
+            .map(|(_, row)| row)
+            .for_each(change);
+    }
+
     fn rows(&self) -> MutexGuard<'_, BTreeMap<OperationId, Row>> {
         self.shared.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn steps(&self) -> MutexGuard<'_, BTreeMap<(OperationId, i32), StepRow>> {
+        self.shared.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget_steps(&self, id: OperationId) {
+        self.steps().retain(|(of, _), _| *of != id);
+    }
+
+    fn keep_step(
+        &self,
+        rows: &BTreeMap<OperationId, Row>,
+        now: Timestamp,
+        keep: &KeepStep,
+    ) -> Result<Kept, StoreError> {
+        let found = read(rows, now, keep.id)?;
+        if !apply::keeps_step(found.as_ref(), keep) {
+            return Ok(Kept::Lost);
+        }
+        let row = StepRow::seal(now, keep);
+        let mut steps = self.steps();
+        let place = steps.entry((row.id, row.number)).or_insert_with(|| row.clone());
+        if place.life != row.life {
+            *place = row;
+        }
+        Ok(Kept::Done { now })
     }
 
     fn notes(&self) -> MutexGuard<'_, Vec<NoteRow>> {
@@ -100,9 +139,15 @@ impl store::Store for Store {
                 Written::No(_) => Renewed::Lost,
             }));
         }
+        for keep in &batch.steps {
+            committed.steps.push(self.keep_step(&rows, now, keep));
+        }
         for claim in &batch.claims {
             let id = claim.operation.id();
             let written = write(&mut rows, now, id, |found| apply::claim(now, found, claim));
+            if let (Ok(Written::Yes), Over::Nothing | Over::Spent(_)) = (&written, claim.over) {
+                self.forget_steps(id);
+            }
             committed.claims.push(written.map(|written| match written {
                 Written::Yes => Claimed::Won { now },
                 Written::No(record) => Claimed::Found { now, record },
@@ -118,6 +163,14 @@ impl store::Store for Store {
             Ok(Loaded { now, record })
         });
         loaded.collect()
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        let (now, rows) = (self.now(), self.rows());
+        let Some(record) = read(&rows, now, id)? else { return Ok(Vec::new()) };
+        let steps = Self::steps(self);
+        let kept = steps.range((id, i32::MIN)..=(id, i32::MAX)).map(|(_, row)| row.clone());
+        Ok(step::open_life(record.created_at, kept.collect())?)
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -142,10 +195,12 @@ impl store::Store for Store {
                 apply::Purge::Keep => {}
                 apply::Purge::Delete => {
                     rows.remove(&id);
+                    self.forget_steps(id);
                     purged.deleted += 1;
                 }
                 apply::Purge::Bury(record) => {
                     rows.insert(id, Row::seal(&record));
+                    self.forget_steps(id);
                     purged.buried += 1;
                 }
                 apply::Purge::TimeOut(record) => {

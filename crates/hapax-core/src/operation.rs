@@ -148,6 +148,8 @@ macro_rules! name {
     };
 }
 
+pub(crate) use name;
+
 name!(
     /// Who asks. Never taken from the client's word alone.
     Tenant,
@@ -164,7 +166,19 @@ name!(
     KEY_BYTES_MAX
 );
 
-fn visible_ascii(raw: &[u8], max: usize) -> Result<&str, InvalidName> {
+impl Key {
+    /// The usual spelling of a UUID: 36 characters, in lower case.
+    pub(crate) fn from_uuid(uuid: [u8; 16]) -> Self {
+        let mut text = String::with_capacity(36);
+        for (at, byte) in uuid.iter().enumerate() {
+            let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
+            text.push_str(&format!("{hyphen}{byte:02x}"));
+        }
+        Self(text.into())
+    }
+}
+
+pub(crate) fn visible_ascii(raw: &[u8], max: usize) -> Result<&str, InvalidName> {
     if raw.len() > max {
         return Err(InvalidName::TooLong { len: raw.len(), max });
     }

@@ -36,6 +36,12 @@ impl Policy {
         Ok(Self { lease, retention, results, recovery })
     }
 
+    /// The same policy with another recovery.
+    #[must_use]
+    pub fn recovering(self, recovery: Recovery) -> Self {
+        Self { recovery, ..self }
+    }
+
     /// How long an owner is trusted to be alive between two signs of life.
     pub fn lease(&self) -> Duration {
         self.lease

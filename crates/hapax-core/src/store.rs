@@ -16,6 +16,7 @@ use crate::{
     outcome::Outcome,
     policy::Recovery,
     record::{Doubt, Fence, Owner, Record, Stamp, StateTag},
+    step::{Step, StoredStep},
     time::Timestamp,
 };
 
@@ -40,12 +41,18 @@ pub trait Store: Send + Sync + 'static {
         ids: Vec<OperationId>,
     ) -> impl Future<Output = Vec<Result<Loaded, StoreError>>> + Send;
 
+    /// The finished steps of the present life of an operation, in order of their number.
+    fn steps(
+        &self,
+        id: OperationId,
+    ) -> impl Future<Output = Result<Vec<StoredStep>, StoreError>> + Send;
+
     /// Up to `limit` records that are running past their lease or pending past their pick-up.
     fn overdue(&self, limit: usize)
     -> impl Future<Output = Result<Vec<Record>, StoreError>> + Send;
 
     /// Removes up to `limit` finished records past retention, turns those with a tombstone into
-    /// one, and lets pending ones past retention fail with [`Outcome`] 504 for another window.
+    /// one, their steps with them, and lets pending ones past retention fail with [`Outcome`] 504 for another window.
     ///
     /// Also removes up to `limit` notes older than [`NOTE_KEPT`](crate::limits::NOTE_KEPT), which
     /// are not counted.
@@ -82,6 +89,8 @@ pub struct Batch {
     pub settles: Vec<Settle>,
     /// Signs of life.
     pub renews: Vec<Renew>,
+    /// Finished steps.
+    pub steps: Vec<KeepStep>,
 }
 
 /// The answers to a [`Batch`], item by item.
@@ -93,12 +102,19 @@ pub struct Committed {
     pub settles: Vec<Result<Settled, StoreError>>,
     /// One for each renewal.
     pub renews: Vec<Result<Renewed, StoreError>>,
+    /// One for each step.
+    pub steps: Vec<Result<Kept, StoreError>>,
 }
 
 impl Batch {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.claims.is_empty() && self.settles.is_empty() && self.renews.is_empty()
+        self.len() == 0
+    }
+
+    /// How many writes there are in it.
+    pub fn len(&self) -> usize {
+        self.claims.len() + self.settles.len() + self.renews.len() + self.steps.len()
     }
 
     /// The same error for every item.
@@ -107,6 +123,7 @@ impl Batch {
             claims: self.claims.iter().map(|_| Err(error.clone())).collect(),
             settles: self.settles.iter().map(|_| Err(error.clone())).collect(),
             renews: self.renews.iter().map(|_| Err(error.clone())).collect(),
+            steps: self.steps.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 }
@@ -306,6 +323,40 @@ pub enum Renewed {
         now: Timestamp,
     },
     /// Nothing was written: the attempt no longer owns the record.
+    Lost,
+}
+
+/// Keeps what a step came to, if the attempt still runs the operation.
+#[derive(Debug, Clone)]
+pub struct KeepStep {
+    /// Which operation.
+    pub id: OperationId,
+    /// The attempt's number.
+    pub fence: Fence,
+    /// The attempt's name.
+    pub owner: Owner,
+    /// When the life of the operation it belongs to began.
+    pub life: Timestamp,
+    /// The step.
+    pub step: Step,
+}
+
+impl KeepStep {
+    /// How many bytes of result it carries.
+    pub fn weight(&self) -> usize {
+        self.step.result().len()
+    }
+}
+
+/// The answer to a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// A step with this number is kept: this one, unless there was one before, which stays.
+    Done {
+        /// The store's clock.
+        now: Timestamp,
+    },
+    /// Nothing was written: the attempt no longer runs the operation.
     Lost,
 }
 

@@ -1,7 +1,7 @@
 //! A store with places to die before and after every call.
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError,
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -18,6 +18,9 @@ pub const PLACES: &[&str] = &[
     "store.purge.before",
     "store.purge.after",
 ];
+
+/// The places around the call that only an operation with steps makes.
+pub const STEP_PLACES: &[&str] = &["store.steps.before", "store.steps.after"];
 
 /// A store whose caller may die right before and right after each call.
 #[derive(Debug)]
@@ -57,6 +60,11 @@ impl<S: Store> Store for Watched<S> {
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
         let call = self.store.load(ids);
         self.between("store.load.before", call, "store.load.after").await
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        let call = self.store.steps(id);
+        self.between("store.steps.before", call, "store.steps.after").await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

@@ -14,7 +14,7 @@ use std::{
 use hapax_core::{
     OperationId, Store, StoreError, Timestamp,
     limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX},
-    store::{Batch, Claim, Claimed, Committed, Renew, Renewed, Settle, Settled},
+    store::{Batch, Claim, Claimed, Committed, KeepStep, Kept, Renew, Renewed, Settle, Settled},
 };
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 
@@ -39,6 +39,7 @@ enum Write {
     Claim(Claim, Asker<Claimed>),
     Settle(Settle, Asker<Settled>),
     Renew(Renew, Asker<Renewed>),
+    Step(KeepStep, Asker<Kept>),
 }
 
 type Asker<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -81,6 +82,11 @@ impl<S: Store> Inner<S> {
         renew: Renew,
     ) -> Result<Renewed, StoreError> {
         self.commit(|asker| Write::Renew(renew, asker)).await
+    }
+
+    /// Has a step kept. There is room for it: only the winner of a claim brings one, one at a time.
+    pub(crate) async fn commit_step(self: &Arc<Self>, keep: KeepStep) -> Result<Kept, StoreError> {
+        self.commit(|asker| Write::Step(keep, asker)).await
     }
 
     async fn commit<T>(
@@ -196,6 +202,10 @@ impl Queue {
                     batch.renews.push(renew);
                     askers.renews.push(asker);
                 }
+                Write::Step(keep, asker) => {
+                    batch.steps.push(keep);
+                    askers.steps.push(asker);
+                }
             }
         }
         while let Some(write) = deferred.pop_back() {
@@ -210,20 +220,23 @@ struct Askers {
     claims: Vec<Asker<Claimed>>,
     settles: Vec<Asker<Settled>>,
     renews: Vec<Asker<Renewed>>,
+    steps: Vec<Asker<Kept>>,
 }
 
 impl Askers {
     fn len(&self) -> usize {
-        self.claims.len() + self.settles.len() + self.renews.len()
+        self.claims.len() + self.settles.len() + self.renews.len() + self.steps.len()
     }
 
     fn answer(self, committed: Committed) {
         assert_eq!(self.claims.len(), committed.claims.len(), "a store answers every claim");
         assert_eq!(self.settles.len(), committed.settles.len(), "a store answers every settle");
         assert_eq!(self.renews.len(), committed.renews.len(), "a store answers every renewal");
+        assert_eq!(self.steps.len(), committed.steps.len(), "a store answers every step");
         tell(self.claims, committed.claims);
         tell(self.settles, committed.settles);
         tell(self.renews, committed.renews);
+        tell(self.steps, committed.steps);
     }
 }
 
@@ -240,7 +253,11 @@ fn store_now(committed: &Committed) -> Option<Timestamp> {
         Renewed::Done { now } => Some(*now),
         Renewed::Lost => None,
     });
-    claims.chain(settles).chain(renews).flatten().max()
+    let steps = committed.steps.iter().flatten().map(|kept| match kept {
+        Kept::Done { now } => Some(*now),
+        Kept::Lost => None,
+    });
+    claims.chain(settles).chain(renews).chain(steps).flatten().max()
 }
 
 /// Those who no longer listen do not need the answer: what they began is finished detached.
@@ -260,6 +277,7 @@ impl Write {
             Self::Claim(claim, _) => claim.operation.id(),
             Self::Settle(settle, _) => settle.id,
             Self::Renew(renew, _) => renew.id,
+            Self::Step(keep, _) => keep.id,
         }
     }
 
@@ -268,6 +286,7 @@ impl Write {
             Self::Claim(claim, _) => claim.weight(),
             Self::Settle(settle, _) => settle.weight(),
             Self::Renew(..) => 0,
+            Self::Step(keep, _) => keep.weight(),
         }
     }
 }

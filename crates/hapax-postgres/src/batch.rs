@@ -3,9 +3,10 @@
 use std::{array, sync::LazyLock, time::Duration};
 
 use hapax_core::{
-    StateTag,
+    StateTag, Timestamp,
     codec::Sealed,
-    store::{Batch, By, Claim, Entry, Over, Renew, Settle, Settlement},
+    step::StepRow,
+    store::{Batch, By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement},
     time::micros,
 };
 use tokio_postgres::types::ToSql;
@@ -32,18 +33,24 @@ impl<'a> Parts<'a> {
         settles.sort_unstable_by_key(|(settle, _)| settle.id);
         let mut renews: Vec<_> = batch.renews.iter().collect();
         renews.sort_unstable_by_key(|renew| renew.id);
+        let mut steps: Vec<_> = batch.steps.iter().collect();
+        steps.sort_unstable_by_key(|keep| keep.id);
         let mut claims: Vec<_> = batch.claims.iter().collect();
         claims.sort_unstable_by_key(|claim| claim.operation.id());
         let (claims, takeovers): (Vec<_>, Vec<_>) =
             claims.into_iter().partition(|claim| claim.over == Over::Nothing);
 
-        let lone = settles.len().max(renews.len()).max(takeovers.len()).max(claims.len()) == 1;
+        let counts = [settles.len(), renews.len(), steps.len(), takeovers.len(), claims.len()];
+        let lone = counts.into_iter().max() == Some(1);
         let mut parts = Self { mask: 0, lone, columns: Vec::new() };
         if !settles.is_empty() {
             parts.add(SETTLE, settle_columns(lone, &settles));
         }
         if !renews.is_empty() {
             parts.add(RENEW, renew_columns(lone, &renews));
+        }
+        if !steps.is_empty() {
+            parts.add(KEEP_STEP, step_columns(lone, &steps));
         }
         if !takeovers.is_empty() {
             parts.add(TAKE_OVER, take_over_columns(lone, &takeovers));
@@ -107,6 +114,23 @@ fn renew_columns<'a>(lone: bool, renews: &[&'a Renew]) -> Vec<Column<'a>> {
         list(lone, renews, |renew| renew.fence.get()),
         list(lone, renews, |renew| renew.owner.0),
         list(lone, renews, |renew| span(renew.lease)),
+    ]
+}
+
+fn step_columns<'a>(lone: bool, steps: &[&'a KeepStep]) -> Vec<Column<'a>> {
+    // The server's clock says when.
+    let rows: Vec<_> = steps.iter().map(|keep| StepRow::seal(Timestamp::ZERO, keep)).collect();
+    vec![
+        list(lone, steps, |keep| Id(keep.id)),
+        list(lone, steps, |keep| keep.fence.get()),
+        list(lone, steps, |keep| keep.owner.0),
+        list(lone, &rows, |row| row.life),
+        list(lone, &rows, |row| row.number),
+        list(lone, &rows, |row| row.format),
+        list(lone, steps, |keep| keep.step.name().as_str()),
+        list(lone, &rows, |row| row.version),
+        list(lone, steps, |keep| &keep.step.result()[..]),
+        list(lone, &rows, |row| row.digest.to_vec()),
     ]
 }
 
@@ -187,13 +211,15 @@ pub(crate) fn span(span: Duration) -> i64 {
 
 const SETTLE: usize = 0;
 const RENEW: usize = 1;
-const TAKE_OVER: usize = 2;
-const CLAIM: usize = 3;
+const KEEP_STEP: usize = 2;
+const TAKE_OVER: usize = 3;
+const CLAIM: usize = 4;
 
 /// Each part: how many parameters it has, what it writes and what it answers.
-const PARTS: [(usize, &str, &str); 4] = [
+const PARTS: [(usize, &str, &str); 5] = [
     (11, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
     (4, include_str!("sql/renew.sql"), "SELECT id, now, false FROM renewed"),
+    (10, include_str!("sql/keep_step.sql"), "SELECT id, now, false FROM running"),
     (15, include_str!("sql/take_over.sql"), "SELECT id, changed_at, false FROM taken"),
     (13, include_str!("sql/claim.sql"), "SELECT id, created_at, false FROM claimed"),
 ];

@@ -9,7 +9,7 @@ use std::{collections::HashMap, time::Duration};
 use hapax_core::{
     OperationId, StoreError, Timestamp,
     codec::{self, Sealed},
-    store::{Batch, Claimed, Committed, Renewed, Settled},
+    store::{Batch, Claimed, Committed, Kept, Renewed, Settled},
 };
 use tokio_postgres::types::ToSql;
 
@@ -99,6 +99,7 @@ async fn prepare_buckets(wire: &Wire, batch: &Batch) -> Result<(), Failure> {
 async fn answer(wire: &Wire, batch: &Batch, written: &Written) -> Committed {
     let ids = batch.settles.iter().map(|settle| settle.id);
     let ids = ids.chain(batch.renews.iter().map(|renew| renew.id));
+    let ids = ids.chain(batch.steps.iter().map(|keep| keep.id));
     let ids = ids.chain(batch.claims.iter().map(|claim| claim.operation.id()));
     let missed: Vec<_> = ids.filter(|id| !written.contains_key(id)).collect();
     let mut found = HashMap::new();
@@ -122,6 +123,12 @@ async fn answer(wire: &Wire, batch: &Batch, written: &Written) -> Committed {
             .map(|renew| match written.get(&renew.id) {
                 Some(now) => Ok(Renewed::Done { now: *now }),
                 None => lost(renew.id).map(|()| Renewed::Lost),
+            })
+            .collect(),
+        steps: (batch.steps.iter())
+            .map(|keep| match written.get(&keep.id) {
+                Some(now) => Ok(Kept::Done { now: *now }),
+                None => lost(keep.id).map(|()| Kept::Lost),
             })
             .collect(),
         claims: (batch.claims.iter().map(|claim| claim.operation.id()))

@@ -28,6 +28,7 @@ mod notes;
 mod overdue;
 mod retire;
 mod row;
+mod steps;
 mod store;
 #[cfg(any(feature = "deadpool", feature = "sqlx"))]
 pub mod transaction;

@@ -11,12 +11,13 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 3;
+pub const VERSION: i32 = 4;
 
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
+    include_str!("../migrations/0004_steps.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";

@@ -10,7 +10,7 @@ use std::{
 };
 
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, StoreError,
+    Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio_postgres::Config;
@@ -21,6 +21,7 @@ use crate::{
     error::{Failure, OpenError, after, before, reading},
     list, migrate, notes, overdue, retire,
     row::{self, Found},
+    steps,
     watch::Watchers,
 };
 
@@ -56,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) keeper: Link,
     salt: Salt,
     lanes: Vec<Lane>,
-    reader: Link,
+    pub(crate) reader: Link,
 }
 
 /// A connection that writes, and how many batches are on it.
@@ -72,6 +73,8 @@ impl Store {
         "commit.answer",
         "load.send",
         "load.answer",
+        "steps.send",
+        "steps.answer",
         "overdue.send",
         "overdue.answer",
         "purge.send",
@@ -121,6 +124,10 @@ impl store::Store for Store {
             .into_iter()
             .map(|found| Ok(Loaded { now: found.now, record: found.record?.map(Box::new) }));
         loaded.collect()
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        steps::steps(&self.shared, id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

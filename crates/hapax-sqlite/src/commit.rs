@@ -8,11 +8,14 @@
 use hapax_core::{
     Attempt, OperationId, Record, StoreError, Timestamp, apply,
     codec::{self, Row},
-    store::{Batch, By, Claim, Claimed, Committed, Over, Renewed, Settle, Settled},
+    store::{Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled},
 };
 use rusqlite::Connection;
 
-use crate::row::{self, Stored};
+use crate::{
+    row::{self, Stored},
+    steps,
+};
 
 /// Performs the batch. An error is the database's, and ends the whole transaction.
 pub(crate) fn perform(
@@ -35,6 +38,9 @@ pub(crate) fn perform(
             Written::Yes => Renewed::Done { now },
             Written::No(_) => Renewed::Lost,
         }));
+    }
+    for keep in &batch.steps {
+        committed.steps.push(perform_keep(connection, now, keep)?);
     }
     for claim in &batch.claims {
         let written = perform_claim(connection, now, claim)?;
@@ -62,8 +68,25 @@ fn perform_claim(
     {
         return Ok(Ok(Written::Yes));
     }
-    let change = |found: Option<&Record>| apply::claim(now, found, claim);
-    write(connection, now, claim.operation.id(), change)
+    let (id, change) =
+        (claim.operation.id(), |found: Option<&Record>| apply::claim(now, found, claim));
+    let written = write(connection, now, id, change)?;
+    if let (Ok(Written::Yes), Over::Spent(_)) = (&written, claim.over) {
+        steps::forget(connection, id)?;
+    }
+    Ok(written)
+}
+
+/// A step that is not kept tells why: its record is somebody else's, or cannot be read.
+fn perform_keep(
+    connection: &Connection,
+    now: Timestamp,
+    keep: &KeepStep,
+) -> rusqlite::Result<Result<Kept, StoreError>> {
+    if steps::keep(connection, now, keep)? {
+        return Ok(Ok(Kept::Done { now }));
+    }
+    Ok(write(connection, now, keep.id, |_| None)?.map(|_| Kept::Lost))
 }
 
 /// Most settles end what still runs under their fence and owner: those are tried without looking.

@@ -34,6 +34,7 @@ mod outbox;
 mod reader;
 mod retire;
 mod row;
+mod steps;
 mod store;
 pub mod transaction;
 mod writer;

@@ -17,6 +17,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("../migrations/0001_operations.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_outbox.sql"),
+    include_str!("../migrations/0004_steps.sql"),
 ];
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns

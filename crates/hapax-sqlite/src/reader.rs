@@ -9,7 +9,7 @@ use std::{
 };
 
 use hapax_core::{
-    Noted, OperationId, Record, StateTag, StoreError, apply,
+    Noted, OperationId, Record, StateTag, StoreError, StoredStep, apply,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Listed, Loaded, Page},
 };
@@ -21,6 +21,7 @@ use crate::{
     error::nothing_written,
     notes,
     row::{self, Stored, columns},
+    steps,
 };
 
 /// Reads that may wait; beyond them callers wait to hand theirs over.
@@ -30,6 +31,7 @@ pub(crate) const QUEUE_READS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Job {
     Load { ids: Vec<OperationId>, reply: oneshot::Sender<Vec<Result<Loaded, StoreError>>> },
+    Steps { id: OperationId, reply: oneshot::Sender<Result<Vec<StoredStep>, StoreError>> },
     Overdue { limit: usize, reply: oneshot::Sender<Result<Vec<Record>, StoreError>> },
     List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Listed>, StoreError>> },
     Notes { id: OperationId, limit: usize, reply: oneshot::Sender<Result<Vec<Noted>, StoreError>> },
@@ -38,6 +40,7 @@ pub(crate) enum Job {
 /// Where a reader may be made to fail.
 pub(crate) mod place {
     pub(crate) const LOAD: &str = "sqlite.load";
+    pub(crate) const STEPS: &str = "sqlite.steps";
     pub(crate) const OVERDUE: &str = "sqlite.overdue";
 }
 
@@ -67,6 +70,9 @@ impl Reader {
                 let failed = |error: StoreError| vec![Err(error); ids.len()];
                 let _ = reply.send(loaded.unwrap_or_else(failed));
             }
+            Job::Steps { id, reply } => {
+                let _ = reply.send(self.steps(id));
+            }
             Job::Overdue { limit, reply } => {
                 let _ = reply.send(self.overdue(limit.min(PAGE_RECORDS_MAX)));
             }
@@ -90,6 +96,11 @@ impl Reader {
             Ok(Loaded { now, record })
         });
         Ok(loaded.collect())
+    }
+
+    fn steps(&mut self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.database.options.faults.at(place::STEPS).map_err(StoreError::unavailable)?;
+        self.snapshot(|snapshot| steps::of(snapshot, id))?
     }
 
     /// The longest overdue first. Rows that cannot be read are left for whoever loads them.

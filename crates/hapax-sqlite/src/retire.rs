@@ -1,11 +1,14 @@
 //! What a purge does inside the writer's transaction.
 
-use hapax_core::{Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged};
+use hapax_core::{
+    OperationId, Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged,
+};
 use rusqlite::Connection;
 
 use crate::{
     notes,
     row::{self, Stored, columns},
+    steps,
 };
 
 /// Retires up to `limit` rows, the longest overdue first, and as many notes. Rows that cannot be
@@ -18,15 +21,17 @@ pub(crate) fn purge(
     let limit = limit.min(PAGE_RECORDS_MAX);
     notes::forget(connection, now, limit)?;
     let mut purged = Purged::default();
-    for (number, purge) in due(connection, now, limit)? {
+    for Due { number, id, purge } in due(connection, now, limit)? {
         match purge {
             apply::Purge::Keep => {}
             apply::Purge::Delete => {
                 row::delete(connection, number)?;
+                steps::forget(connection, id)?;
                 purged.deleted += 1;
             }
             apply::Purge::Bury(record) => {
                 row::update(connection, number, &Row::seal(&record))?;
+                steps::forget(connection, id)?;
                 purged.buried += 1;
             }
             apply::Purge::TimeOut(record) => {
@@ -38,12 +43,15 @@ pub(crate) fn purge(
     Ok(purged)
 }
 
+/// A row that is past its time, and what becomes of it.
+struct Due {
+    number: i64,
+    id: OperationId,
+    purge: apply::Purge,
+}
+
 /// Decided before anything is written, because the index that is walked changes with the rows.
-fn due(
-    connection: &Connection,
-    now: Timestamp,
-    limit: usize,
-) -> rusqlite::Result<Vec<(i64, apply::Purge)>> {
+fn due(connection: &Connection, now: Timestamp, limit: usize) -> rusqlite::Result<Vec<Due>> {
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",
         columns!(),
@@ -61,7 +69,7 @@ fn due(
         match apply::purge(now, &record) {
             apply::Purge::Keep => {}
             purge @ (apply::Purge::Delete | apply::Purge::Bury(_) | apply::Purge::TimeOut(_)) => {
-                decided.push((number, purge));
+                decided.push(Due { number, id: record.operation.id(), purge });
             }
         }
     }

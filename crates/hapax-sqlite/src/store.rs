@@ -6,7 +6,7 @@ use std::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, StoreError,
+    Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::sync::{mpsc, oneshot};
@@ -39,6 +39,7 @@ pub const PLACES: &[&str] = &[
     writer::place::PURGE_BEFORE_COMMIT,
     writer::place::PURGE_AFTER_COMMIT,
     reader::place::LOAD,
+    reader::place::STEPS,
     reader::place::OVERDUE,
 ];
 
@@ -126,6 +127,10 @@ impl store::Store for Store {
         loaded.unwrap_or_else(|error| vec![Err(error); count])
     }
 
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.read(|reply| reader::Job::Steps { id, reply }).await?
+    }
+
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.read(|reply| reader::Job::Overdue { limit, reply }).await?
     }
@@ -191,6 +196,7 @@ struct Shape {
     claims: usize,
     settles: usize,
     renews: usize,
+    steps: usize,
 }
 
 impl Shape {
@@ -199,6 +205,7 @@ impl Shape {
             claims: batch.claims.len(),
             settles: batch.settles.len(),
             renews: batch.renews.len(),
+            steps: batch.steps.len(),
         }
     }
 
@@ -207,6 +214,7 @@ impl Shape {
             claims: vec_of(error, self.claims),
             settles: vec_of(error, self.settles),
             renews: vec_of(error, self.renews),
+            steps: vec_of(error, self.steps),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hapax_core::{
     Note, StoreError, Timestamp,
     limits::BATCH_BYTES_MAX,
-    store::{Batch, Claim, Committed, Purged, Settle},
+    store::{Batch, Claim, Committed, KeepStep, Purged, Settle},
 };
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -91,7 +91,7 @@ struct Round {
 
 impl Round {
     fn take(&mut self, batch: Batch, reply: oneshot::Sender<Committed>) {
-        self.writes += batch.claims.len() + batch.settles.len() + batch.renews.len();
+        self.writes += batch.len();
         self.bytes += bytes(&batch);
         self.batches.push((batch, reply));
     }
@@ -103,7 +103,8 @@ impl Round {
 
 fn bytes(batch: &Batch) -> usize {
     let claims = batch.claims.iter().map(Claim::weight);
-    claims.chain(batch.settles.iter().map(Settle::weight)).sum()
+    let settles = batch.settles.iter().map(Settle::weight);
+    claims.chain(settles).chain(batch.steps.iter().map(KeepStep::weight)).sum()
 }
 
 /// The places one kind of transaction passes.

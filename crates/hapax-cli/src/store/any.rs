@@ -1,7 +1,8 @@
 //! One type for every store, so that what is built on stores is compiled once.
 
 use hapax::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, memory, postgres, sqlite,
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory, postgres,
+    sqlite,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -39,6 +40,10 @@ impl Store for AnyStore {
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
         each!(self, store => store.load(ids).await)
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        each!(self, store => store.steps(id).await)
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

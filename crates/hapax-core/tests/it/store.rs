@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use hapax_core::{
-    Body, Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, StoreError, decide,
-    store::{Batch, By, Claim, Entry, Purged, Renew, Settle, Settlement},
+    Body, Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, Step, StepName,
+    StoreError, decide,
+    store::{Batch, By, Claim, Entry, KeepStep, Purged, Renew, Settle, Settlement},
 };
 
 use crate::given::{CREATED, LEASE, arrival, operation, policy};
@@ -23,6 +24,13 @@ fn renew() -> Renew {
     Renew { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1), lease: LEASE }
 }
 
+fn keep() -> KeepStep {
+    let name = StepName::parse("charge").unwrap();
+    let step = Step::new(1, name, 1, Bytes::from_static(b"receipt")).unwrap();
+    let (id, fence, owner) = (operation("k").id(), Fence::FIRST, Owner(1));
+    KeepStep { id, fence, owner, life: CREATED, step }
+}
+
 #[test]
 fn a_write_weighs_what_it_carries() {
     let request = || Bytes::from_static(b"pay 100");
@@ -35,6 +43,7 @@ fn a_write_weighs_what_it_carries() {
     assert_eq!(settle().weight(), 0);
     let outcome = Outcome::new(201, Vec::new(), Body::Kept(request())).unwrap();
     assert_eq!(Settle { to: Settlement::Completed(outcome), ..settle() }.weight(), 7);
+    assert_eq!(keep().weight(), 7);
 }
 
 #[test]
@@ -43,18 +52,25 @@ fn a_batch_is_empty_only_without_anything_in_it() {
     assert!(!Batch { claims: vec![claim()], ..Batch::default() }.is_empty());
     assert!(!Batch { settles: vec![settle()], ..Batch::default() }.is_empty());
     assert!(!Batch { renews: vec![renew()], ..Batch::default() }.is_empty());
+    assert!(!Batch { steps: vec![keep()], ..Batch::default() }.is_empty());
 }
 
 #[test]
 fn a_batch_that_failed_failed_for_every_item() {
-    let batch =
-        Batch { claims: vec![claim()], settles: vec![settle(); 2], renews: vec![renew(); 3] };
+    let batch = Batch {
+        claims: vec![claim()],
+        settles: vec![settle(); 2],
+        renews: vec![renew(); 3],
+        steps: vec![keep(); 4],
+    };
+    assert_eq!(batch.len(), 10);
     let committed = batch.all_failed(&StoreError::unavailable("down"));
     let lengths = [committed.claims.len(), committed.settles.len(), committed.renews.len()];
-    assert_eq!(lengths, [1, 2, 3]);
+    assert_eq!((lengths, committed.steps.len()), ([1, 2, 3], 4));
     assert!(matches!(committed.claims[0], Err(StoreError::Unavailable(_))));
     assert!(matches!(committed.settles[1], Err(StoreError::Unavailable(_))));
     assert!(matches!(committed.renews[2], Err(StoreError::Unavailable(_))));
+    assert!(matches!(committed.steps[3], Err(StoreError::Unavailable(_))));
 }
 
 #[test]

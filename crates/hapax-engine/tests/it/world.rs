@@ -13,7 +13,7 @@ use bytes::Bytes;
 use hapax_core::{
     Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record, Recovery,
     RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError,
-    Tenant, Timestamp, Wish, memory,
+    StoredStep, Tenant, Timestamp, Wish, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use hapax_engine::{Ask, Begun, Engine, Options, Permit};
@@ -56,8 +56,16 @@ impl World {
     }
 
     pub(crate) async fn record(&self, key: &str) -> Option<Record> {
-        let id = ask(key).operation.id();
-        self.store.load(vec![id]).await.pop()?.unwrap().record.map(|record| *record)
+        self.record_of(&ask(key).operation).await
+    }
+
+    pub(crate) async fn record_of(&self, operation: &Operation) -> Option<Record> {
+        let loaded = self.store.load(vec![operation.id()]).await.pop()?;
+        loaded.unwrap().record.map(|record| *record)
+    }
+
+    pub(crate) async fn steps(&self, key: &str) -> Vec<StoredStep> {
+        self.store.steps(ask(key).operation.id()).await.unwrap()
     }
 }
 
@@ -162,6 +170,11 @@ impl Store for Wire {
             return ids.iter().map(|_| Err(StoreError::unavailable("blind"))).collect();
         }
         self.0.store.load(ids).await
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.pass().await;
+        self.0.store.steps(id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

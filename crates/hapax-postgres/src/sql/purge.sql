@@ -26,6 +26,10 @@ buried AS (
     WHERE o.id = x.id AND x.state <> 1 AND NOT x.forgotten
     RETURNING o.id
 ),
+forgotten AS (
+    DELETE FROM hapax.steps AS s USING spent AS x
+    WHERE s.id = x.id AND x.state <> 1
+),
 -- What is due and still needed is filed anew, or it would hide what lies behind it.
 kept AS MATERIALIZED (
     SELECT o.id, o.state, o.expires_at, c.now

@@ -97,6 +97,13 @@ impl Backend for Postgres {
             Damage::NewerRow => {
                 "UPDATE hapax.operations SET format = format + 1 WHERE id = $1::text::uuid"
             }
+            Damage::FlippedStepBit => {
+                "UPDATE hapax.steps SET result = set_bit(result, 3, 1 - get_bit(result, 3)) \
+                 WHERE id = $1::text::uuid"
+            }
+            Damage::NewerStep => {
+                "UPDATE hapax.steps SET format = format + 1 WHERE id = $1::text::uuid"
+            }
             Damage::NewerOutcome => {
                 "UPDATE hapax.responses AS r SET head = set_byte(head, 0, get_byte(head, 0) + 1) \
                  FROM hapax.operations AS o \

@@ -11,8 +11,11 @@ use std::{
 use bytes::Bytes;
 use hapax_core::{
     Body, Doubt, Fence, Fingerprint, Key, Operation, OperationId, Outcome, Owner, Record, Recovery,
-    Salt, Scope, Stamp, StateTag, Store, Tenant, Timestamp, memory,
-    store::{Batch, By, Claim, Claimed, Entry, Over, Renew, Renewed, Settle, Settled, Settlement},
+    Salt, Scope, Stamp, StateTag, StepName, Store, Tenant, Timestamp, memory,
+    store::{
+        Batch, By, Claim, Claimed, Entry, KeepStep, Kept, Over, Renew, Renewed, Settle, Settled,
+        Settlement,
+    },
 };
 use hapax_verify::conformance::Backend;
 
@@ -90,6 +93,8 @@ async fn random_batches_are_answered_as_by_the_store_in_memory() {
         let (ours, theirs) = (all(&store, &ids).await, all(&memory, &ids).await);
         let shapes = |records: &[Option<Record>]| records.iter().map(shape).collect::<Vec<_>>();
         assert_eq!(shapes(&ours), shapes(&theirs), "seed {seed:#x}, batch {round}");
+        let kept = (all_steps(&store, &ids).await, all_steps(&memory, &ids).await);
+        assert_eq!(kept.0, kept.1, "seed {seed:#x}, batch {round}");
         let plan = plan(&mut random);
         let (ours, theirs) = (batch(&plan, &ours), batch(&plan, &theirs));
         let (ours, theirs) = (store.commit(ours).await, memory.commit(theirs).await);
@@ -110,7 +115,7 @@ fn plan(random: &mut fastrand::Rng) -> Vec<Step> {
     let keys = (0..KEYS).filter(|_| random.bool()).collect::<Vec<_>>();
     let step = |key| Step {
         key,
-        what: random.u8(..11),
+        what: random.u8(..13),
         owner: random.i64(1..4),
         outdated: random.u8(..6) == 0,
     };
@@ -160,6 +165,19 @@ fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
                 .settles
                 .push(settle(By::Onlooker(stamp), Settlement::InDoubt(Doubt::OwnerVanished))),
             9 => batch.settles.push(settle(by, Settlement::InDoubt(Doubt::Unanswered))),
+            10 | 11 => batch.steps.push(KeepStep {
+                id: operation(&key).id(),
+                fence,
+                owner,
+                life: found.map_or(Timestamp::ZERO, |found| found.created_at),
+                step: hapax_core::Step::new(
+                    1,
+                    StepName::parse(["charge", "mail"][usize::from(step.what % 2)]).unwrap(),
+                    1,
+                    Bytes::copy_from_slice(&step.owner.to_be_bytes()),
+                )
+                .unwrap(),
+            }),
             _ => batch.renews.push(Renew { id: operation(&key).id(), fence, owner, lease: LEASE }),
         }
     }
@@ -169,6 +187,15 @@ fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
 async fn all(store: &impl Store, ids: &[OperationId]) -> Vec<Option<Record>> {
     let loaded = store.load(ids.to_vec()).await.into_iter();
     loaded.map(|loaded| loaded.unwrap().record.map(|record| *record)).collect()
+}
+
+async fn all_steps(store: &impl Store, ids: &[OperationId]) -> Vec<Vec<hapax_core::Step>> {
+    let mut all = Vec::new();
+    for id in ids {
+        let steps = store.steps(*id).await.unwrap();
+        all.push(steps.into_iter().map(|stored| stored.step).collect());
+    }
+    all
 }
 
 /// What of a record does not depend on when exactly it was written.
@@ -198,5 +225,9 @@ fn answers(committed: hapax_core::store::Committed) -> Vec<String> {
         Renewed::Done { .. } => "renewed".to_owned(),
         Renewed::Lost => "lost".to_owned(),
     });
-    claims.chain(settles).chain(renews).collect()
+    let steps = committed.steps.into_iter().map(|kept| match kept.unwrap() {
+        Kept::Done { .. } => "kept".to_owned(),
+        Kept::Lost => "lost".to_owned(),
+    });
+    claims.chain(settles).chain(renews).chain(steps).collect()
 }

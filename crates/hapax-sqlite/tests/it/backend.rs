@@ -78,8 +78,20 @@ impl Backend for Sqlite {
             Damage::UnknownState => "state = 99",
             Damage::NewerRow => "format = format + 1",
             Damage::NewerOutcome => "head = CAST(x'02' || substr(head, 2) AS BLOB)",
+            Damage::FlippedStepBit => {
+                "result = CAST(iif(substr(result, 1, 1) = x'00', x'01', x'00') || substr(result, 2) AS BLOB)"
+            }
+            Damage::NewerStep => "format = format + 1",
         };
-        let sql = format!("UPDATE hapax_operations SET {change} WHERE id = ?1");
+        let table = match damage {
+            Damage::FlippedBodyBit
+            | Damage::LostOutcome
+            | Damage::UnknownState
+            | Damage::NewerRow
+            | Damage::NewerOutcome => "hapax_operations",
+            Damage::FlippedStepBit | Damage::NewerStep => "hapax_steps",
+        };
+        let sql = format!("UPDATE {table} SET {change} WHERE id = ?1");
         let changed = self.client().execute(&sql, [id.as_bytes()]).expect("the row changes");
         assert_eq!(changed, 1, "there is a row to damage");
     }

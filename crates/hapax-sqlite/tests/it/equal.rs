@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use hapax_core::{
-    Doubt, Fence, Owner, Recovery, Store, memory,
-    store::{Batch, By, Claim, Entry, Filter, Over, Page, Renew, Settle, Settlement},
+    Doubt, Fence, Owner, Recovery, Step, StepName, Store, Timestamp, memory,
+    store::{Batch, By, Claim, Entry, Filter, KeepStep, Over, Page, Renew, Settle, Settlement},
 };
 use hapax_sqlite::{Durability, Options};
 
@@ -51,7 +51,11 @@ async fn everything(store: &impl Store) -> String {
     overdue.sort_by_key(|record| record.operation.id());
     let page = Page { after: Some(operation(&name(0)).id()), limit: KEYS / 2 };
     let listed = store.list(Filter::default(), page).await;
-    format!("{loaded:?} {overdue:?} {listed:?}")
+    let mut steps = Vec::new();
+    for key in 0..KEYS {
+        steps.push(store.steps(operation(&name(key)).id()).await.expect("readable"));
+    }
+    format!("{loaded:?} {overdue:?} {listed:?} {steps:?}")
 }
 
 fn name(key: usize) -> String {
@@ -67,7 +71,7 @@ async fn random_batch(rng: &mut Rng, memory: &memory::Store) -> Batch {
         let (fence, owner) =
             found.as_ref().map_or((Fence::FIRST, Owner(1)), |found| (found.fence, found.owner));
         let owner = if rng.u8(..6) == 0 { Owner(rng.i64(1..4)) } else { owner };
-        match rng.u8(..6) {
+        match rng.u8(..8) {
             0 | 1 => {
                 let over = match (&found, rng.u8(..3)) {
                     (None, _) | (_, 0) => Over::Nothing,
@@ -87,10 +91,24 @@ async fn random_batch(rng: &mut Rng, memory: &memory::Store) -> Batch {
                 let lease = Duration::from_secs(rng.u64(1..30));
                 batch.renews.push(Renew { id, fence, owner, lease });
             }
+            5 | 6 => {
+                let kept = memory.steps(id).await.expect("readable").len();
+                let step = random_step(rng, kept);
+                let life = found.as_ref().map_or(Timestamp::ZERO, |found| found.created_at);
+                batch.steps.push(KeepStep { id, fence, owner, life, step });
+            }
             _ => {}
         }
     }
     batch
+}
+
+/// The next step, or one that is kept already.
+fn random_step(rng: &mut Rng, kept: usize) -> Step {
+    let number = u16::try_from(rng.usize(kept.max(1)..=kept + 1)).expect("few steps");
+    let name = StepName::parse(["charge", "mail"][rng.usize(..2)]).expect("a name");
+    let result = Bytes::from(vec![rng.u8(..); rng.usize(..3000)]);
+    Step::new(number, name, rng.u16(..3), result).expect("within the limits")
 }
 
 fn random_claim(rng: &mut Rng, key: usize, over: Over, fence: Fence) -> Claim {

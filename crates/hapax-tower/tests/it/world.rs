@@ -17,7 +17,7 @@ use axum::{
 use bytes::Bytes;
 use hapax_core::{
     Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt,
-    Store, StoreError, Timestamp, memory,
+    Store, StoreError, StoredStep, Timestamp, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
 };
 use hapax_engine::{Engine, Options};
@@ -264,6 +264,10 @@ impl Store for Wire {
             return ids.iter().map(|_| Err(StoreError::unavailable("cut"))).collect();
         }
         self.memory.load(ids).await
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.memory.steps(id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

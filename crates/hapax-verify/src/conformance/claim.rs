@@ -253,6 +253,7 @@ pub async fn a_mixed_batch_is_answered_in_order<B: Backend>() {
             .map(|at| caller("settle", at).owner(own(at)).answers(first, outcome(200, "mixed")))
             .collect(),
         renews: (0..10).map(|at| caller("renew", at).owner(own(at)).renewal(first)).collect(),
+        ..Batch::default()
     };
     let committed = store.commit(batch).await;
     let lengths = [committed.claims.len(), committed.settles.len(), committed.renews.len()];

@@ -10,9 +10,9 @@ use std::sync::{
 
 use hapax_core::{
     Deed, Faults, Fence, Injected, Note, OperationId, Phase, Reason, Record, Recovery, StateTag,
-    Store, StoreError, apply,
+    Step, StepName, Store, StoreError, apply,
     limits::CLAIM_ROUNDS_MAX,
-    store::{Batch, Claim, Claimed, Renew, Renewed, Settle, Settled},
+    store::{Batch, Claim, Claimed, KeepStep, Kept, Renew, Renewed, Settle, Settled},
 };
 
 use super::{
@@ -83,6 +83,15 @@ async fn live_through<B: Backend>(trap: &Arc<Trap>) {
     let fence = stored(healthy, caller.id()).await.fence;
     life.until_sure(async || life.renew(caller.renewal(fence)).await).await;
     life.until_sure(async || life.load(caller.id()).await).await;
+    let keep = KeepStep {
+        id: caller.id(),
+        fence,
+        owner: caller.owner,
+        life: stored(healthy, caller.id()).await.created_at,
+        step: Step::new(1, StepName::parse("charge").unwrap(), 1, "receipt".into()).unwrap(),
+    };
+    life.until_sure(async || life.keep(keep.clone()).await).await;
+    life.until_sure(async || life.steps(caller.id()).await).await;
     scene.pass(LEASE).await;
     life.until_sure(async || life.overdue(caller.id()).await).await;
     life.until_sure(async || life.settle(caller.answers(fence, outcome(200, "done"))).await).await;
@@ -186,6 +195,42 @@ impl<S: Store> Life<'_, S> {
         let instant = after.as_ref().map(|record| record.until().minus(LEASE));
         let wanted = instant.and_then(|now| apply::renew(now, before.as_ref(), &renew));
         judge(&before, &after, done, &wanted)
+    }
+
+    async fn keep(&self, keep: KeepStep) -> Sure {
+        let id = keep.id;
+        let steps = async || self.healthy.steps(id).await.unwrap();
+        let (step, before) = (keep.step.clone(), steps().await);
+        let batch = Batch { steps: vec![keep], ..Batch::default() };
+        let kept = one(self.faulty.commit(batch).await.steps);
+        let after = steps().await;
+        let is_kept = || matches!(&after[..], [stored] if stored.step == step);
+        match kept {
+            Ok(Kept::Done { .. }) => {
+                assert!(is_kept(), "the answer says it is kept");
+                true
+            }
+            Ok(Kept::Lost) => panic!("nobody followed its owner"),
+            Err(StoreError::Unavailable(_)) => {
+                assert_eq!(after, before, "unavailable, but something was written");
+                false
+            }
+            Err(error) => {
+                assert!(after == before || is_kept(), "half of it is stored: {after:?}");
+                unsure(&error)
+            }
+        }
+    }
+
+    async fn steps(&self, id: OperationId) -> Sure {
+        let expected = self.healthy.steps(id).await.unwrap();
+        match self.faulty.steps(id).await {
+            Ok(found) => {
+                assert_eq!(found, expected);
+                true
+            }
+            Err(error) => unsure(&error),
+        }
     }
 
     async fn load(&self, id: OperationId) -> Sure {

@@ -22,6 +22,7 @@ pub mod notes;
 pub mod retention;
 mod scene;
 pub mod settle;
+pub mod steps;
 
 /// What the suite needs from a store under test.
 pub trait Backend: Sized + Send + Sync + 'static {
@@ -57,6 +58,10 @@ pub enum Damage {
     NewerRow,
     /// The outcome head's format is one higher than this version's.
     NewerOutcome,
+    /// One bit of the result of the only step is flipped.
+    FlippedStepBit,
+    /// The format of the only step is one higher than this version's.
+    NewerStep,
 }
 
 /// Runs one case to its end on threads of its own.
@@ -173,6 +178,20 @@ macro_rules! conformance {
                 notes_belong_to_their_operation
                 notes_outlive_their_record
                 old_notes_are_removed_in_bounded_calls
+            }
+            steps {
+                steps_come_back_in_order_as_they_were_kept
+                only_the_running_owner_keeps_steps
+                a_step_that_is_kept_stays_as_it_is
+                whoever_takes_over_finds_the_steps
+                a_new_life_starts_without_steps
+                steps_belong_to_their_operation
+                the_largest_step_comes_back_byte_for_byte
+                finished_steps_outlive_the_end_of_their_attempt
+                steps_go_with_their_record
+                a_flipped_bit_of_a_step_is_not_served
+                a_newer_step_is_not_read
+                a_takeover_and_a_step_exclude_each_other
             }
         }
     };

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, memory,
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::{sync::mpsc, time::sleep};
@@ -150,6 +150,7 @@ impl Store for FaultyStore {
                 batch.claims.truncate(batch.claims.len() / 2);
                 batch.settles.truncate(batch.settles.len() / 2);
                 batch.renews.truncate(batch.renews.len() / 2);
+                batch.steps.truncate(batch.steps.len() / 2);
                 self.inner.commit(batch).await;
                 unconfirmed
             }
@@ -173,6 +174,10 @@ impl Store for FaultyStore {
         let count = ids.len();
         let loaded = self.call(async { Ok(self.inner.load(ids).await) }).await;
         loaded.unwrap_or_else(|error| (0..count).map(|_| Err(error.clone())).collect())
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.call(self.inner.steps(id)).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

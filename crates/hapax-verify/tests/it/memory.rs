@@ -7,7 +7,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, Timestamp, codec, memory,
+    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, Timestamp,
+    codec, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use hapax_verify::conformance::{Backend, Damage};
@@ -31,6 +32,7 @@ impl Backend for Memory {
         "memory.commit.before",
         "memory.commit.after",
         "memory.load",
+        "memory.steps",
         "memory.overdue",
         "memory.purge.before",
         "memory.purge.after",
@@ -70,6 +72,20 @@ impl Backend for Memory {
                 head[0] = codec::FORMAT + 1;
                 sealed.head = Bytes::from(head);
             }
+            Damage::FlippedStepBit | Damage::NewerStep => {}
+        });
+        self.rows.tamper_steps(id, |row| match damage {
+            Damage::FlippedStepBit => {
+                let mut result = row.result.to_vec();
+                result[0] ^= 1;
+                row.result = Bytes::from(result);
+            }
+            Damage::NewerStep => row.format += 1,
+            Damage::FlippedBodyBit
+            | Damage::LostOutcome
+            | Damage::UnknownState
+            | Damage::NewerRow
+            | Damage::NewerOutcome => {}
         });
     }
 }
@@ -116,6 +132,11 @@ impl Store for Unreliable {
             Ok(()) => self.inner.load(ids).await,
             Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
         }
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.there("memory.steps")?;
+        self.inner.steps(id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {

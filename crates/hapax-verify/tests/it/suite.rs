@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError,
+    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     store::{
         Batch, By, Claimed, Committed, Filter, Listed, Loaded, Over, Page, Purged, Renewed, Settled,
     },
@@ -74,6 +74,10 @@ impl<F: Flaw> Store for FlawedStore<F> {
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
         self.inner.load(ids).await
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.inner.steps(id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -189,8 +193,13 @@ impl Flaw for NeverUnconfirmed {
             };
             answers.into_iter().map(|answer| answer.map_err(hide)).collect()
         }
-        let Committed { claims, settles, renews } = committed;
-        Committed { claims: hide(claims), settles: hide(settles), renews: hide(renews) }
+        let Committed { claims, settles, renews, steps } = committed;
+        Committed {
+            claims: hide(claims),
+            settles: hide(settles),
+            renews: hide(renews),
+            steps: hide(steps),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use axum::{
 use bytes::Bytes;
 use hapax_core::{
     Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy, Record,
-    RequestParts, Salt, Scope, Store, StoreError, Tenant, Timestamp, Wish,
+    RequestParts, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp, Wish,
     codec::Row,
     memory,
     note::{Note, Noted},
@@ -198,6 +198,11 @@ impl Store for Reachable {
             Ok(()) => self.store.load(ids).await,
             Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
         }
+    }
+
+    async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.reach().await?;
+        self.store.steps(id).await
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
