@@ -12,6 +12,14 @@ pub enum ServiceError {
         /// What makes it available.
         remedy: &'static str,
     },
+    /// What was given is not where a server is.
+    #[error("this is no address of {server}; write {expected}")]
+    Address {
+        /// Which server.
+        server: &'static str,
+        /// How its address is written.
+        expected: &'static str,
+    },
     /// A program that had to succeed first did not.
     #[error("`{command}` failed ({status}):\n{output}")]
     CommandFailed {

@@ -3,6 +3,7 @@
 //! A server is one file here and a shared way to run a process:
 //!
 //! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
+//! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`roster`]: servers that outlive the command that started them;
 //! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
 //!
@@ -18,6 +19,7 @@
 //! # Ok::<(), hapax_services::ServiceError>(())
 //! ```
 
+pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
 pub mod roster;

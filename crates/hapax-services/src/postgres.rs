@@ -64,10 +64,7 @@ impl Server {
         let tools = Tools::find_or_install()?;
         let dir = tempfile::Builder::new().prefix("hapax-postgres-").tempdir();
         let dir = dir.map_err(ServiceError::io("make a temporary directory"))?;
-        if let Some((user, group)) = tools.run_as {
-            let owned = chown(dir.path(), Some(user), Some(group));
-            owned.map_err(ServiceError::io(format!("hand {} over", dir.path().display())))?;
-        }
+        tools.account.hand_over(dir.path())?;
         let mut initdb = tools.command("initdb");
         initdb.args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C"]);
         initdb.args(["--no-sync", "--pgdata"]).arg(data_dir(dir.path()));
@@ -216,7 +213,7 @@ impl Mode {
 #[derive(Debug)]
 struct Tools {
     bin: PathBuf,
-    run_as: Option<(u32, u32)>,
+    account: Account,
 }
 
 impl Tools {
@@ -228,20 +225,39 @@ impl Tools {
                 find_bin().ok_or(ServiceError::Missing { server: SERVER, remedy: REMEDY })?
             }
         };
-        // PostgreSQL refuses to run as root.
-        let is_root = rustix::process::geteuid().is_root();
-        let run_as = is_root.then(|| Ok((id_of("-u")?, id_of("-g")?))).transpose()?;
-        Ok(Self { bin, run_as })
+        Ok(Self { bin, account: Account::find()? })
     }
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         // The directory we are called in may be closed to the other user.
         command.current_dir("/").env("LC_ALL", "C");
-        if let Some((user, group)) = self.run_as {
+        self.account.apply(&mut command);
+        command
+    }
+}
+
+/// As whom PostgreSQL and its companions run: they refuse to run as root.
+#[derive(Debug)]
+pub(crate) struct Account(Option<(u32, u32)>);
+
+impl Account {
+    pub(crate) fn find() -> Result<Self, ServiceError> {
+        let is_root = rustix::process::geteuid().is_root();
+        is_root.then(|| Ok((id_of("-u")?, id_of("-g")?))).transpose().map(Self)
+    }
+
+    /// Makes the directory one that this account may write to.
+    pub(crate) fn hand_over(&self, dir: &Path) -> Result<(), ServiceError> {
+        let Some((user, group)) = self.0 else { return Ok(()) };
+        let owned = chown(dir, Some(user), Some(group));
+        owned.map_err(ServiceError::io(format!("hand {} over", dir.display())))
+    }
+
+    pub(crate) fn apply(&self, command: &mut Command) {
+        if let Some((user, group)) = self.0 {
             command.uid(user).gid(group);
         }
-        command
     }
 }
 
@@ -276,7 +292,7 @@ fn id_of(which: &str) -> Result<u32, ServiceError> {
     })
 }
 
-fn free_port() -> Result<u16, ServiceError> {
+pub(crate) fn free_port() -> Result<u16, ServiceError> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     port.map(|address| address.port()).map_err(ServiceError::io("find a free port"))
 }

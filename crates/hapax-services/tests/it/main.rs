@@ -1,5 +1,6 @@
 //! Real servers, started and stopped.
 
+mod pgbouncer;
 mod postgres;
 mod process;
 mod roster;
