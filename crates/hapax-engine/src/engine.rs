@@ -23,7 +23,7 @@ use crate::{
     error::BeginError,
     flights::Flights,
     options::Options,
-    permit::write_end,
+    permit::{is_left_not_released, left_for, write_end, write_leave},
     purger,
     renewer::Renewer,
     stats::{Counters, Spreads, Stats},
@@ -189,6 +189,10 @@ impl<S: Store> Inner<S> {
         Owner(owners.i64(..))
     }
 
+    pub(crate) fn random(&self) -> u64 {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
+    }
+
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
         let asked_at = tokio::time::Instant::now();
@@ -200,11 +204,15 @@ impl<S: Store> Inner<S> {
     /// Gives back a claim that may have been written after all and that nobody will run.
     pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim) {
         let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner: claim.owner };
-        let end = give_back(&attempt, claim.over, claim.recovery);
-        let inner = Arc::clone(self);
+        let (inner, over, recovery) = (Arc::clone(self), claim.over, claim.recovery);
         tokio::spawn(async move {
-            if let Err(error) = write_end(&inner, &end).await {
-                tracing::warn!(id = %end.id, %error, "an unused claim is left to its lease");
+            let given_back = if is_left_not_released(over, recovery) {
+                write_leave(&inner, &left_for(&attempt, Duration::ZERO)).await.map(|_| ())
+            } else {
+                write_end(&inner, &give_back(&attempt, over, recovery)).await.map(|_| ())
+            };
+            if let Err(error) = given_back {
+                tracing::warn!(id = %attempt.id, %error, "an unused claim is left to its lease");
             }
         });
     }

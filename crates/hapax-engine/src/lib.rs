@@ -7,6 +7,7 @@
 //!
 //! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
 //! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
+//! - [`steps`] runs operations of several effects, and resumes them after the last finished one;
 //! - [`transactional`] runs operations whose effect is in a database, in one transaction with it;
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
@@ -27,6 +28,7 @@ mod permit;
 mod purger;
 mod renewer;
 mod stats;
+pub mod steps;
 mod sweeper;
 pub mod transactional;
 mod watcher;
@@ -37,7 +39,8 @@ pub use self::{
     error::{BeginError, SettleError},
     histogram::{Distribution, Histogram},
     options::{Finisher, Options},
-    permit::{Permit, Settled},
+    permit::{Permit, STEPS_PAUSE, Settled},
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
+    steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},
 };

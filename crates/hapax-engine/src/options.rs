@@ -43,11 +43,13 @@ impl<S: hapax_core::Store> Default for Options<S> {
 }
 
 /// Finishes operations somebody else left behind.
-pub struct Finisher<S: hapax_core::Store>(Arc<Parts<S>>);
+pub struct Finisher<S: hapax_core::Store>(Vec<Hand<S>>);
 
-struct Parts<S: hapax_core::Store> {
-    policy_of: Box<dyn Fn(&Record) -> Policy + Send + Sync>,
-    finish: Box<dyn Fn(Permit<S>, Recovery) -> Finishing + Send + Sync>,
+/// One way to finish operations, and which.
+struct Hand<S: hapax_core::Store> {
+    serves: Arc<dyn Fn(&Record) -> bool + Send + Sync>,
+    policy_of: Arc<dyn Fn(&Record) -> Policy + Send + Sync>,
+    finish: Arc<dyn Fn(Permit<S>, Recovery) -> Finishing + Send + Sync>,
 }
 
 type Finishing = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -63,24 +65,64 @@ impl<S: hapax_core::Store> Finisher<S> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Self(Arc::new(Parts {
-            policy_of: Box::new(policy_of),
-            finish: Box::new(move |permit, recovery| Box::pin(finish(permit, recovery))),
-        }))
+        Self(vec![Hand {
+            serves: Arc::new(|_| true),
+            policy_of: Arc::new(policy_of),
+            finish: Arc::new(move |permit, recovery| Box::pin(finish(permit, recovery))),
+        }])
     }
 
-    pub(crate) fn policy_of(&self, record: &Record) -> Policy {
-        (self.0.policy_of)(record)
+    /// The same, for operations alone for which `serves` is true. Others with a stored request are
+    /// left to whoever can finish them.
+    #[must_use]
+    pub fn only(self, serves: impl Fn(&Record) -> bool + Send + Sync + 'static) -> Self {
+        let serves = Arc::new(serves);
+        let narrowed = self.0.into_iter().map(|hand| {
+            let (both, before) = (Arc::clone(&serves), hand.serves);
+            Hand { serves: Arc::new(move |record| before(record) && both(record)), ..hand }
+        });
+        Self(narrowed.collect())
     }
 
-    pub(crate) fn finish(&self, permit: Permit<S>, recovery: Recovery) -> Finishing {
-        (self.0.finish)(permit, recovery)
+    /// The same, and `other` for what this one does not serve.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    pub(crate) fn serves(&self, record: &Record) -> bool {
+        self.hand(record).is_some()
+    }
+
+    /// The policy for a record that is served.
+    pub(crate) fn policy_of(&self, record: &Record) -> Option<Policy> {
+        self.hand(record).map(|hand| (hand.policy_of)(record))
+    }
+
+    pub(crate) fn finish(&self, permit: Permit<S>, recovery: Recovery) -> Option<Finishing> {
+        let finish = Arc::clone(&self.hand(permit.record())?.finish);
+        Some(finish(permit, recovery))
+    }
+
+    fn hand(&self, record: &Record) -> Option<&Hand<S>> {
+        self.0.iter().find(|hand| (hand.serves)(record))
     }
 }
 
 impl<S: hapax_core::Store> Clone for Finisher<S> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self(self.0.iter().map(Hand::clone).collect())
+    }
+}
+
+impl<S: hapax_core::Store> Clone for Hand<S> {
+    fn clone(&self) -> Self {
+        Self {
+            serves: Arc::clone(&self.serves),
+            policy_of: Arc::clone(&self.policy_of),
+            finish: Arc::clone(&self.finish),
+        }
     }
 }
 

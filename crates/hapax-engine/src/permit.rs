@@ -1,11 +1,17 @@
 //! The right to run an operation, and the duty to say how that ended.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
+    Attempt, Ended, OperationId, Outcome, Policy, Record, Recovery, Store, StoreError, Timestamp,
+    apply, give_back,
+    limits::LEASE_MAX,
     settle,
-    store::{self, By, Over, Settle, Settlement},
+    store::{self, By, Over, Renew, Renewed, Settle, Settlement},
 };
 use tokio::{
     runtime::Handle,
@@ -17,6 +23,7 @@ use crate::{
     engine::{Inner, Shared},
     error::SettleError,
     flights::{Phase, Seat},
+    steps::Steps,
 };
 
 /// The right to run an operation once, now. Its lease is renewed while it lives.
@@ -27,6 +34,7 @@ pub struct Permit<S: Store> {
     record: Arc<Record>,
     over: Over,
     policy: Policy,
+    steps: OnceLock<Steps<S>>,
 }
 
 struct Held<S: Store> {
@@ -54,7 +62,8 @@ impl<S: Store> Permit<S> {
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
-        Self { held: Some(Held { shared, seat }), record, over, policy }
+        let held = Some(Held { shared, seat });
+        Self { held, record, over, policy, steps: OnceLock::new() }
     }
 
     /// What was stored when the right was given.
@@ -76,6 +85,27 @@ impl<S: Store> Permit<S> {
         self.over.follows_an_owner()
     }
 
+    /// The steps of this attempt, for an operation of several effects.
+    ///
+    /// An operation whose steps have begun is not released by [`Permit::settle`], whatever the result
+    /// policy says: it is left for [`STEPS_PAUSE`], and goes on in the same life.
+    pub fn steps(&self) -> Steps<S> {
+        #[expect(clippy::expect_used, reason = "settling consumes the permit")]
+        let held = self.held.as_ref().expect("a permit that can be asked is not settled");
+        let make = || {
+            let (inner, flight) = (&held.shared.inner, held.seat.flight());
+            let (life, follows) = (self.record.created_at, self.follows_an_owner());
+            Steps::new(inner, flight, self.attempt(), life, follows)
+        };
+        self.steps.get_or_init(make).clone()
+    }
+
+    /// Whether its retention was over before it was finished.
+    pub(crate) fn is_past_retention(&self) -> bool {
+        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
+        now.is_some_and(|now| self.record.expires_at <= now)
+    }
+
     /// How long the lease lasts, as far as is known here; zero if it may be over.
     ///
     /// To be asked right before an effect that cannot be taken back.
@@ -93,13 +123,36 @@ impl<S: Store> Permit<S> {
     /// Dropping the returned future does not stop it: what happened is recorded all the same.
     pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
         let end = self.end(ended);
-        self.conclude(end).await
+        let begun = self.steps.get().is_some_and(Steps::may_have_begun);
+        let release = match end.to {
+            Settlement::Released if begun => Release::Never,
+            Settlement::Released if self.follows_an_owner() => Release::WithoutSteps,
+            Settlement::Released
+            | Settlement::Completed(_)
+            | Settlement::Failed(_)
+            | Settlement::InDoubt(_) => Release::AsTold,
+        };
+        self.conclude(end, release).await
+    }
+
+    /// Stops here, and leaves the operation to whoever comes after the pause: the next arrival, or
+    /// the engine's finisher. The life goes on, and with it what its steps have come to.
+    ///
+    /// Releasing would begin a new life, which knows nothing of the steps that are finished.
+    pub async fn leave(mut self, pause: Duration) -> Result<Settled, SettleError> {
+        let last = left_for(&self.attempt(), pause);
+        #[expect(clippy::expect_used, reason = "leaving consumes the permit")]
+        let held = self.held.take().expect("a permit is left once");
+        Detached::new(leave(held, Arc::clone(&self.record), last), drop).await
     }
 
     /// Gives the right back: nothing was begun, and the next arrival takes its place.
     pub async fn give_back(mut self) -> Result<Settled, SettleError> {
+        if is_left_not_released(self.over, self.record.recovery) {
+            return self.leave(Duration::ZERO).await;
+        }
         let end = give_back(&self.attempt(), self.over, self.record.recovery);
-        self.conclude(end).await
+        self.conclude(end, Release::AsTold).await
     }
 
     fn end(&self, ended: Ended) -> Settle {
@@ -111,10 +164,54 @@ impl<S: Store> Permit<S> {
         settle(&self.attempt(), ended, &self.policy)
     }
 
-    async fn conclude(&mut self, end: Settle) -> Result<Settled, SettleError> {
+    async fn conclude(&mut self, end: Settle, release: Release) -> Result<Settled, SettleError> {
         #[expect(clippy::expect_used, reason = "settling consumes the permit")]
         let held = self.held.take().expect("a permit is settled once");
-        Detached::new(conclude(held, Arc::clone(&self.record), end), drop).await
+        let (begun, last) = (Arc::clone(&self.record), left_for(&self.attempt(), STEPS_PAUSE));
+        let ending = async move {
+            if release.is_allowed(&held.shared.inner, end.id).await {
+                conclude(held, begun, end).await
+            } else {
+                leave(held, begun, last).await
+            }
+        };
+        Detached::new(ending, drop).await
+    }
+}
+
+/// How long an operation whose steps have begun is left alone where another would be released.
+pub const STEPS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether giving back leaves the record as it was found. What the owner before has finished must
+/// not be forgotten, as a release would have it.
+pub(crate) fn is_left_not_released(over: Over, recovery: Recovery) -> bool {
+    over.follows_an_owner() && recovery == Recovery::Resend
+}
+
+/// The last renewal, after which whoever comes next takes over.
+pub(crate) fn left_for(attempt: &Attempt, pause: Duration) -> Renew {
+    let Attempt { id, fence, owner } = *attempt;
+    Renew { id, fence, owner, lease: pause.min(LEASE_MAX) }
+}
+
+/// Whether an end that releases may be written.
+#[derive(Debug, Clone, Copy)]
+enum Release {
+    /// It may, or it is no such end.
+    AsTold,
+    /// Only if no step of this life is kept.
+    WithoutSteps,
+    /// It would forget steps that have begun.
+    Never,
+}
+
+impl Release {
+    async fn is_allowed<S: Store>(self, inner: &Inner<S>, id: OperationId) -> bool {
+        match self {
+            Self::AsTold => true,
+            Self::WithoutSteps => inner.store.steps(id).await.is_ok_and(|steps| steps.is_empty()),
+            Self::Never => false,
+        }
     }
 }
 
@@ -164,6 +261,60 @@ async fn conclude<S: Store>(
     }
     held.seat.land(stored);
     settled
+}
+
+async fn leave<S: Store>(
+    held: Held<S>,
+    begun: Arc<Record>,
+    last: Renew,
+) -> Result<Settled, SettleError> {
+    let inner = &held.shared.inner;
+    let left = match write_leave(inner, &last).await {
+        Ok(Some(now)) => Ok(apply::renew(now, Some(&begun), &last)),
+        Ok(None) => Err(inner.load(last.id).await.ok().and_then(|loaded| loaded.record)),
+        Err(error) => {
+            tracing::warn!(id = %last.id, %error, "an operation is left to its lease");
+            held.seat.land(None);
+            return Err(error);
+        }
+    };
+    Ok(match left {
+        Ok(record) => {
+            let record = Arc::new(record.unwrap_or_else(|| Record::clone(&begun)));
+            held.seat.land(Some(Arc::clone(&record)));
+            Settled::Done(record)
+        }
+        Err(record) => {
+            inner.counters.settles_lost.one();
+            let record = record.map(|record| Arc::new(*record));
+            held.seat.land(record.clone());
+            Settled::Superseded(record)
+        }
+    })
+}
+
+/// Writes the last renewal of an attempt: when it was, or `None` if the attempt is over already.
+pub(crate) async fn write_leave<S: Store>(
+    inner: &Arc<Inner<S>>,
+    last: &Renew,
+) -> Result<Option<Timestamp>, SettleError> {
+    let give_up_at = Instant::now() + inner.options.settle_patience;
+    let mut pause = PAUSE_MIN;
+    loop {
+        let failed = match inner.commit_renew(*last).await {
+            Ok(Renewed::Done { now }) => return Ok(Some(now)),
+            Ok(Renewed::Lost) => return Ok(None),
+            Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
+                return Err(SettleError::Unreadable(error));
+            }
+            Err(error @ (StoreError::Unavailable(_) | StoreError::Unconfirmed(_))) => error,
+        };
+        if Instant::now() >= give_up_at {
+            return Err(SettleError::NotRecorded(failed));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
 }
 
 /// How the writing of an end came out.

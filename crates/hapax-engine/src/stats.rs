@@ -67,6 +67,8 @@ stats! {
     settles_not_recorded,
     /// Writes whose confirmation was lost and that were resolved by reading again.
     unconfirmed,
+    /// Steps whose result was kept.
+    steps,
     /// Leases renewed.
     renewals,
     /// Leases found lost at renewal.

@@ -91,8 +91,20 @@ async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result
         // Our own, late with its sign of life: its renewal or its end is on the way.
         return Ok(false);
     }
-    match sweep(&record, inner.options.finisher.is_some()) {
+    let finisher = inner.options.finisher.as_ref();
+    if record.request().is_some() && finisher.is_some_and(|finisher| !finisher.serves(&record)) {
+        return Ok(false);
+    }
+    match sweep(&record, finisher.is_some()) {
         Sweep::Leave => Ok(false),
+        // A new life would forget what is finished: a person or the next arrival goes on instead.
+        Sweep::Release if !inner.store.steps(id).await?.is_empty() => {
+            let doubt = Settlement::InDoubt(Doubt::OwnerVanished);
+            if settle_as_seen(inner, &record, doubt).await? {
+                inner.counters.swept_in_doubt.one();
+            }
+            Ok(true)
+        }
         Sweep::Release => {
             if settle_as_seen(inner, &record, Settlement::Released).await? {
                 inner.counters.swept_released.one();
@@ -124,7 +136,7 @@ pub(crate) async fn take_over<S: Store>(
     let id = record.operation.id();
     let Boarding::First(seat) = inner.flights.board(id) else { return };
     let Some(finisher) = inner.options.finisher.clone() else { return };
-    let policy = finisher.policy_of(record);
+    let Some(policy) = finisher.policy_of(record) else { return };
     let claim = Claim {
         operation: record.operation.clone(),
         fingerprint: record.fingerprint,
@@ -142,7 +154,9 @@ pub(crate) async fn take_over<S: Store>(
             tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
             let permit = Permit::new(Arc::clone(shared), seat, taken, claim.over, policy);
-            tokio::spawn(finisher.finish(permit, recovery));
+            if let Some(finishing) = finisher.finish(permit, recovery) {
+                tokio::spawn(finishing);
+            }
         }
         Ok(Claimed::Found { .. }) => {}
         Err(error) => {

@@ -12,5 +12,7 @@ mod faults;
 mod operator;
 mod permits;
 mod recovery;
+mod steps;
+mod steps_workflows;
 mod waiting;
 mod world;
