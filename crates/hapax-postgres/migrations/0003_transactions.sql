@@ -380,7 +380,7 @@ BEGIN
     lock := ('x' || encode(substr(name, 1, 8), 'hex'))::bit(64)::bigint;
     owner := pg_current_xact_id()::text::bigint;
     print := hapax.fingerprint(tenant, method, path, query, request);
-    now := (date_part('epoch', clock_timestamp()) * 1000000)::bigint;
+    now := hapax.clock();
     IF pg_try_advisory_xact_lock(lock) THEN
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
@@ -408,7 +408,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
-    now bigint := (date_part('epoch', clock_timestamp()) * 1000000)::bigint;
+    now bigint := hapax.clock();
     owner bigint := pg_current_xact_id()::text::bigint;
     head bytea;
     bucket integer;
