@@ -85,9 +85,9 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
     RETURN encode(substr(sha256(
-        int4send(octet_length(tenant)) || textsend(tenant)
-        || int4send(octet_length(scope)) || textsend(scope)
-        || int4send(octet_length(key)) || textsend(key)), 1, 16), 'hex')::uuid;
+        int4send(octet_length(tenant)) || convert_to(tenant, 'UTF8')
+        || int4send(octet_length(scope)) || convert_to(scope, 'UTF8')
+        || int4send(octet_length(key)) || convert_to(key, 'UTF8')), 1, 16), 'hex')::uuid;
 END
 $$;
 
@@ -114,9 +114,10 @@ DECLARE
     secret bytea;
     i bytea;
     o bytea;
-    m bytea;
-    p bytea;
-    q bytea;
+    -- Not textsend, which writes in the encoding of whoever asks.
+    m bytea := convert_to(method, 'UTF8');
+    p bytea := convert_to(path, 'UTF8');
+    q bytea := convert_to(query, 'UTF8');
     h bytea;
     b bytea;
     whole bytea;
@@ -126,9 +127,9 @@ BEGIN
                         int8send(octet_length(tenant)) || textsend(tenant));
     i := hapax.mask(secret, '36');
     o := hapax.mask(secret, '5c');
-    m := hapax.mac(i, o, int8send(6) || 'method'::bytea || int8send(octet_length(method)) || textsend(method));
-    p := hapax.mac(i, o, int8send(4) || 'path'::bytea || int8send(octet_length(path)) || textsend(path));
-    q := hapax.mac(i, o, int8send(5) || 'query'::bytea || int8send(octet_length(query)) || textsend(query));
+    m := hapax.mac(i, o, int8send(6) || 'method'::bytea || int8send(octet_length(m)) || m);
+    p := hapax.mac(i, o, int8send(4) || 'path'::bytea || int8send(octet_length(p)) || p);
+    q := hapax.mac(i, o, int8send(5) || 'query'::bytea || int8send(octet_length(q)) || q);
     h := hapax.mac(i, o, int8send(7) || 'headers'::bytea || int8send(0));
     b := hapax.mac(i, o, int8send(4) || 'body'::bytea || int8send(octet_length(body)) || body);
     whole := hapax.mac(i, o, int8send(5) || 'whole'::bytea || int8send(160) || m || p || q || h || b);
