@@ -145,6 +145,7 @@ AS $$
 DECLARE
     head bytea := '\x0100'::bytea || int2send(status::smallint);
     lines integer;
+    bytes bigint;
     fault text;
     listed bytea;
 BEGIN
@@ -154,20 +155,26 @@ BEGIN
     IF jsonb_typeof(headers) IS DISTINCT FROM 'object' THEN
         fault := 'headers are not a JSON object';
     ELSE
-        SELECT count(*),
-               string_agg(int2send(octet_length(h.name)::smallint) || convert_to(h.name, 'UTF8')
-                          || int2send(octet_length(h.value)::smallint) || convert_to(h.value, 'UTF8'), ''::bytea),
-               CASE WHEN count(*) > 128 THEN 'more than 128 headers'
-                    WHEN sum(octet_length(h.name) + octet_length(h.value)) > 32768 THEN 'headers of more than 32 KiB'
-                    WHEN count(*) FILTER (WHERE h.value IS NULL) > 0 THEN 'a header that is neither text nor a list of texts'
-                    WHEN count(*) FILTER (WHERE h.name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$' OR h.value ~ '[\r\n]') > 0
-                        THEN 'a header that HTTP does not allow' END
-        INTO lines, listed, fault
-        FROM (SELECT e.key AS name, CASE jsonb_typeof(v.value) WHEN 'string' THEN v.value #>> '{}' END AS value
-              FROM jsonb_each(headers) AS e,
-                   jsonb_array_elements(CASE jsonb_typeof(e.value) WHEN 'array' THEN e.value
-                                        ELSE jsonb_build_array(e.value) END) AS v
+        SELECT count(*), sum(octet_length(h.name) + octet_length(h.value)),
+               -- Each length as the last two of its four bytes: one that needs more is refused below.
+               string_agg(substr(int4send(octet_length(h.name)), 3) || h.name
+                          || substr(int4send(octet_length(h.value)), 3) || h.value, ''::bytea),
+               CASE WHEN bool_or(h.value IS NULL) THEN 'a header that is neither text nor a list of texts'
+                    WHEN bool_or(h.forbidden) THEN 'a header that HTTP does not allow' END
+        INTO lines, bytes, listed, fault
+        FROM (SELECT convert_to(t.name, 'UTF8') AS name, convert_to(t.value, 'UTF8') AS value,
+                     t.name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$'
+                         OR t.value ~ '[\u0001-\u0008\u000A-\u001F\u007F]' AS forbidden
+              FROM (SELECT e.key AS name, CASE jsonb_typeof(v.value) WHEN 'string' THEN v.value #>> '{}' END AS value
+                    FROM jsonb_each(headers) AS e,
+                         jsonb_array_elements(CASE jsonb_typeof(e.value) WHEN 'array' THEN e.value
+                                              ELSE jsonb_build_array(e.value) END) AS v
+                   ) AS t
              ) AS h;
+    END IF;
+    IF lines > 128 OR bytes > 32768 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'there are more than 128 headers, or more than 32 KiB of them',
+            HINT = 'Leave out headers that a replay can do without.';
     END IF;
     IF fault IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = fault,
@@ -279,7 +286,7 @@ BEGIN
         END IF;
         IF found_one.owner = owner AND found_one.state = 2 THEN
             RAISE EXCEPTION USING ERRCODE = 'HX003', MESSAGE = 'the operation was begun already in this transaction',
-                HINT = 'Call hapax.begin once per operation, and hapax.finish or hapax.fail after it.';
+                HINT = 'Call SELECT * FROM hapax.begin(...) once per operation; (hapax.begin(...)).* calls it once per column.';
         END IF;
         now := hapax.clock();
         decision := hapax.decide(now, found_one.state, found_one.until, found_one.expires_at, found_one.tombstone,
@@ -357,6 +364,7 @@ DECLARE
     owner bigint;
     kept bigint := 86400000000;
     late bigint := 0;
+    patience bigint := 2000000;
     print bytea;
 BEGIN
     IF (octet_length(tenant) <= 255 AND octet_length(scope) <= 1024 AND octet_length(key) <= 255
@@ -369,9 +377,10 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'a part of the request is NULL',
             HINT = 'Leave a part out, or give an empty value, if it does not tell requests apart.';
     END IF;
-    IF (retention = '24 hours' AND tombstone = '0') IS NOT TRUE THEN
+    IF (retention = '24 hours' AND tombstone = '0' AND wait = '2 seconds') IS NOT TRUE THEN
         kept := hapax.span('the retention', retention, '1 second', '400 days');
         late := hapax.span('the tombstone', tombstone, '0', '400 days');
+        patience := hapax.span('the wait', wait, '0', '60 seconds');
     END IF;
     name := substr(sha256(
         int4send(octet_length(tenant)) || textsend(tenant)
@@ -397,8 +406,7 @@ BEGIN
         END IF;
     END IF;
     SELECT c.* INTO decision, fence, status, headers, body, retry_after, differs, expires_at
-    FROM hapax.begin_contended(operation, lock, owner, tenant, scope, key, print, kept, late,
-        hapax.span('the wait', wait, '0', '60 seconds')) AS c;
+    FROM hapax.begin_contended(operation, lock, owner, tenant, scope, key, print, kept, late, patience) AS c;
 END
 $$;
 
@@ -528,9 +536,11 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
             HINT = 'Store it elsewhere, and publish a reference to it.';
     END IF;
-    IF jsonb_typeof(headers) <> 'object' OR (SELECT count(*) FROM jsonb_object_keys(headers)) > 64 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'headers are not a JSON object of at most 64 names',
-            HINT = 'Give headers as {"name": "text"}.';
+    IF headers <> '{}' AND (jsonb_typeof(headers) <> 'object' OR (
+        SELECT count(*) > 64 OR bool_or(jsonb_typeof(h.value) <> 'string' OR octet_length(h.key) NOT BETWEEN 1 AND 255)
+        FROM jsonb_each(CASE jsonb_typeof(headers) WHEN 'object' THEN headers END) AS h)) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'headers are not a JSON object of at most 64 names and texts',
+            HINT = 'Give headers as {"name": "text"}; a name has 1 to 255 bytes.';
     END IF;
     -- Everybody who holds a position and has not committed holds this lock, and nobody else does.
     PERFORM pg_advisory_xact_lock_shared(1212239960, 0);
@@ -561,7 +571,7 @@ $$;
 REVOKE ALL ON FUNCTION
     hapax.lock_operation, hapax.refuse_name, hapax.span, hapax.operation_id, hapax.mac, hapax.mask, hapax.fingerprint,
     hapax.seal_head, hapax.open_outcome, hapax.decide, hapax.begin_contended, hapax.begin, hapax.end_operation,
-    hapax.finish, hapax.fail, hapax.first_delivery, hapax.emit, hapax.status
+    hapax.finish, hapax.fail, hapax.first_delivery, hapax.emit, hapax.status, hapax.create_bucket
 FROM PUBLIC;
 
 -- Public. Lets a role call the public functions, and read no table.
@@ -569,6 +579,10 @@ CREATE FUNCTION hapax.grant_functions(role regrole) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+    IF role IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the role is NULL',
+            HINT = 'Name a role that exists: see CREATE ROLE.';
+    END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA hapax TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION hapax.begin, hapax.finish, hapax.fail, hapax.first_delivery, '
                    'hapax.emit, hapax.status, hapax.operation_id TO %s', role);
