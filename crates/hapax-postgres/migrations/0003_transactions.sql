@@ -201,8 +201,9 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX007', MESSAGE = 'the stored outcome was written by a newer version',
             HINT = 'Run `hapax migrate` of that version.';
     END IF;
-    IF substr(sha256(uuid_send(operation) || int4send(octet_length(head)) || head || body), 1, 16) <> digest THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored outcome does not match its digest',
+    IF get_byte(head, 1) > 1
+        OR substr(sha256(uuid_send(operation) || int4send(octet_length(head)) || head || body), 1, 16) <> digest THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored outcome is not what was written',
             HINT = 'It was altered outside of Hapax: look at it with `hapax keys show`.';
     END IF;
     status := get_byte(head, 2) * 256 + get_byte(head, 3);
@@ -238,7 +239,7 @@ SELECT CASE
         CASE WHEN tombstone > now - expires_at THEN 'gone' ELSE 'spent' END
     WHEN NOT same THEN 'mismatch'
     WHEN state = 1 OR (state = 2 AND now < until) THEN 'busy'
-    WHEN state IN (2, 5) THEN CASE recovery WHEN 1 THEN 'abandoned' ELSE 'in_doubt' END
+    WHEN state IN (2, 5) THEN CASE recovery WHEN 1 THEN 'abandoned' WHEN 2 THEN 'in_doubt' WHEN 3 THEN 'in_doubt' END
     WHEN state IN (3, 4) THEN 'replay'
     WHEN state = 6 THEN 'spent'
     WHEN state = 7 THEN 'gone'
@@ -292,7 +293,7 @@ BEGIN
         decision := hapax.decide(now, found_one.state, found_one.until, found_one.expires_at, found_one.tombstone,
             found_one.recovery, substr(found_one.fingerprint, 1, 16) = substr(fingerprint, 1, 16));
         IF decision IS NULL THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored record has an unknown state',
+            RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored record has an unknown state or recovery',
                 HINT = 'It was altered outside of Hapax: look at it with `hapax keys show`.';
         END IF;
         IF decision IN ('spent', 'abandoned') THEN
@@ -323,8 +324,9 @@ BEGIN
                 WHERE substr(found_one.fingerprint, 13 + 4 * n::integer, 4) <> substr(fingerprint, 13 + 4 * n::integer, 4)
                 ORDER BY n);
         ELSIF decision = 'replay' THEN
-            SELECT (hapax.open_outcome(operation, r.head, r.body, r.digest)).* INTO outcome
-            FROM hapax.responses AS r WHERE r.bucket = found_one.bucket AND r.id = found_one.response;
+            SELECT x.* INTO outcome
+            FROM hapax.responses AS r, hapax.open_outcome(operation, r.head, r.body, r.digest) AS x
+            WHERE r.bucket = found_one.bucket AND r.id = found_one.response;
             IF NOT FOUND THEN
                 RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored outcome is missing',
                     HINT = 'It was removed outside of Hapax: look at it with `hapax keys show`.';
