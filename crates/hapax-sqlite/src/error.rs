@@ -128,7 +128,7 @@ pub enum OpenError {
 /// What was begun is rolled back: trying again is always safe.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum MigrateError {
+pub enum MigrateError<S = rusqlite::Error> {
     /// A newer version of Hapax has migrated the tables.
     #[error(
         "the tables of Hapax have version {found}, this program knows up to {known}: upgrade this \
@@ -151,7 +151,13 @@ pub enum MigrateError {
     System(#[source] io::Error),
     /// SQLite failed.
     #[error("SQLite could not change the schema")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[source] S),
+}
+
+impl From<rusqlite::Error> for MigrateError {
+    fn from(source: rusqlite::Error) -> Self {
+        Self::Sqlite(source)
+    }
 }
 
 /// What a failure before COMMIT, or of a read, means: nothing was written.

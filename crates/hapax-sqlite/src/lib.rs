@@ -34,6 +34,8 @@ mod outbox;
 mod reader;
 mod retire;
 mod row;
+#[cfg(feature = "sqlx")]
+pub mod sqlx;
 mod steps;
 mod store;
 pub mod transaction;

@@ -39,34 +39,35 @@ pub fn migrate(connection: &mut Connection) -> Result<Salt, MigrateError> {
         if let Some(version) = next_step(&transaction)? {
             transaction.execute_batch(STEPS[version])?;
             if version == 0 {
-                transaction.execute(
-                    "INSERT INTO hapax_meta (name, value) VALUES ('salt', ?1)",
-                    [draw_salt()?],
-                )?;
+                transaction.execute(KEEP_SALT, [draw_salt()?])?;
             }
-            let version = i64::try_from(version + 1).unwrap_or(i64::MAX);
-            transaction.execute(MARK, [version])?;
+            transaction.execute(MARK, [i64::try_from(version + 1).unwrap_or(i64::MAX)])?;
             transaction.commit()?;
         }
     }
-    let salt = connection
-        .query_row("SELECT value FROM hapax_meta WHERE name = 'salt'", [], |row| row.get(0))
-        .optional()?;
+    let salt = connection.query_row(SALT, [], |row| row.get(0)).optional()?;
     salt.map(Salt::from_bytes).ok_or(MigrateError::Damaged { missing: "salt" })
 }
 
-const MARK: &str = "INSERT INTO hapax_meta (name, value) VALUES ('version', ?1) \
-                    ON CONFLICT (name) DO UPDATE SET value = excluded.value";
-
 /// The step to take next, `None` if the schema is the newest.
 fn next_step(connection: &Connection) -> Result<Option<usize>, MigrateError> {
-    let there = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'hapax_meta'";
-    let there: i64 = connection.query_row(there, [], |row| row.get(0))?;
-    if there == 0 {
+    if connection.query_row(IS_THERE, [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(Some(0));
     }
-    let version = "SELECT value FROM hapax_meta WHERE name = 'version'";
-    let version: Option<i64> = connection.query_row(version, [], |row| row.get(0)).optional()?;
+    step_after(connection.query_row(VERSION, [], |row| row.get(0)).optional()?)
+}
+
+/// Whether there are tables at all.
+pub(crate) const IS_THERE: &str =
+    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'hapax_meta'";
+pub(crate) const VERSION: &str = "SELECT value FROM hapax_meta WHERE name = 'version'";
+pub(crate) const SALT: &str = "SELECT value FROM hapax_meta WHERE name = 'salt'";
+pub(crate) const KEEP_SALT: &str = "INSERT INTO hapax_meta (name, value) VALUES ('salt', ?1)";
+pub(crate) const MARK: &str = "INSERT INTO hapax_meta (name, value) VALUES ('version', ?1) \
+                               ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+
+/// The step to take from this version, `None` if it is the newest.
+pub(crate) fn step_after<S>(version: Option<i64>) -> Result<Option<usize>, MigrateError<S>> {
     let version = version.ok_or(MigrateError::Damaged { missing: "version" })?;
     match usize::try_from(version) {
         Ok(version) if version < STEPS.len() => Ok(Some(version)),
@@ -76,7 +77,7 @@ fn next_step(connection: &Connection) -> Result<Option<usize>, MigrateError> {
 }
 
 /// The salt lives as long as the tables: drawn anew, it would make every known request differ.
-fn draw_salt() -> Result<[u8; 32], MigrateError> {
+pub(crate) fn draw_salt<S>() -> Result<[u8; 32], MigrateError<S>> {
     let mut salt = [0_u8; 32];
     getrandom::fill(&mut salt).map_err(|error| MigrateError::System(io::Error::other(error)))?;
     Ok(salt)

@@ -64,8 +64,14 @@ pub fn once<E>(
     let entrance = unit.entrance()?;
     unit.pass(place::BEFORE_BEGIN)?;
     // A finished operation is answered without waiting for anybody's lock.
-    if let Err(answer) = unit.look(connection, &entrance)? {
-        return told(answer);
+    match row::find(connection, unit.operation.id()) {
+        Ok(found) => {
+            if let Err(answer) = enter(unit.clock.now(), &entrance, found.transpose()?)? {
+                return told(answer);
+            }
+        }
+        Err(error) if is_busy(&error) => {}
+        Err(error) => return Err(nothing_written(error).into()),
     }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
@@ -74,7 +80,8 @@ pub fn once<E>(
         }
         Err(error) => return Err(nothing_written(error).into()),
     };
-    let claimed = match unit.look(&transaction, &entrance)? {
+    let found = row::find(&transaction, unit.operation.id()).map_err(nothing_written)?;
+    let claimed = match enter(unit.clock.now(), &entrance, found.transpose()?)? {
         Ok(claimed) => claimed,
         Err(answer) => return told(answer),
     };
@@ -196,15 +203,6 @@ impl Once {
         self.faults.at(place).map_err(StoreError::unavailable)
     }
 
-    fn look(
-        &self,
-        connection: &Connection,
-        entrance: &Entrance,
-    ) -> Result<Result<Claimed, Answer>, StoreError> {
-        let found = row::find(connection, self.operation.id()).map_err(nothing_written)?;
-        enter(self.clock.now(), entrance, found.transpose()?)
-    }
-
     fn finish(
         &self,
         transaction: Transaction<'_>,
@@ -249,8 +247,8 @@ fn find_out(
     let behavior = TransactionBehavior::Immediate;
     let transaction = connection.transaction_with_behavior(behavior).map_err(unknown)?;
     transaction.execute(MAKE_CERTAIN, []).map_err(unknown)?;
+    let found = row::find(&transaction, attempt.id).map_err(unknown)?.transpose()?;
     transaction.commit().map_err(unknown)?;
-    let found = row::find(connection, attempt.id).map_err(unknown)?.transpose()?;
     let is_own = |Stored { row, .. }: &Stored| {
         row.fence == attempt.fence.get() && row.owner == attempt.owner.0
     };

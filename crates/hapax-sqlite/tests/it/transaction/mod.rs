@@ -3,4 +3,6 @@
 #[cfg(target_os = "linux")]
 mod killed;
 mod once;
+#[cfg(feature = "sqlx")]
+mod pool;
 mod shop;

@@ -1,0 +1,192 @@
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use hapax_core::{
+    Attempt, Faults, Record, Salt, StoreError, TransactionError,
+    transaction::{self, Answer, End, Entered, Entrance, Granted},
+};
+use sqlx::{Executor as _, SqlitePool};
+use tokio::{
+    sync::{OnceCell, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    error::{NotMigrated, commit_failed, is_busy, nothing_written},
+    migrate::{next_step, read_salt},
+    row,
+    transaction::{Held, Transaction},
+};
+use crate::{
+    error::MigrateError,
+    options::Clock,
+    row::Stored,
+    transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, place},
+};
+
+/// The longest a transaction waits for its turn and for the lock.
+const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// Your own SQLite database, whose transactions hold records beside your own writes. Clones share
+/// it.
+///
+/// SQLite lets one transaction write at a time, whatever it writes. Those of one `Database` take
+/// turns in the order they came, without polling; with other writers of the file, in this process
+/// or another, they compete for SQLite's lock. Both are waited for as long as
+/// [`Entrance::wait`] says, an hour at most, and then the operation is busy. Replays wait for
+/// nobody.
+#[derive(Clone)]
+pub struct Database {
+    pool: SqlitePool,
+    clock: Clock,
+    faults: Faults,
+    turns: Arc<Semaphore>,
+    salt: Arc<OnceCell<Salt>>,
+}
+
+impl Database {
+    /// The database of this pool, in which the tables of Hapax are: see [`migrate`](super::migrate).
+    pub fn new(pool: SqlitePool) -> Self {
+        let turns = Arc::new(Semaphore::new(1));
+        let (clock, faults) = (Clock::default(), Faults::default());
+        Self { pool, clock, faults, turns, salt: Arc::default() }
+    }
+
+    /// The same, with another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same, failing where a test wants it to, at one of
+    /// [`PLACES`](crate::transaction::PLACES).
+    #[must_use]
+    pub fn with_faults(self, faults: Faults) -> Self {
+        Self { faults, ..self }
+    }
+
+    async fn hold(&self) -> Result<Held, StoreError> {
+        self.pool.acquire().await.map(Held::new).map_err(nothing_written)
+    }
+
+    /// The answer to an operation that needs no transaction, if there is one.
+    async fn look(&self, entrance: &Entrance) -> Result<Option<Answer>, StoreError> {
+        let mut held = self.hold().await?;
+        let found = match row::find(&mut held, entrance.operation.id()).await {
+            Ok(found) => found,
+            Err(error) if is_busy(&error) => None,
+            Err(error) => return Err(nothing_written(error)),
+        };
+        held.give_back();
+        Ok(enter(self.clock.now(), entrance, found.transpose()?)?.err())
+    }
+
+    async fn read_salt(&self) -> Result<Salt, TransactionError> {
+        let mut held = self.hold().await?;
+        let salt = match next_step(&mut held).await.map_err(unusable)? {
+            Some(_) => Err(StoreError::unavailable(NotMigrated)),
+            None => read_salt(&mut held).await.map_err(unusable),
+        };
+        held.give_back();
+        Ok(salt?)
+    }
+
+    fn pass(&self, place: &'static str) -> Result<(), StoreError> {
+        self.faults.at(place).map_err(StoreError::unavailable)
+    }
+}
+
+impl transaction::Database for Database {
+    type Transaction = Transaction;
+
+    async fn salt(&self) -> Result<Salt, TransactionError> {
+        self.salt.get_or_try_init(|| self.read_salt()).await.copied()
+    }
+
+    async fn begin(
+        &self,
+        entrance: &Entrance,
+    ) -> Result<Entered<Self::Transaction>, TransactionError> {
+        self.salt().await?;
+        self.pass(place::BEFORE_BEGIN)?;
+        if let Some(answer) = self.look(entrance).await? {
+            return Ok(Entered::Answer(answer));
+        }
+        let busy = Entered::Answer(Answer::Busy { retry_after: BUSY_RETRY_AFTER });
+        let until = Instant::now() + entrance.wait.min(WAIT_MAX);
+        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Ok(busy) };
+        let mut held = self.hold().await?;
+        let left = until.saturating_duration_since(Instant::now());
+        match held.begin_immediate(Some(left)).await {
+            Ok(()) => {}
+            Err(error) if is_busy(&error) => {
+                held.give_back();
+                return Ok(busy);
+            }
+            Err(error) => return Err(nothing_written(error).into()),
+        }
+        let found = row::find(&mut held, entrance.operation.id()).await.map_err(nothing_written)?;
+        let claimed = match enter(self.clock.now(), entrance, found.transpose()?)? {
+            Ok(claimed) => claimed,
+            Err(answer) => {
+                held.roll_back().await;
+                return Ok(Entered::Answer(answer));
+            }
+        };
+        held.execute(SAVEPOINT).await.map_err(nothing_written)?;
+        self.pass(place::AFTER_BEGIN)?;
+        let (attempt, expires_at) = (claimed.attempt(), claimed.expires_at());
+        let transaction = Transaction::new(held, claimed, turn);
+        Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
+    }
+
+    async fn undo(&self, transaction: &mut Self::Transaction) -> Result<(), TransactionError> {
+        Ok(transaction.undo().await?)
+    }
+
+    async fn finish(
+        &self,
+        mut transaction: Self::Transaction,
+        end: &End,
+    ) -> Result<(), TransactionError> {
+        self.pass(place::AFTER_WORK)?;
+        transaction.write(self.clock.now(), end).await?;
+        self.pass(place::BEFORE_COMMIT)?;
+        transaction.commit().await.map_err(commit_failed)?;
+        Ok(self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)?)
+    }
+
+    async fn roll_back(&self, transaction: Self::Transaction) {
+        transaction.roll_back().await;
+    }
+
+    async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
+        let _turn = self.turns.acquire().await.map_err(StoreError::unavailable)?;
+        let mut held = self.hold().await?;
+        held.begin_immediate(None).await.map_err(nothing_written)?;
+        held.execute(MAKE_CERTAIN).await.map_err(nothing_written)?;
+        let found = row::find(&mut held, attempt.id).await.map_err(nothing_written)?;
+        held.commit().await.map_err(nothing_written)?;
+        let open = |stored: Stored| stored.row.open(self.clock.now());
+        Ok(found.transpose()?.map(open).transpose().map_err(StoreError::from)?)
+    }
+
+    fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {
+        error.downcast_ref::<sqlx::Error>().is_some_and(is_busy)
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("pool", &self.pool).finish_non_exhaustive()
+    }
+}
+
+fn unusable(error: MigrateError<sqlx::Error>) -> StoreError {
+    match error {
+        MigrateError::Sqlite(error) => nothing_written(error),
+        MigrateError::NewerSchema { .. } => StoreError::too_new(error),
+        MigrateError::Damaged { .. } => StoreError::damaged(error),
+        MigrateError::System(_) => StoreError::unavailable(error),
+    }
+}

@@ -1,0 +1,170 @@
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    time::Duration,
+};
+
+use hapax_core::{StoreError, transaction::End};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
+    pool::PoolConnection,
+};
+use sqlx_core::transaction::TransactionManager as _;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{
+    error::{by_hand, nothing_written},
+    row,
+};
+use crate::transaction::{Claimed, Meddled, RELEASE, UNDO};
+
+type Manager = <Sqlite as sqlx::Database>::TransactionManager;
+
+/// A transaction that holds a claim: write through it as through any connection of `sqlx`.
+///
+/// Its own `begin` makes savepoints, which are welcome. `COMMIT` and `ROLLBACK` are not the
+/// caller's to give. Dropped without an end, its connection is closed, which rolls it back.
+pub struct Transaction {
+    held: Held,
+    claimed: Claimed,
+    /// Whose turn it is to write, in this process.
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Transaction {
+    pub(super) fn new(held: Held, claimed: Claimed, turn: OwnedSemaphorePermit) -> Self {
+        Self { held, claimed, _turn: turn }
+    }
+
+    pub(super) async fn undo(&mut self) -> Result<(), StoreError> {
+        self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
+    }
+
+    /// Writes the record as finished; the commit is left to do.
+    pub(super) async fn write(
+        &mut self,
+        now: hapax_core::Timestamp,
+        end: &End,
+    ) -> Result<(), StoreError> {
+        self.held.execute(RELEASE).await.map_err(by_hand)?;
+        let sealed = self.claimed.ended(now, end)?;
+        let written = row::write(&mut self.held, self.claimed.number, &sealed).await;
+        if written.map_err(nothing_written)? {
+            Ok(())
+        } else {
+            Err(StoreError::unavailable(Meddled))
+        }
+    }
+
+    pub(super) async fn commit(self) -> sqlx::Result<()> {
+        self.held.commit().await
+    }
+
+    pub(super) async fn roll_back(self) {
+        self.held.roll_back().await;
+    }
+}
+
+impl Deref for Transaction {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.held
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.held
+    }
+}
+
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempt = self.claimed.attempt();
+        f.debug_struct("Transaction").field("attempt", &attempt).finish_non_exhaustive()
+    }
+}
+
+/// A connection that returns to its pool only if it is known to be as it was; otherwise it is
+/// closed.
+pub(super) struct Held {
+    connection: PoolConnection<Sqlite>,
+    clean: bool,
+}
+
+impl Held {
+    pub(super) fn new(connection: PoolConnection<Sqlite>) -> Self {
+        Self { connection, clean: false }
+    }
+
+    pub(super) fn give_back(mut self) {
+        self.clean = !self.connection.is_in_transaction();
+    }
+
+    /// Takes the write lock, waiting up to `wait` for whoever has it.
+    pub(super) async fn begin_immediate(&mut self, wait: Option<Duration>) -> sqlx::Result<()> {
+        let before = match wait {
+            None => None,
+            Some(wait) => Some(self.be_patient(wait.as_millis()).await?),
+        };
+        let statement = "BEGIN IMMEDIATE".into_sql_str();
+        let begun = Manager::begin(&mut self.connection, Some(statement)).await;
+        if let Some(before) = before {
+            self.be_patient(before).await?;
+        }
+        begun
+    }
+
+    pub(super) async fn commit(mut self) -> sqlx::Result<()> {
+        Manager::commit(&mut self.connection).await?;
+        self.give_back();
+        Ok(())
+    }
+
+    pub(super) async fn roll_back(mut self) {
+        // One for each savepoint the caller forgot, and one for the transaction.
+        while self.connection.is_in_transaction() {
+            if let Err(error) = Manager::rollback(&mut self.connection).await {
+                tracing::warn!(%error, "a transaction was not rolled back; closing its connection");
+                return;
+            }
+        }
+        self.give_back();
+    }
+
+    /// Sets how long this connection waits for locks, and returns what it was before.
+    async fn be_patient(&mut self, millis: u128) -> sqlx::Result<u128> {
+        let before: i64 =
+            sqlx::query_scalar("PRAGMA busy_timeout").fetch_one(&mut *self.connection).await?;
+        let before = u128::try_from(before).unwrap_or(0);
+        if before != millis {
+            let millis = i32::try_from(millis).unwrap_or(i32::MAX);
+            let set = AssertSqlSafe(format!("PRAGMA busy_timeout = {millis}"));
+            sqlx::raw_sql(set).execute(&mut *self.connection).await?;
+        }
+        Ok(before)
+    }
+}
+
+impl Deref for Held {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.connection
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.clean {
+            self.connection.close_on_drop();
+        }
+    }
+}
