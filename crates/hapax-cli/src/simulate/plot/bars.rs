@@ -55,5 +55,10 @@ fn bar(axis: &Axis, top: f64, at: usize, value: f64) -> String {
 }
 
 fn figure(value: f64) -> String {
-    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    let decimals = match value {
+        10.0.. => 0,
+        0.01.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
 }

@@ -5,9 +5,9 @@ use crate::simulate::report::grouped;
 
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 620.0;
-const TOP: f64 = 16.0;
-const BOTTOM: f64 = 280.0;
-const HEIGHT: f64 = 340.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 290.0;
+const HEIGHT: f64 = 350.0;
 const KEY_LEFT: f64 = RIGHT + 24.0;
 const KEY_STEP: f64 = 22.0;
 
@@ -26,7 +26,7 @@ pub(super) fn draw((x, y): (&str, &str), scale: Scale, series: &[Series]) -> Dra
         body.push_str(&text(across.at(tick), BOTTOM + 20.0, Anchor::Middle, &grouped(tick)));
     }
     body.push_str(&text(f64::midpoint(LEFT, RIGHT), BOTTOM + 42.0, Anchor::Middle, x));
-    body.push_str(&text(LEFT - 8.0, TOP - 8.0, Anchor::End, y));
+    body.push_str(&text(LEFT - 8.0, TOP - 16.0, Anchor::End, y));
     for (at, series) in series.iter().enumerate() {
         let place = |&(x, y): &(f64, f64)| format!("{:.1},{:.1}", across.at(x), up.at(y));
         let places: Vec<_> = series.points.iter().map(place).collect();
