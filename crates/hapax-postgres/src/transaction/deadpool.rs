@@ -19,12 +19,12 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
 use super::{
-    CLAIM, CREATE_BUCKET, EMIT, END, FOLLOW, Isolation, LOCK, READ, SALT, SAVEPOINT, STORE, UNDO,
+    CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE, UNDO,
     begin_statement,
     error::{CONFLICTS, Fault},
     events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, bucket_of, checked_salt, enter_session},
+    unit::{self, Held, Placing, checked_salt, enter_session},
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -56,11 +56,12 @@ impl Database {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
     }
 
-    /// Makes room for the outcomes of a bucket, outside of the transaction that missed it.
-    async fn make_room(&self, bucket: i32) -> TransactionError {
+    /// Makes room for an outcome, outside of the transaction that missed it.
+    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
+        let (expires_at, keep) = (held.expires_at, micros(end.keep));
         let made = async {
             let connection = self.connection().await?;
-            Line(connection).create_bucket(bucket).await.map_err(Fault::before_commit)
+            Line(connection).make_room(expires_at, keep).await.map_err(Fault::before_commit)
         };
         match made.await {
             Ok(()) => {
@@ -148,8 +149,9 @@ impl transaction::Database for Database {
             enter_session(&mut line, entrance, first).await
         };
         match entered.await {
-            Ok(Ok((held, expires_at))) => {
-                let (attempt, retention) = (held.attempt, entrance.policy.retention().window);
+            Ok(Ok(held)) => {
+                let (attempt, expires_at) = (held.attempt, held.expires_at);
+                let retention = entrance.policy.retention().window;
                 let events = Events::default();
                 let transaction = Transaction { line: Some(line), held, retention, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -180,10 +182,11 @@ impl transaction::Database for Database {
             Ok(()) => Ok(()),
             Err(Ended::BeforeCommit(fault)) => {
                 line.roll_back().await;
-                match bucket_of(&transaction.held) {
-                    Some(bucket) if fault.is_missing_bucket() => Err(self.make_room(bucket).await),
-                    Some(_) | None => Err(fault.before_commit()),
-                }
+                Err(if fault.is_missing_bucket() {
+                    self.make_room(&transaction.held, end).await
+                } else {
+                    fault.before_commit()
+                })
             }
             Err(Ended::InCommit(fault)) => {
                 line.close();
@@ -368,8 +371,8 @@ impl Session for Line {
         Ok(expires_at.map(Timestamp::from_micros))
     }
 
-    async fn create_bucket(&mut self, bucket: i32) -> Result<(), Fault> {
-        self.0.query(CREATE_BUCKET, &[&bucket]).await?;
+    async fn make_room(&mut self, expires_at: Timestamp, keep: i64) -> Result<(), Fault> {
+        self.0.query(MAKE_ROOM, &[&expires_at.as_micros(), &keep]).await?;
         Ok(())
     }
 }

@@ -62,5 +62,4 @@ const END: &str = include_str!("../sql/tx_end.sql");
 const EMIT: &str = include_str!("../sql/tx_emit.sql");
 const LOCK: &str = "SELECT hapax.lock_operation($1::int8, $2::int8)";
 const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
-const CREATE_BUCKET: &str =
-    "SELECT hapax.create_bucket($1::int4 + ahead) FROM generate_series(0, 1) AS ahead";
+const MAKE_ROOM: &str = include_str!("../sql/tx_make_room.sql");

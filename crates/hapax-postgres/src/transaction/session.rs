@@ -34,8 +34,12 @@ pub(crate) trait Session: Send {
         claim: &Claim,
     ) -> impl Future<Output = Result<Option<Timestamp>, Fault>> + Send;
 
-    /// Makes room for the outcomes of a bucket.
-    fn create_bucket(&mut self, bucket: i32) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// Makes room for an outcome that expires then, or is kept for so many microseconds from now.
+    fn make_room(
+        &mut self,
+        expires_at: Timestamp,
+        keep: i64,
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
 /// A claim that is the first of its operation: where its outcome goes.

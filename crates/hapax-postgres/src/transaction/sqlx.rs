@@ -17,12 +17,12 @@ use hapax_core::{
 use sqlx::{Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
 
 use super::{
-    CLAIM, CREATE_BUCKET, EMIT, END, FOLLOW, Isolation, LOCK, READ, SALT, SAVEPOINT, STORE, UNDO,
+    CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE, UNDO,
     begin_statement,
     error::{CONFLICTS, Fault},
     events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, bucket_of, checked_salt, enter_session},
+    unit::{self, Held, Placing, checked_salt, enter_session},
 };
 
 /// How long to wait for a transaction whose commit was not confirmed to end.
@@ -48,11 +48,12 @@ impl Database {
         Self { isolation: Some(isolation), ..self }
     }
 
-    /// Makes room for the outcomes of a bucket, outside of the transaction that missed it.
-    async fn make_room(&self, bucket: i32) -> TransactionError {
+    /// Makes room for an outcome, outside of the transaction that missed it.
+    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
+        let (expires_at, keep) = (held.expires_at, micros(end.keep));
         let made = async {
             let mut connection = self.pool.acquire().await?;
-            Line(&mut connection).create_bucket(bucket).await
+            Line(&mut connection).make_room(expires_at, keep).await
         };
         match made.await.map_err(Fault::before_commit) {
             Ok(()) => {
@@ -156,8 +157,9 @@ impl transaction::Database for Database {
             Err(error) => Err(error),
         };
         match entered {
-            Ok(Ok((held, expires_at))) => {
-                let (attempt, retention) = (held.attempt, entrance.policy.retention().window);
+            Ok(Ok(held)) => {
+                let (attempt, expires_at) = (held.attempt, held.expires_at);
+                let retention = entrance.policy.retention().window;
                 let events = Events::default();
                 let transaction = Transaction { inner, held, retention, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -184,11 +186,12 @@ impl transaction::Database for Database {
         end: &End,
     ) -> Result<(), TransactionError> {
         if let Err(fault) = transaction.end(end).await {
-            let bucket = bucket_of(&transaction.held);
-            roll_back(transaction.inner).await;
-            return Err(match bucket {
-                Some(bucket) if fault.is_missing_bucket() => self.make_room(bucket).await,
-                Some(_) | None => fault.before_commit(),
+            let Transaction { inner, held, .. } = transaction;
+            roll_back(inner).await;
+            return Err(if fault.is_missing_bucket() {
+                self.make_room(&held, end).await
+            } else {
+                fault.before_commit()
             });
         }
         transaction.inner.commit().await.map_err(|error| Fault::from(error).of_commit())
@@ -281,8 +284,9 @@ impl Session for Line<'_> {
         Ok(expires_at.map(Timestamp::from_micros))
     }
 
-    async fn create_bucket(&mut self, bucket: i32) -> Result<(), Fault> {
-        sqlx::query(CREATE_BUCKET).bind(bucket).execute(&mut *self.0).await?;
+    async fn make_room(&mut self, expires_at: Timestamp, keep: i64) -> Result<(), Fault> {
+        let make = sqlx::query(MAKE_ROOM).bind(expires_at.as_micros()).bind(keep);
+        make.execute(&mut *self.0).await?;
         Ok(())
     }
 }

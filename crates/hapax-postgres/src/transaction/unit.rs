@@ -27,6 +27,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Held {
     pub(crate) attempt: Attempt,
     pub(crate) claimed: Claimed,
+    /// Until when the outcome is kept, as known at the beginning.
+    pub(crate) expires_at: Timestamp,
     pub(crate) begun: Instant,
 }
 
@@ -40,7 +42,7 @@ pub(crate) enum Claimed {
 }
 
 /// A right won, or the answer to give instead.
-pub(crate) type Entering = Result<(Held, Timestamp), Answer>;
+pub(crate) type Entering = Result<Held, Answer>;
 
 /// Goes on from the first claim in a transaction: it was won, or something stood in its way. The
 /// savepoint is set where the right is won.
@@ -51,14 +53,19 @@ pub(crate) async fn enter_session(
 ) -> Result<Entering, TransactionError> {
     let id = entrance.operation.id();
     let attempt = |fence| Attempt { id, fence, owner: entrance.owner };
-    let held = |fence, claimed| Held { attempt: attempt(fence), claimed, begun: Instant::now() };
+    let held = |fence, claimed, expires_at| Held {
+        attempt: attempt(fence),
+        claimed,
+        expires_at,
+        begun: Instant::now(),
+    };
     let fault = Fault::before_commit;
     for round in 0..CLAIM_ROUNDS_MAX {
         if round > 0 {
             first = session.claim(entrance).await.map_err(fault)?;
         }
         if let Some(fresh) = first {
-            return Ok(Ok((held(Fence::FIRST, Claimed::Fresh(fresh)), fresh.expires_at)));
+            return Ok(Ok(held(Fence::FIRST, Claimed::Fresh(fresh), fresh.expires_at)));
         }
         if round == 0 {
             let wait = micros(entrance.wait);
@@ -75,7 +82,7 @@ pub(crate) async fn enter_session(
         };
         if let Some(expires_at) = session.follow(&claim).await.map_err(fault)? {
             session.run(SAVEPOINT).await.map_err(fault)?;
-            return Ok(Ok((held(claim.fence, Claimed::Over), expires_at)));
+            return Ok(Ok(held(claim.fence, Claimed::Over, expires_at)));
         }
     }
     Err(TransactionError::conflict("other writers kept changing the record"))
@@ -101,14 +108,6 @@ pub(crate) enum Placing {
     Beside(Fresh),
     /// Together with a change of the row.
     WithTheRow,
-}
-
-/// The bucket that may be missing when an outcome cannot be written.
-pub(crate) fn bucket_of(held: &Held) -> Option<i32> {
-    match held.claimed {
-        Claimed::Fresh(fresh) => Some(fresh.bucket),
-        Claimed::Over => None,
-    }
 }
 
 /// What is stored once nobody holds the operation's lock any more.

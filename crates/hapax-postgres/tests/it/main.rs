@@ -18,6 +18,8 @@ mod plans;
 mod reference;
 mod schema;
 mod sweeping;
+#[cfg(all(feature = "deadpool", feature = "sqlx"))]
+mod transactions;
 mod watching;
 
 use backend::Postgres;
