@@ -5,15 +5,17 @@
 )]
 
 pub use hapax_core::{
-    Attempt, Body, Deed, Difference, Doubt, Ended, Fence, Fingerprint, Header, InvalidName,
-    InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted, Operation, OperationId,
-    Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, ResultPolicy,
-    RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step, StepName, Store, StoreError,
-    StoredStep, Tenant, TenantKey, Timestamp, Wish, limits, memory, retry, store,
+    Attempt, Body, Database, Deed, Difference, Doubt, Ended, Event, Fence, Fingerprint, Header,
+    InvalidEvent, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted,
+    Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
+    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
+    StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
+    limits, memory, retry, store, transaction,
 };
 pub use hapax_engine::{
-    Ask, BeginError, Begun, Engine, Finisher, Options, Permit, Probed, Ran, Run, SettleError,
-    Settled, Stats, StepError, Steps, WorkflowError, Workflows, operator, steps,
+    Answered, Ask, BeginError, Begun, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
+    Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions, Transactional,
+    WorkflowError, Workflows, operator, steps, transactional,
 };
 #[cfg(feature = "postgres")]
 pub use hapax_postgres as postgres;
