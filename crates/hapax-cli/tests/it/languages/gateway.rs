@@ -1,29 +1,28 @@
-//! The examples in other languages, run as their pages say.
+//! An API that knows nothing of retries, behind the gateway, and a client that asks again.
 
 use std::{
-    env,
-    net::SocketAddr,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
+use super::{Api, Language, example};
 use crate::{
     text,
-    world::{Gateway, Setup, ask, free_address, until},
+    world::{Gateway, Setup, ask, free_address},
 };
 
 #[tokio::test]
 async fn a_python_client_that_asks_again_pays_once() {
-    pays_once(Example { runs: "python3", folder: "gateway-python", ending: "py" }).await;
+    pays_once(Example { language: Language::Python, folder: "gateway-python", ending: "py" }).await;
 }
 
 #[tokio::test]
 async fn a_node_client_that_asks_again_pays_once() {
-    pays_once(Example { runs: "node", folder: "gateway-node", ending: "mjs" }).await;
+    pays_once(Example { language: Language::Node, folder: "gateway-node", ending: "mjs" }).await;
 }
 
 async fn pays_once(example: Example) {
-    if !example.can_be_run() {
+    if !example.language.is_there() {
         return;
     }
     let api = example.start().await;
@@ -52,52 +51,29 @@ async fn payments(gateway: &Gateway) -> Vec<String> {
 
 /// An API and its client, in one language.
 struct Example {
-    runs: &'static str,
+    language: Language,
     folder: &'static str,
     ending: &'static str,
 }
 
 impl Example {
-    /// Whether the language is installed, which in CI it must be.
-    #[expect(clippy::print_stderr, reason = "a check that is left out is told")]
-    fn can_be_run(&self) -> bool {
-        let version = Command::new(self.runs).arg("--version").output();
-        let is_there = version.is_ok_and(|version| version.status.success());
-        let must_be = env::var_os("CI").is_some_and(|value| value == "true");
-        assert!(is_there || !must_be, "{} is not installed", self.runs);
-        if !is_there {
-            eprintln!(
-                "NOT CHECKED: {} is not installed, so {} did not run",
-                self.runs, self.folder
-            );
-        }
-        is_there
-    }
-
     fn file(&self, name: &str) -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("../../examples")
-            .join(self.folder)
-            .join(name)
+        example(self.folder).join(name)
     }
 
     fn command(&self, script: &str) -> Command {
-        let mut command = Command::new(self.runs);
+        let mut command = Command::new(self.language.program());
         command.arg(self.file(&format!("{script}.{}", self.ending)));
         // Whoever runs the tests may have told programs to go through a proxy.
         command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1").stdin(Stdio::null());
         command
     }
 
-    /// Starts the API and waits until it answers.
     async fn start(&self) -> Api {
         let address = free_address();
         let mut command = self.command("payments");
         command.arg(address.port().to_string()).stdout(Stdio::null()).stderr(Stdio::null());
-        let api = Api { address, child: command.spawn().unwrap() };
-        let request = "GET /payments HTTP/1.1\r\nhost: a\r\n\r\n";
-        until("the API to answer", async || ask(address, request).await.is_some()).await;
-        api
+        Api::start(address, command).await
     }
 
     /// Runs the client to its end; what it said.
@@ -107,19 +83,5 @@ impl Example {
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}, {}", gateway.log());
         text(&output.stdout)
-    }
-}
-
-/// A payments API; killed when dropped.
-struct Api {
-    address: SocketAddr,
-    child: Child,
-}
-
-impl Drop for Api {
-    fn drop(&mut self) {
-        // It may have ended by itself, which the test has noticed already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
