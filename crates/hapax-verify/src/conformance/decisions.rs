@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use hapax_core::{Decision, Doubt, Fence, Outcome, Part, Recovery, Timestamp, store::Over};
+use hapax_core::{
+    Arrival, Decision, Doubt, Fence, Outcome, Part, Policy, Recovery, Store, Timestamp, decide,
+    store::{Loaded, Over},
+};
 
 use super::{
     Backend,
     scene::{
-        Caller, LEASE, Scene, WINDOW, arrive, complete, done, enter, outcome, purge_all, record,
-        win,
+        Caller, LEASE, Scene, WINDOW, complete, done, enter, load, outcome, purge_all, record, win,
     },
 };
 
@@ -16,21 +18,89 @@ const TOMBSTONE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const RECOVERIES: [Recovery; 3] = [Recovery::Resend, Recovery::Probe, Recovery::Hold];
 
 /// What an arrival can find.
-#[derive(Debug, Clone, Copy)]
-enum Stage {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing.
     Absent,
+    /// Accepted for later.
     Pending,
+    /// Accepted for later, and no worker came in time.
     PickUpOver,
+    /// An owner at work.
     Running,
+    /// An owner whose lease is over.
     LeaseOver,
+    /// An outcome.
     Completed,
+    /// A terminal error.
     Failed,
+    /// A request that was not answered.
     InDoubt,
+    /// Given back.
     Released,
+    /// An outcome past its retention.
     Expired,
+    /// An outcome past its retention, with a tombstone that no purge has made yet.
     PastRetention,
+    /// A tombstone.
     Buried,
+    /// A tombstone that is over.
     Forgotten,
+}
+
+impl Stage {
+    /// Every stage.
+    pub const ALL: [Self; 13] = [
+        Self::Absent,
+        Self::Pending,
+        Self::PickUpOver,
+        Self::Running,
+        Self::LeaseOver,
+        Self::Completed,
+        Self::Failed,
+        Self::InDoubt,
+        Self::Released,
+        Self::Expired,
+        Self::PastRetention,
+        Self::Buried,
+        Self::Forgotten,
+    ];
+
+    /// Brings keys to the stage, one for each recovery and for the same and for another request, and
+    /// lets somebody call on each.
+    pub async fn call_on<B: Backend>(self, visit: impl AsyncFn(Visit<'_, B>)) {
+        let scene = Scene::<B>::new().await;
+        for recovery in RECOVERIES {
+            for (body, same) in [("{\"amount\":100}", true), ("{\"amount\":999}", false)] {
+                let first = Caller::new(&format!("{self:?} {recovery:?} {same}"));
+                let first = first.recovering(recovery).keeping(b"POST");
+                bring(&scene, &first, self).await;
+                let second = first.owner(2).saying(body);
+                let (backend, store) = (&scene.backend, &scene.store);
+                let (arrival, policy) = (second.arrival(store.salt()), second.policy());
+                visit(Visit { backend, store, recovery, same, body, arrival, policy }).await;
+            }
+        }
+    }
+}
+
+/// Somebody at the door of a key that is at a [`Stage`].
+#[derive(Debug)]
+pub struct Visit<'a, B: Backend> {
+    /// The database.
+    pub backend: &'a B,
+    /// The store that brought the key to its stage.
+    pub store: &'a B::Store,
+    /// What the first owner was told about recovery.
+    pub recovery: Recovery,
+    /// Whether it is the request that the key was first used for.
+    pub same: bool,
+    /// The body of the request; its other parts are empty.
+    pub body: &'static str,
+    /// Who asks for what.
+    pub arrival: Arrival,
+    /// How it is treated.
+    pub policy: Policy,
 }
 
 /// What an arrival is told, without what differs from run to run.
@@ -119,38 +189,37 @@ fn mismatch(_: Recovery) -> Told {
     Told::Mismatch(vec![Part::Body])
 }
 
-/// Brings a key to the stage, once per recovery and request, and compares what an arrival is told.
-/// Where it is told to claim, that claim must be won.
+/// Compares what arrivals at this stage are told. Where one is told to claim, that claim must be
+/// won.
 async fn check<B: Backend>(
     stage: Stage,
     same: impl Fn(Recovery) -> Told,
     different: impl Fn(Recovery) -> Told,
 ) {
-    let scene = Scene::<B>::new().await;
-    for recovery in RECOVERIES {
-        for (request, expected) in
-            [("{\"amount\":100}", same(recovery)), ("{\"amount\":999}", different(recovery))]
-        {
-            let first = Caller::new(&format!("{stage:?} {recovery:?} {request}"));
-            let first = first.recovering(recovery).keeping(b"POST");
-            bring(&scene, &first, stage).await;
-            let second = first.owner(2).saying(request);
-            let decision = arrive(&scene.store, &second).await;
-            assert_eq!(told(&decision), expected, "at {stage:?} under {recovery:?}");
-            match decision {
-                Decision::Execute(claim) | Decision::TakeOver { claim, .. } => {
-                    win(&scene.store, claim).await;
-                    assert_eq!(told(&arrive(&scene.store, &second).await), Told::Busy);
-                }
-                Decision::GiveUp
-                | Decision::Busy { .. }
-                | Decision::Replay(_)
-                | Decision::InDoubt { .. }
-                | Decision::Mismatch(_)
-                | Decision::Gone { .. } => {}
+    let compare = async |visit: Visit<'_, B>| {
+        let recovery = visit.recovery;
+        let expected = if visit.same { same(recovery) } else { different(recovery) };
+        let decision = arrive(&visit).await;
+        assert_eq!(told(&decision), expected, "at {stage:?} under {recovery:?}");
+        match decision {
+            Decision::Execute(claim) | Decision::TakeOver { claim, .. } => {
+                win(visit.store, claim).await;
+                assert_eq!(told(&arrive(&visit).await), Told::Busy);
             }
+            Decision::GiveUp
+            | Decision::Busy { .. }
+            | Decision::Replay(_)
+            | Decision::InDoubt { .. }
+            | Decision::Mismatch(_)
+            | Decision::Gone { .. } => {}
         }
-    }
+    };
+    stage.call_on(compare).await;
+}
+
+async fn arrive<B: Backend>(visit: &Visit<'_, B>) -> Decision {
+    let Loaded { now, record } = load(visit.store, visit.arrival.operation.id()).await.unwrap();
+    decide(now, &visit.arrival, record.as_deref(), &visit.policy)
 }
 
 /// Leaves the caller's key at this stage, by nothing but what owners, purgers and time do.
