@@ -8,6 +8,7 @@
 mod backend;
 mod buckets;
 mod failures;
+mod functions;
 mod natural;
 mod natural_guards;
 mod natural_ledger;

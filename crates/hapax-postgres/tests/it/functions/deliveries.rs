@@ -1,0 +1,108 @@
+//! `hapax.first_delivery`: one effect for each message.
+
+use hapax_core::{Outcome, StateTag};
+use hapax_verify::conformance::Backend as _;
+use tokio::task::JoinSet;
+
+use super::{LEVELS, Refusal, Service, named, record, shop};
+
+async fn deliver(service: &Service, content: &str) -> Result<bool, Refusal> {
+    let text =
+        format!("SELECT hapax.first_delivery('mailer', 'm-1', '{content}', wait => '60 seconds')");
+    let rows = service.client.query_typed(&text, &[]).await.map_err(Refusal::from)?;
+    Ok(rows[0].get(0))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_delivery_is_told_from_every_later_one() {
+    let (database, store) = shop().await;
+    let service = Service::new(&database).await;
+    service.run("BEGIN").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    assert_eq!(deliver(&service, "hello").await, Ok(false), "in the same transaction");
+    service.run("COMMIT").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(false), "in another");
+    let other = "SELECT hapax.first_delivery('printer', 'm-1', 'hello')::int::int8";
+    assert_eq!(service.number(other).await, 1, "another consumer has deliveries of its own");
+    let stored = record(&store, named("messages", "mailer", "m-1").id()).await.unwrap();
+    assert_eq!((stored.tag(), stored.outcome()), (StateTag::Completed, Some(&Outcome::bare(204))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_was_rolled_back_is_the_first_again() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    service.run("BEGIN; SAVEPOINT before").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    service.run("ROLLBACK TO before").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    service.run("ROLLBACK").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_content_under_the_same_id_is_refused() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    let refused = deliver(&service, "goodbye").await.unwrap_err();
+    assert_eq!(refused.code, "HX005");
+    assert!(refused.hint.is_some());
+    assert_eq!(deliver(&service, "hello").await, Ok(false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_another_is_at_is_left_to_be_delivered_again() {
+    let (database, _store) = shop().await;
+    let (first, second) = (Service::new(&database).await, Service::new(&database).await);
+    first.run("BEGIN").await;
+    assert_eq!(deliver(&first, "hello").await, Ok(true));
+    let busy = "SELECT hapax.first_delivery('mailer', 'm-1', 'hello', wait => '0')";
+    let refused = second.refused(busy).await;
+    assert_eq!(refused.code, "HX008");
+    assert!(refused.hint.is_some());
+    first.run("ROLLBACK").await;
+    assert_eq!(deliver(&second, "hello").await, Ok(true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_past_its_retention_is_the_first_again() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    database.step_clock(7 * 24 * 60 * 60 * 1_000_000 - 60_000_000).await;
+    assert_eq!(deliver(&service, "hello").await, Ok(false));
+    database.step_clock(60_000_000).await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_deliveries_at_once_one_is_the_first() {
+    for level in LEVELS {
+        let (database, _store) = shop().await;
+        let mut deliveries = JoinSet::new();
+        for _ in 0..16 {
+            let service = Service::new(&database).await;
+            deliveries.spawn(async move {
+                loop {
+                    service.open(level).await;
+                    let end = match deliver(&service, "hello").await {
+                        Ok(true) => "INSERT INTO payments VALUES ('mail', 1); COMMIT",
+                        Ok(false) => "COMMIT",
+                        Err(refusal) => {
+                            assert_eq!(refusal.code, "40001", "{level}: {refusal:?}");
+                            service.run("ROLLBACK").await;
+                            continue;
+                        }
+                    };
+                    if service.client.batch_execute(end).await.is_ok() {
+                        return;
+                    }
+                    service.run("ROLLBACK").await;
+                }
+            });
+        }
+        deliveries.join_all().await;
+        assert_eq!(database.number("SELECT count(*) FROM payments").await, 1, "{level}");
+    }
+}
