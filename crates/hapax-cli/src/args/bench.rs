@@ -12,6 +12,13 @@ pub(crate) enum BenchTask {
     /// alternately, on fresh files and databases in the temporary directory (TMPDIR moves it).
     Store(StoreArgs),
 
+    /// Compare one business insert, bare and protected in the same transaction, side by side.
+    ///
+    /// One request is a transaction with one insert into a table of payments, on PostgreSQL: bare;
+    /// with its claim and its answer of 512 bytes in the same transaction, in Rust and through the
+    /// SQL functions; and with a claim and an answer written by hand in two commits.
+    Tx(TxArgs),
+
     /// Compare the gateway with nginx in front of one upstream, side by side in one run.
     ///
     /// One request is a POST with a key and a body of about 250 bytes, answered with 512 bytes. The
@@ -61,6 +68,34 @@ pub(crate) struct StoreArgs {
     /// [default: 1000000].
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=1_000_000_000))]
     pub(crate) fill: Option<u64>,
+
+    /// Write every figure to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TxArgs {
+    /// The PostgreSQL server to use, whose user may create databases. Without it, a server of its own
+    /// is started in the temporary directory.
+    #[arg(long, value_name = "URL")]
+    pub(crate) postgres: Option<String>,
+
+    /// One short round: whether it works, not how fast it is.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// How often each way is measured [default: 5].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// How long each measurement lasts [default: 3].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+
+    /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
+    pub(crate) callers: Option<Vec<usize>>,
 
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]

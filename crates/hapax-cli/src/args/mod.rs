@@ -9,7 +9,7 @@ mod simulate;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
-    bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs},
+    bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
     demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, ReleaseArgs, ResolveArgs,

@@ -49,6 +49,10 @@ pub(crate) enum BenchError {
     NotReplayed { found: &'static str },
     #[error("the pool has no connection left")]
     PoolEmpty,
+    #[error("an operation in a transaction has no answer")]
+    Once(#[source] Box<hapax::OnceError>),
+    #[error("PostgreSQL cannot be started; give --postgres a server to use")]
+    NoServer(#[source] super::server::Unstarted),
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error("a caller ended early")]

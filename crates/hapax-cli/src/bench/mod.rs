@@ -1,5 +1,5 @@
-//! `hapax bench`: our stores and the usual hand-written way, side by side in one run; and [`http`],
-//! the gateway and nginx.
+//! `hapax bench`: our stores and the usual hand-written way, side by side in one run; [`tx`], one
+//! transaction for effect and outcome; and [`http`], the gateway and nginx.
 //!
 //! - `plan` says what is measured, `request` what one request is;
 //! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
@@ -22,6 +22,7 @@ mod report;
 mod request;
 mod sample;
 mod server;
+mod tx;
 
 use std::{io, path::Path, time::Duration};
 
@@ -34,6 +35,7 @@ use self::{
     report::Report,
     sample::Ground,
     server::Server,
+    tx::TxPlan,
 };
 use crate::args::BenchTask;
 
@@ -49,6 +51,7 @@ pub(crate) enum Verdict {
 pub(crate) fn run(task: &BenchTask) -> Result<Verdict, BenchError> {
     match task {
         BenchTask::Store(raw) => stores(&Plan::resolve(raw)?),
+        BenchTask::Tx(raw) => tx::run(&TxPlan::resolve(raw)?),
         BenchTask::Http(raw) => http::run(&HttpPlan::resolve(raw)?),
         BenchTask::HttpUpstream { port_file } => http::serve(port_file).map(|()| Verdict::Valid),
     }

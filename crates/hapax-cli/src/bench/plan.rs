@@ -50,11 +50,6 @@ impl Plan {
             json: raw.json.clone(),
         })
     }
-
-    /// How long each way runs before it is measured.
-    pub(super) fn warm_up(&self) -> Duration {
-        warm_up(self.duration)
-    }
 }
 
 /// How long something runs before it is measured for this long.

@@ -17,7 +17,7 @@ use super::{
     },
     error::BenchError,
     load::{self, Load, Numbers, Stop, float},
-    plan::Plan,
+    plan::{Plan, warm_up},
     process,
     server::Server,
 };
@@ -105,7 +105,7 @@ pub(super) fn workers() -> Result<Runtime, BenchError> {
 }
 
 /// The database of one measurement.
-const DATABASE: &str = "hapax_bench";
+pub(super) const DATABASE: &str = "hapax_bench";
 
 struct Trial<'a> {
     plan: &'a Plan,
@@ -116,10 +116,10 @@ struct Trial<'a> {
 impl Trial<'_> {
     async fn on_file(&self, file: &PathBuf, way: Way) -> Result<Sample, BenchError> {
         match way {
-            Way::Baseline => self.measure(SqliteBaseline::open(file)?).await,
+            Way::Baseline => self.of(SqliteBaseline::open(file)?).await,
             Way::Ours => {
                 let store = sqlite::Store::open(file, sqlite::Options::default())?;
-                self.measure(EngineArm::start(store, Options::default())?).await
+                self.of(EngineArm::start(store, Options::default())?).await
             }
         }
     }
@@ -129,29 +129,37 @@ impl Trial<'_> {
         match way {
             Way::Baseline => {
                 let arm = PostgresBaseline::connect(&config, self.plan.statements).await?;
-                self.measure(arm).await
+                self.of(arm).await
             }
             Way::Ours => {
                 let options = postgres::Options::default();
                 let store = postgres::Store::connect(&config, options).await?;
-                self.measure(EngineArm::start(store, Options::default())?).await
+                self.of(EngineArm::start(store, Options::default())?).await
             }
         }
     }
 
-    async fn measure<A: Arm>(&self, arm: A) -> Result<Sample, BenchError> {
-        let (arm, numbers) = (Arc::new(arm), Arc::new(Numbers::default()));
-        let warm_up = Stop::After(self.plan.warm_up());
-        let warmed = load::drive(&arm, &numbers, self.callers, warm_up).await?;
-        let before = Reading::take(self.ground, &*arm).await?;
-        let stop = Stop::After(self.plan.duration);
-        let load = load::drive(&arm, &numbers, self.callers, stop).await?;
-        let after = Reading::take(self.ground, &*arm).await?;
-        let wrong = audit(&*arm, warmed.requests + load.requests).await?;
-        let failure = warmed.failure.as_ref().or(load.failure.as_ref());
-        let invalid = failure.map(|error| crate::sentence(error)).or(wrong);
-        Ok(after.since(&before, &load, invalid))
+    async fn of<A: Arm>(&self, arm: A) -> Result<Sample, BenchError> {
+        measure(self.ground, self.plan.duration, self.callers, arm).await
     }
+}
+
+/// Measures one way that is set up, after warming it up, and audits what it did.
+pub(super) async fn measure<A: Arm>(
+    ground: Ground<'_>,
+    duration: Duration,
+    callers: usize,
+    arm: A,
+) -> Result<Sample, BenchError> {
+    let (arm, numbers) = (Arc::new(arm), Arc::new(Numbers::default()));
+    let warmed = load::drive(&arm, &numbers, callers, Stop::After(warm_up(duration))).await?;
+    let before = Reading::take(ground, &*arm).await?;
+    let load = load::drive(&arm, &numbers, callers, Stop::After(duration)).await?;
+    let after = Reading::take(ground, &*arm).await?;
+    let wrong = audit(&*arm, warmed.requests + load.requests).await?;
+    let failure = warmed.failure.as_ref().or(load.failure.as_ref());
+    let invalid = failure.map(|error| crate::sentence(error)).or(wrong);
+    Ok(after.since(&before, &load, invalid))
 }
 
 /// What the meters show at one moment.

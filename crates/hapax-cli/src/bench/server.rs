@@ -76,7 +76,7 @@ impl Server {
 
 /// Why no server of our own could be started.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unstarted {
+pub(crate) enum Unstarted {
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error("its address is not understood")]

@@ -2,7 +2,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{hapax, text};
+use crate::{hapax, text, world::postgres_url};
 
 const TINY: &[&str] = &[
     "bench",
@@ -72,4 +72,24 @@ fn a_report_that_cannot_be_saved_fails_and_says_where() {
     let output = hapax(&[TINY, &["--fill", "0", "--json", file.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("give --json a file that can be written"));
+}
+
+#[test]
+fn a_quick_run_reports_every_way_to_insert_once() {
+    let url = postgres_url();
+    let tiny = ["--quick", "--rounds", "1", "--seconds", "0.2", "--callers", "4"];
+    let output = hapax(&[&["bench", "tx", "--postgres", &url], &tiny[..]].concat());
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{report}{}", text(&output.stderr));
+    for part in [
+        "One insert in a transaction, 4 callers",
+        "bare insert",
+        "same transaction, Rust",
+        "same transaction, SQL functions",
+        "two commits by hand",
+        "SQL functions, requests/s against two commits by hand",
+    ] {
+        assert!(report.contains(part), "no {part:?} in:\n{report}");
+    }
+    assert!(!report.contains("INVALID"), "{report}");
 }

@@ -19,7 +19,7 @@ impl Database {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let number = DATABASES.fetch_add(1, Relaxed);
         let name = format!("hapax_cli_{}_{number}", process::id());
-        let server = server();
+        let server = postgres_url();
         let (client, connection) = tokio_postgres::connect(&server, NoTls).await.unwrap();
         tokio::spawn(connection);
         client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
@@ -28,7 +28,8 @@ impl Database {
     }
 }
 
-fn server() -> String {
+/// Where the server of `cargo xtask services up` is.
+pub(crate) fn postgres_url() -> String {
     if let Ok(url) = env::var("HAPAX_POSTGRES_URL") {
         return url;
     }
