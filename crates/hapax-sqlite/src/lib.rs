@@ -28,6 +28,7 @@ mod connect;
 mod error;
 mod key;
 mod migrate;
+pub mod natural;
 mod notes;
 mod options;
 mod outbox;

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{StoreError, transaction::End};
+use hapax_core::{Event, StoreError, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -14,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     error::{by_hand, nothing_written},
+    outbox::emit,
     row,
 };
 use crate::transaction::{Claimed, Meddled, RELEASE, UNDO};
@@ -27,26 +28,37 @@ type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 pub struct Transaction {
     held: Held,
     claimed: Claimed,
+    events: Vec<Event>,
     /// Whose turn it is to write, in this process.
     _turn: OwnedSemaphorePermit,
 }
 
 impl Transaction {
     pub(super) fn new(held: Held, claimed: Claimed, turn: OwnedSemaphorePermit) -> Self {
-        Self { held, claimed, _turn: turn }
+        Self { held, claimed, events: Vec::new(), _turn: turn }
+    }
+
+    /// Publishes an event if, and only if, this transaction commits. It is written at its end; to
+    /// write it at once, use [`emit`](super::emit).
+    pub fn emit(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     pub(super) async fn undo(&mut self) -> Result<(), StoreError> {
+        self.events.clear();
         self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
     }
 
-    /// Writes the record as finished; the commit is left to do.
+    /// Writes the events, and the record as finished; the commit is left to do.
     pub(super) async fn write(
         &mut self,
         now: hapax_core::Timestamp,
         end: &End,
     ) -> Result<(), StoreError> {
         self.held.execute(RELEASE).await.map_err(by_hand)?;
+        for event in &self.events {
+            emit(&mut self.held, event).await.map_err(nothing_written)?;
+        }
         let sealed = self.claimed.ended(now, end)?;
         let written = row::write(&mut self.held, self.claimed.number, &sealed).await;
         if written.map_err(nothing_written)? {

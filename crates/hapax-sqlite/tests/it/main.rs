@@ -6,6 +6,7 @@ mod calls;
 mod closing;
 mod equal;
 mod guest;
+mod natural;
 mod opening;
 mod readable;
 mod sharing;

@@ -18,35 +18,38 @@ use super::shop::{insert, open, pay, payments, records, unit};
 use crate::backend::Sqlite;
 
 /// Inside the work, between two writes of the caller's own.
-const BETWEEN_WRITES: &str = "test.between_writes";
+pub(crate) const BETWEEN_WRITES: &str = "test.between_writes";
 const KEYS: usize = 6;
+#[cfg(feature = "sqlx")]
+const DRIVERS: [&str; 2] = ["rusqlite", "sqlx"];
+#[cfg(not(feature = "sqlx"))]
+const DRIVERS: [&str; 1] = ["rusqlite"];
 
 #[test]
 fn a_process_killed_at_any_place_leaves_payments_and_records_alike() {
     if let Some(victim) = Victim::of_this_process() {
         victim.run();
     }
-    let mut killed = 0;
-    for place in transaction::PLACES.iter().copied().chain([BETWEEN_WRITES]) {
-        for nth in [1, 2, KEYS] {
-            let sqlite = Sqlite::new();
-            drop(open(&sqlite));
-            let mut child = Victim { path: sqlite.path(), place: place.to_owned(), nth }.spawn();
-            let status = child.wait().expect("it ends");
-            assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{place} {nth}: {status}");
-            killed += 1;
-            check(&sqlite, &format!("{place} {nth}"));
+    for driver in DRIVERS {
+        for place in transaction::PLACES.iter().copied().chain([BETWEEN_WRITES]) {
+            for nth in [1, 2, KEYS] {
+                let (sqlite, when) = (Sqlite::new(), format!("{driver}: {place} {nth}"));
+                drop(open(&sqlite));
+                let mut child = Victim::new(&sqlite, driver, place, nth).spawn();
+                let status = child.wait().expect("it ends");
+                assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{when}: {status}");
+                check(&sqlite, &when);
+            }
         }
     }
-    assert_eq!(killed, (transaction::PLACES.len() + 1) * 3);
 }
 
 #[test]
 fn a_process_killed_under_load_keeps_what_it_answered() {
-    for acknowledged in 0..KEYS {
+    for (acknowledged, driver) in (0..KEYS).flat_map(|n| DRIVERS.map(|driver| (n, driver))) {
         let sqlite = Sqlite::new();
         drop(open(&sqlite));
-        let mut child = Victim { path: sqlite.path(), place: String::new(), nth: 0 }.spawn();
+        let mut child = Victim::new(&sqlite, driver, "", 0).spawn();
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let answered: Vec<_> = lines
             .map_while(Result::ok)
@@ -59,7 +62,7 @@ fn a_process_killed_under_load_keeps_what_it_answered() {
         for key in &answered {
             assert_eq!(paid(&shop, key), 1, "{key} was answered");
         }
-        check(&sqlite, &format!("after {acknowledged}"));
+        check(&sqlite, &format!("{driver}: after {acknowledged}"));
     }
 }
 
@@ -105,6 +108,7 @@ fn run(shop: &mut Connection, unit: &Once, faults: &Faults) {
 /// This program again, as the process that is killed.
 struct Victim {
     path: PathBuf,
+    driver: String,
     /// Where it kills itself; empty for nowhere.
     place: String,
     /// At which pass of the place.
@@ -114,8 +118,13 @@ struct Victim {
 const ROLE: &str = "HAPAX_SQLITE_VICTIM";
 
 impl Victim {
+    fn new(sqlite: &Sqlite, driver: &str, place: &str, nth: usize) -> Self {
+        Self { path: sqlite.path(), driver: driver.to_owned(), place: place.to_owned(), nth }
+    }
+
     fn spawn(&self) -> Child {
-        let role = format!("{}\n{}\n{}", self.path.display(), self.place, self.nth);
+        let Self { path, driver, place, nth } = self;
+        let role = format!("{}\n{driver}\n{place}\n{nth}", path.display());
         let test =
             "transaction::killed::a_process_killed_at_any_place_leaves_payments_and_records_alike";
         Command::new(env::current_exe().expect("a program"))
@@ -130,23 +139,34 @@ impl Victim {
     fn of_this_process() -> Option<Self> {
         let role = env::var(ROLE).ok()?;
         let mut lines = role.split('\n');
-        let mut next = || lines.next().expect("three lines").to_owned();
-        let (path, place, nth) = (PathBuf::from(next()), next(), next());
-        Some(Self { path, place, nth: nth.parse().expect("a number") })
+        let mut next = || lines.next().expect("four lines").to_owned();
+        let (path, driver, place, nth) = (PathBuf::from(next()), next(), next(), next());
+        Some(Self { path, driver, place, nth: nth.parse().expect("a number") })
     }
 
     /// Pays key after key, and says which; never returns.
     fn run(self) -> ! {
-        let mut shop = connect(&self.path);
-        let faults = self.faults();
+        let mut pay = self.payer();
         for number in 0..usize::MAX {
             let key = format!("k{}", number % KEYS);
-            let unit = Once { faults: faults.clone(), ..unit(&Sqlite::new(), &key) };
-            run(&mut shop, &unit, &faults);
+            pay(&key);
             let mut out = std::io::stdout().lock();
             writeln!(out, "\npaid {key}").expect("heard");
         }
         std::process::exit(0)
+    }
+
+    fn payer(&self) -> Box<dyn FnMut(&str)> {
+        let faults = self.faults();
+        #[cfg(feature = "sqlx")]
+        if self.driver == "sqlx" {
+            return super::pool::payer(&self.path, faults);
+        }
+        let mut shop = connect(&self.path);
+        Box::new(move |key| {
+            let unit = Once { faults: faults.clone(), ..unit(&Sqlite::new(), key) };
+            run(&mut shop, &unit, &faults);
+        })
     }
 
     fn faults(&self) -> Faults {

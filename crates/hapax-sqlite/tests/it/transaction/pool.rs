@@ -1,6 +1,6 @@
 //! The `sqlx` door, driven by the engine: a pool is left as it was, whatever happens.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use hapax_core::{
     Database as _, Event, Faults, Fingerprint, Outcome, Owner, StoreError,
@@ -28,9 +28,13 @@ use crate::{
 type Work = Result<Outcome, WorkError>;
 
 /// A pool of a program of its own.
-pub(crate) async fn open(sqlite: &Sqlite, connections: u32) -> SqlitePool {
+async fn open(sqlite: &Sqlite, connections: u32) -> SqlitePool {
+    connect(&sqlite.path(), connections).await
+}
+
+async fn connect(path: &Path, connections: u32) -> SqlitePool {
     let options = SqliteConnectOptions::new()
-        .filename(sqlite.path())
+        .filename(path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .busy_timeout(Duration::from_millis(1234));
@@ -66,9 +70,33 @@ async fn paying(mut tx: Tx<Transaction>, key: &'static str, status: u16) -> Work
     Ok(Outcome::bare(status))
 }
 
-pub(crate) async fn insert(tx: &mut Transaction, key: &str) -> sqlx::Result<()> {
+async fn insert(tx: &mut Transaction, key: &str) -> sqlx::Result<()> {
     let sql = "INSERT INTO payments (key) VALUES (?1)";
     sqlx::query(sql).bind(key).execute(&mut **tx).await.map(|_| ())
+}
+
+/// Pays keys in two rows each, as the process that is killed.
+#[cfg(target_os = "linux")]
+pub(crate) fn payer(path: &Path, faults: Faults) -> Box<dyn FnMut(&str)> {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let pool = runtime.block_on(connect(path, 2));
+    let clock = Clock::new(Sqlite::new().now());
+    let database = Database::new(pool).with_clock(clock).with_faults(faults.clone());
+    let door = Transactional::new(database, TransactionOptions::default());
+    Box::new(move |key| {
+        let (owned, faults) = (key.to_owned(), faults.clone());
+        let work = move |mut tx: Tx<Transaction>| {
+            let (key, faults) = (owned.clone(), faults.clone());
+            async move {
+                insert(&mut tx, &key).await?;
+                faults.at(super::killed::BETWEEN_WRITES)?;
+                insert(&mut tx, &key).await?;
+                Work::Ok(Outcome::bare(201))
+            }
+        };
+        let run = door.run(operation(key), fingerprint(), *door.options(), work);
+        assert_eq!(runtime.block_on(run).expect("it is answered").outcome.status(), 201);
+    })
 }
 
 /// Every connection of the pool works, outside any transaction, as patient as it was.
@@ -296,12 +324,14 @@ async fn events_are_published_only_with_what_they_tell_of() {
     let door = door(&sqlite, &pool);
     for (key, status) in [("a", 201), ("b", 402), ("c", 500), ("d", 201)] {
         let work = move |mut tx: Tx<Transaction>| async move {
-            emit(&mut tx, &Event::new("payment.completed", key, "{}")?).await?;
+            emit(&mut tx, &Event::new("payment.begun", key, "{}")?).await?;
+            tx.emit(Event::new("payment.completed", key, "{}")?);
             Work::Ok(Outcome::bare(status))
         };
         door.run(operation(key), fingerprint(), *door.options(), work).await.expect("it runs");
     }
-    let keys = "SELECT group_concat(key) FROM (SELECT key FROM hapax_outbox ORDER BY position)";
+    let keys = "SELECT group_concat(key) FROM (SELECT key FROM hapax_outbox ORDER BY position)
+                WHERE key IN (SELECT key FROM hapax_outbox WHERE topic = 'payment.completed')";
     let keys: String = sqlx::query_scalar(keys).fetch_one(&pool).await.expect("read");
-    assert_eq!(keys, "a,d");
+    assert_eq!(keys, "a,a,d,d");
 }
