@@ -27,7 +27,7 @@
 //!
 //! - [`Routes`] and [`Protection`] say how each route is treated; [`Tenancy`] whose keys they are;
 //! - [`TransactionalLayer`] runs each request inside a transaction of the service's own database, which
-//!   its handler takes as [`Tx`];
+//!   its handler takes as [`Tx`], and fails in with [`TxError`];
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -49,7 +49,7 @@ pub use self::{
         Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled, Idempotency,
         IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, NothingSent, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site,
-        StoreDown, Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, Verdict,
-        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
+        StoreDown, Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError,
+        Verdict, canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
     },
 };

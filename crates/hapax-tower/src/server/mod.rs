@@ -60,6 +60,6 @@ pub use self::{
     route::{InvalidRoute, Routes, Treatment},
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},
-    transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx},
+    transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
     wellknown::{openapi_fragment, published_policy},
 };

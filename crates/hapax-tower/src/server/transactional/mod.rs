@@ -4,11 +4,13 @@
 //! The front is that of every layer; behind it there is no lease and no engine, but the handler's
 //! own transaction, which it gets as [`Tx`].
 
+mod error;
 mod layer;
 mod service;
 mod tx;
 
 pub use self::{
+    error::TxError,
     layer::{ConnectError, TransactionalLayer},
     service::TransactionalService,
     tx::Tx,

@@ -3,7 +3,10 @@
 use std::{
     fmt,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -22,7 +25,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 use tracing::Instrument;
 
-use super::{layer::Shared, tx::Slot};
+use super::{error::raised, layer::Shared, tx::Slot};
 use crate::{
     body::{Body, BoxError},
     server::{
@@ -185,6 +188,7 @@ where
         operation: ask.operation.clone(),
         protection: Arc::clone(&protection),
         first: Arc::clone(&first),
+        counted: Arc::default(),
         _room: room.map(Arc::new),
     };
     let work = move |tx: Lent<D::Transaction>| work.clone().run::<D>(tx);
@@ -254,6 +258,8 @@ struct Work<Inner> {
     operation: hapax_core::Operation,
     protection: Arc<Protection>,
     first: Arc<First>,
+    /// Whether the rate limit knows of it: running it again is no new operation.
+    counted: Arc<AtomicBool>,
     /// The room the body takes, to be given back when it is done with.
     _room: Option<Arc<tokio::sync::OwnedSemaphorePermit>>,
 }
@@ -261,6 +267,7 @@ struct Work<Inner> {
 impl<Inner: Protected> Work<Inner> {
     async fn run<D: Database>(self, tx: Lent<D::Transaction>) -> Result<Outcome, BoxError> {
         if let Some(limit) = &self.protection.limit
+            && !self.counted.swap(true, Relaxed)
             && let Err(wait) = limit.begin(self.operation.tenant(), Instant::now())
         {
             return Err(Box::new(OverLimit(wait)));
@@ -272,7 +279,10 @@ impl<Inner: Protected> Work<Inner> {
         request.extensions_mut().insert(Slot::<D>::new(tx));
         let cap = self.protection.response_bytes_max;
         let answer = call(self.inner, request.map(Body::from), cap).await;
-        let answer = answer.map_err(|failed: Failed| failed.code().code())?;
+        let mut answer = answer.map_err(|failed: Failed| failed.code().code())?;
+        if let Some(error) = raised(&mut answer.parts.extensions) {
+            return Err(error);
+        }
         if answer.parts.extensions.get::<TryAgain>().is_some() {
             return Err(Box::new(TryAgain));
         }
@@ -293,14 +303,20 @@ impl<Inner: Protected> Work<Inner> {
 /// Reads a response that is too large to be stored: it must be complete before the commit.
 async fn whole(read: Bytes, mut rest: Body) -> Result<Bytes, BoxError> {
     let mut all = BytesMut::from(&read[..]);
-    while let Some(frame) = rest.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if all.len() + data.len() > OUTCOME_BODY_BYTES_MAX {
+    loop {
+        if all.len() > OUTCOME_BODY_BYTES_MAX {
             return Err("the response is too large to be held until the commit".into());
         }
-        all.extend_from_slice(&data);
+        match rest.frame().await {
+            Some(frame) => {
+                // Trailers are not kept.
+                if let Ok(data) = frame?.into_data() {
+                    all.extend_from_slice(&data);
+                }
+            }
+            None => return Ok(all.freeze()),
+        }
     }
-    Ok(all.freeze())
 }
 
 /// The handler's own answer, for the client that waited for it.
