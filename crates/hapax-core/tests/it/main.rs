@@ -17,3 +17,4 @@ mod retry;
 mod settle;
 mod store;
 mod time;
+mod transaction;
