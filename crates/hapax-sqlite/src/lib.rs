@@ -1,6 +1,11 @@
-//! The embedded Hapax store: one SQLite file, one writer thread, group commit.
+//! The embedded Hapax store: one SQLite file, one writer thread, group commit; and the same promise
+//! inside transactions of your own SQLite file.
 //!
-//! [`Store::open`] is the way in. Behind it:
+//! - [`once`] runs an operation in a transaction of your own `rusqlite` connection, `sqlx` (a
+//!   feature) in one of your pool: your writes, [`emit`]ted events and the outcome commit together;
+//! - [`natural`] has writes that are harmless to repeat without a key.
+//!
+//! [`Store::open`] is the way in to the store. Behind it:
 //!
 //! - `store`: the async face, which hands work to threads and waits for their answers;
 //! - `writer`: the one thread that writes. It takes everything that is queued, performs it in one

@@ -13,6 +13,20 @@
 //! transaction that has read before it writes must have begun with `BEGIN IMMEDIATE`, as those of
 //! [`once`](crate::once) do: SQLite refuses a write over what somebody else changed meanwhile.
 //! Names of tables and columns are quoted, so any text is a name and never SQL.
+//!
+//! ```
+//! use hapax_sqlite::natural::{Row, Transition, transition};
+//!
+//! let connection = rusqlite::Connection::open_in_memory()?;
+//! connection.execute_batch(
+//!     "CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT); INSERT INTO orders VALUES (7, 'new')",
+//! )?;
+//! let order = Row { table: "orders", key: &[("id", &7)] };
+//! let pay = || transition(&connection, &order, "state", &["new"], "paid");
+//! assert_eq!(pay()?, Transition::Moved);
+//! assert_eq!(pay()?, Transition::AlreadyThere);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ledger;
 mod set_if;

@@ -256,3 +256,18 @@ fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
     let untouched = "SELECT count(*) FROM orders WHERE state = 'new' AND version = 1";
     assert_eq!(shop.query_row(untouched, [], |row| row.get(0)), Ok(2));
 }
+
+#[test]
+fn the_plain_statements_of_the_page_work_here_too() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/natural.md");
+    let page = std::fs::read_to_string(page).expect("read");
+    let shop = in_memory();
+    let mut ran = 0;
+    for statement in page.split("```sql raced\n").skip(1) {
+        let (statement, _) = statement.split_once("```").expect("a block ends");
+        shop.execute(statement, []).expect(statement);
+        assert_eq!(shop.execute(statement, []), Ok(0), "twice: {statement}");
+        ran += 1;
+    }
+    assert_eq!(ran, 4);
+}
