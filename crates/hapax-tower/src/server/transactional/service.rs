@@ -241,7 +241,13 @@ fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
             let problem = Problem::new(Code::OutcomeNotRecorded, detail);
             (problem.operation(id).retry_after(TRY_AGAIN), Verdict::Undecided)
         }
-        error => {
+        error @ (OnceError::Failed(_)
+        | OnceError::Panicked
+        | OnceError::TimedOut { .. }
+        | OnceError::Kept
+        | OnceError::Conflict(_)
+        | OnceError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
+        | _) => {
             tracing::warn!(error = &error as &dyn std::error::Error, %id, "rolled back");
             let detail = "Nothing of it was kept. Ask again with the same key.";
             let problem = Problem::new(Code::TransactionRolledBack, detail);
