@@ -22,6 +22,7 @@ mod engine;
 mod error;
 mod flights;
 mod histogram;
+mod leave;
 pub mod operator;
 mod options;
 mod permit;
@@ -38,8 +39,9 @@ pub use self::{
     engine::Engine,
     error::{BeginError, SettleError},
     histogram::{Distribution, Histogram},
+    leave::STEPS_PAUSE,
     options::{Finisher, Options},
-    permit::{Permit, STEPS_PAUSE, Settled},
+    permit::{Permit, Settled},
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},

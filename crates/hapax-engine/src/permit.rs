@@ -7,11 +7,9 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, OperationId, Outcome, Policy, Record, Recovery, Store, StoreError, Timestamp,
-    apply, give_back,
-    limits::LEASE_MAX,
+    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
     settle,
-    store::{self, By, Over, Renew, Renewed, Settle, Settlement},
+    store::{self, By, Over, Settle, Settlement},
 };
 use tokio::{
     runtime::Handle,
@@ -23,6 +21,7 @@ use crate::{
     engine::{Inner, Shared},
     error::SettleError,
     flights::{Phase, Seat},
+    leave::{Release, STEPS_PAUSE, is_left_not_released, leave, left_for},
     steps::Steps,
 };
 
@@ -37,9 +36,9 @@ pub struct Permit<S: Store> {
     steps: OnceLock<Steps<S>>,
 }
 
-struct Held<S: Store> {
-    shared: Arc<Shared<S>>,
-    seat: Seat,
+pub(crate) struct Held<S: Store> {
+    pub(crate) shared: Arc<Shared<S>>,
+    pub(crate) seat: Seat,
 }
 
 /// How the end of an attempt was taken.
@@ -179,42 +178,6 @@ impl<S: Store> Permit<S> {
     }
 }
 
-/// How long an operation whose steps have begun is left alone where another would be released.
-pub const STEPS_PAUSE: Duration = Duration::from_secs(1);
-
-/// Whether giving back leaves the record as it was found. What the owner before has finished must
-/// not be forgotten, as a release would have it.
-pub(crate) fn is_left_not_released(over: Over, recovery: Recovery) -> bool {
-    over.follows_an_owner() && recovery == Recovery::Resend
-}
-
-/// The last renewal, after which whoever comes next takes over.
-pub(crate) fn left_for(attempt: &Attempt, pause: Duration) -> Renew {
-    let Attempt { id, fence, owner } = *attempt;
-    Renew { id, fence, owner, lease: pause.min(LEASE_MAX) }
-}
-
-/// Whether an end that releases may be written.
-#[derive(Debug, Clone, Copy)]
-enum Release {
-    /// It may, or it is no such end.
-    AsTold,
-    /// Only if no step of this life is kept.
-    WithoutSteps,
-    /// It would forget steps that have begun.
-    Never,
-}
-
-impl Release {
-    async fn is_allowed<S: Store>(self, inner: &Inner<S>, id: OperationId) -> bool {
-        match self {
-            Self::AsTold => true,
-            Self::WithoutSteps => inner.store.steps(id).await.is_ok_and(|steps| steps.is_empty()),
-            Self::Never => false,
-        }
-    }
-}
-
 impl<S: Store> Drop for Permit<S> {
     fn drop(&mut self) {
         let (Some(held), Ok(runtime)) = (self.held.take(), Handle::try_current()) else { return };
@@ -263,60 +226,6 @@ async fn conclude<S: Store>(
     settled
 }
 
-async fn leave<S: Store>(
-    held: Held<S>,
-    begun: Arc<Record>,
-    last: Renew,
-) -> Result<Settled, SettleError> {
-    let inner = &held.shared.inner;
-    let left = match write_leave(inner, &last).await {
-        Ok(Some(now)) => Ok(apply::renew(now, Some(&begun), &last)),
-        Ok(None) => Err(inner.load(last.id).await.ok().and_then(|loaded| loaded.record)),
-        Err(error) => {
-            tracing::warn!(id = %last.id, %error, "an operation is left to its lease");
-            held.seat.land(None);
-            return Err(error);
-        }
-    };
-    Ok(match left {
-        Ok(record) => {
-            let record = Arc::new(record.unwrap_or_else(|| Record::clone(&begun)));
-            held.seat.land(Some(Arc::clone(&record)));
-            Settled::Done(record)
-        }
-        Err(record) => {
-            inner.counters.settles_lost.one();
-            let record = record.map(|record| Arc::new(*record));
-            held.seat.land(record.clone());
-            Settled::Superseded(record)
-        }
-    })
-}
-
-/// Writes the last renewal of an attempt: when it was, or `None` if the attempt is over already.
-pub(crate) async fn write_leave<S: Store>(
-    inner: &Arc<Inner<S>>,
-    last: &Renew,
-) -> Result<Option<Timestamp>, SettleError> {
-    let give_up_at = Instant::now() + inner.options.settle_patience;
-    let mut pause = PAUSE_MIN;
-    loop {
-        let failed = match inner.commit_renew(*last).await {
-            Ok(Renewed::Done { now }) => return Ok(Some(now)),
-            Ok(Renewed::Lost) => return Ok(None),
-            Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
-                return Err(SettleError::Unreadable(error));
-            }
-            Err(error @ (StoreError::Unavailable(_) | StoreError::Unconfirmed(_))) => error,
-        };
-        if Instant::now() >= give_up_at {
-            return Err(SettleError::NotRecorded(failed));
-        }
-        sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_MAX);
-    }
-}
-
 /// How the writing of an end came out.
 pub(crate) enum Ending {
     /// The store wrote it at this instant.
@@ -363,8 +272,8 @@ pub(crate) async fn write_end<S: Store>(
     }
 }
 
-const PAUSE_MIN: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Settles a record as an onlooker who saw it like this; `false` if it had changed meanwhile.
 pub(crate) async fn settle_as_seen<S: Store>(

@@ -22,6 +22,7 @@ use crate::{
     detached::Detached,
     engine::Inner,
     flights::{Flight, Phase},
+    permit::{PAUSE_MAX, PAUSE_MIN},
 };
 
 /// The steps of one attempt: each runs once, and is answered from what is kept ever after.
@@ -239,9 +240,6 @@ impl<S: Store> Clone for Steps<S> {
         Self(Arc::clone(&self.0))
     }
 }
-
-const PAUSE_MIN: Duration = Duration::from_millis(5);
-const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Keeps a step, again while it is not clear whether it is: the first of a number stays.
 async fn write<S: Store>(inner: Arc<Inner<S>>, keep: KeepStep) -> Result<Kept, StoreError> {

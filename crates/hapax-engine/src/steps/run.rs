@@ -10,7 +10,6 @@ use hapax_core::{
 
 use super::{call::StepCall, error::WorkflowError, handle::Steps, workflow::Workflow};
 use crate::{
-    begin::Begun,
     error::SettleError,
     permit::{Permit, Settled},
 };
@@ -113,9 +112,9 @@ pub(super) async fn perform<S: Store>(
                 return Ok(left(permit.settle(Ended::Unanswered { told }).await?));
             }
             let after = after.unwrap_or_else(|| pause(fence));
-            Ok(match left(permit.leave(after).await?) {
-                Ran::Busy { .. } => Ran::Later { after },
-                ran => ran,
+            Ok(match permit.leave(after).await? {
+                Settled::Done(_) => Ran::Later { after },
+                Settled::Superseded(record) => superseded(record.as_deref()),
             })
         }
     }
@@ -138,25 +137,11 @@ fn left(settled: Settled) -> Ran {
 }
 
 /// What to tell about an operation that is no longer ours.
-fn superseded(record: Option<&Record>) -> Ran {
+pub(super) fn superseded(record: Option<&Record>) -> Ran {
     let outcome = record.and_then(Record::outcome).cloned();
     match (outcome, record.map(|record| &record.state)) {
         (Some(outcome), _) => Ran::Replayed(outcome),
         (None, Some(hapax_core::State::InDoubt { doubt, .. })) => Ran::InDoubt { doubt: *doubt },
         (None, _) => Ran::Busy { lease_left: Duration::ZERO },
-    }
-}
-
-/// What an operation that does not run here came to.
-pub(super) fn of_begun<S: Store>(begun: Begun<S>) -> Ran {
-    match begun {
-        Begun::Replay(record) => superseded(Some(&record)),
-        Begun::Busy { lease_left } => Ran::Busy { lease_left },
-        Begun::InDoubt { doubt } => Ran::InDoubt { doubt },
-        Begun::Mismatch(difference) => Ran::Mismatch(difference),
-        Begun::Gone { since } => Ran::Gone { since },
-        Begun::Execute(_) | Begun::TakenOver { .. } | Begun::Queued(_) => {
-            Ran::Busy { lease_left: Duration::ZERO }
-        }
     }
 }

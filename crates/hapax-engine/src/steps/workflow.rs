@@ -9,7 +9,7 @@ use hapax_core::{
 
 use super::{
     error::{RunError, WorkflowError},
-    run::{Ran, Run, of_begun, perform},
+    run::{Ran, Run, perform, superseded},
 };
 use crate::{
     begin::{Ask, Begun},
@@ -119,7 +119,12 @@ impl<S: Store> Workflows<S> {
                 let running = tokio::spawn(async move { perform(&workflow, permit).await });
                 Ok(running.await.map_err(|_| RunError::Cut)??)
             }
-            begun => Ok(of_begun(begun)),
+            Begun::Replay(record) => Ok(superseded(Some(&record))),
+            Begun::Busy { lease_left } => Ok(Ran::Busy { lease_left }),
+            Begun::Queued(_) => Ok(Ran::Busy { lease_left: workflow.policy.lease() }),
+            Begun::InDoubt { doubt } => Ok(Ran::InDoubt { doubt }),
+            Begun::Mismatch(difference) => Ok(Ran::Mismatch(difference)),
+            Begun::Gone { since } => Ok(Ran::Gone { since }),
         }
     }
 

@@ -13,6 +13,7 @@ mod operator;
 mod permits;
 mod recovery;
 mod steps;
+mod steps_losses;
 mod steps_workflows;
 mod waiting;
 mod world;
