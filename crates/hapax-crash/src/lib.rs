@@ -7,6 +7,7 @@
 //! - [`place`]: where it can be told to die; [`watched`]: the same around every call of a store;
 //! - [`drive`]: starts victims, kills them, lets others recover, until enough have died;
 //! - [`check`]: what must be true afterwards, for every key;
+//! - [`steps`]: the same for operations of several effects;
 //! - [`work`]: the operations; [`open`]: the store behind an address; [`error`]: what can go wrong.
 //!
 //! A journal line or an effect is one `write` to a file opened for appending. The kernel keeps it
@@ -18,6 +19,7 @@ pub mod error;
 pub mod journal;
 pub mod open;
 pub mod place;
+pub mod steps;
 pub mod upstream;
 pub mod victim;
 pub mod watched;

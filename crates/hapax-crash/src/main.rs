@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use hapax_crash::{
     CrashError,
     drive::{Backend, Drive, Summary},
+    steps,
     victim::{self, Broken, Orders},
 };
 use hapax_services::roster::Roster;
@@ -29,6 +30,10 @@ enum Command {
     Drive(DriveArgs),
     /// Asks for operations until it dies.
     Victim(Box<Orders>),
+    /// Kills victims in the middle of operations of several effects.
+    Steps(StepsArgs),
+    /// Runs operations of several effects until it dies.
+    StepsVictim(steps::victim::Orders),
 }
 
 #[derive(Debug, clap::Args)]
@@ -62,6 +67,19 @@ struct DriveArgs {
     postgres_url: Option<String>,
 }
 
+#[derive(Debug, clap::Args)]
+struct StepsArgs {
+    /// How many processes must die on each store; more do if nobody has died at some place yet.
+    #[arg(long, default_value_t = 100)]
+    kills: usize,
+    /// What every choice is drawn from; random if not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The PostgreSQL server to use; only SQLite if there is none.
+    #[arg(long, env = "HAPAX_POSTGRES_URL")]
+    postgres_url: Option<String>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     Sqlite,
@@ -73,6 +91,8 @@ fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Drive(args) => drive(&args),
         Command::Victim(orders) => victim::run(&orders).map(|()| ExitCode::SUCCESS),
+        Command::Steps(args) => drive_steps(&args),
+        Command::StepsVictim(orders) => steps::victim::run(&orders).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         let mut message = error.to_string();
@@ -114,6 +134,24 @@ fn drive(args: &DriveArgs) -> Result<ExitCode, CrashError> {
         };
         let summary = drive.run(&|summary| progress(name, summary))?;
         say(&format!("{name}:\n{summary}"));
+        broken |= !summary.findings.is_empty();
+    }
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn drive_steps(args: &StepsArgs) -> Result<ExitCode, CrashError> {
+    let program = env::current_exe()
+        .map_err(|source| CrashError::Io { action: "find this program".to_owned(), source })?;
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let url = args.postgres_url.clone().or_else(|| Roster::at(Path::new(".services")).url());
+    let mut broken = false;
+    for postgres_url in [None].into_iter().chain(url.map(Some)) {
+        let name = if postgres_url.is_some() { "postgres" } else { "sqlite" };
+        say(&format!("{name}: seed {seed}"));
+        let (program, kills) = (program.clone(), args.kills);
+        let drive = steps::Drive { program, postgres_url, kills, seed, never_probe: false };
+        let summary = drive.run()?;
+        say(&format!("{name}: {summary}"));
         broken |= !summary.findings.is_empty();
     }
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -18,7 +18,10 @@ use std::{
 use hapax_services::postgres::{Server, Settings};
 use tokio::runtime::{self, Runtime};
 
-use self::home::Home;
+pub(crate) use self::{
+    home::Home,
+    process::{Fate, Victim},
+};
 pub use self::{
     strike::Strike,
     summary::{Finding, Summary},
@@ -67,7 +70,9 @@ impl Backend {
             Self::Sqlite => hapax_sqlite::PLACES,
             Self::Postgres { .. } => hapax_postgres::Store::PLACES,
         };
-        [own, watched::PLACES, place::VICTIM].concat()
+        let all = [own, watched::PLACES, place::VICTIM].concat();
+        // Operations of one effect have none.
+        all.into_iter().filter(|place| !place.contains("steps")).collect()
     }
 
     /// The word on the command line.

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::Duration,
 };
@@ -35,8 +35,12 @@ pub(crate) enum Fate {
 impl Victim {
     /// Starts one. When this returns it is at work, or has died already.
     pub(crate) fn start(program: &Path, orders: &Orders, log: PathBuf) -> Result<Self, CrashError> {
+        Self::start_command(orders.command(program), log)
+    }
+
+    /// The same by any command. What it prints is its first sign of life, and may not come.
+    pub(crate) fn start_command(mut command: Command, log: PathBuf) -> Result<Self, CrashError> {
         let errors = File::create(&log).map_err(CrashError::io("make a log"))?;
-        let mut command = orders.command(program);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command.spawn().map_err(CrashError::io("start a victim"))?;
         let mut line = String::new();

@@ -31,7 +31,7 @@ fn check(drive: &Drive) -> Summary {
     summary
 }
 
-fn postgres_url() -> Option<String> {
+pub(crate) fn postgres_url() -> Option<String> {
     let services = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.services");
     std::env::var("HAPAX_POSTGRES_URL").ok().or_else(|| Roster::at(services).url())
 }

@@ -4,3 +4,4 @@
 mod broken;
 mod check;
 mod crashes;
+mod steps;
