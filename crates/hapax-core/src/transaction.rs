@@ -10,6 +10,7 @@ use crate::{
     decide::{Arrival, Decision, Wish},
     fingerprint::{Difference, Fingerprint, Salt},
     operation::Operation,
+    outcome::Outcome,
     policy::{Policy, Recovery},
     record::{Doubt, Owner, Record},
     settle::Attempt,
@@ -129,6 +130,32 @@ pub struct End {
     pub to: Settlement,
     /// The record lives at least this long from now.
     pub keep: Duration,
+}
+
+/// What an operation answered.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// The answer.
+    pub outcome: Outcome,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was given now, and committed; with the writes of the work where they were not taken back.
+    Stored {
+        /// Until when it is answered from.
+        expires_at: Timestamp,
+    },
+    /// It was given before: nothing was run.
+    Replayed {
+        /// Until when it is answered from.
+        expires_at: Timestamp,
+    },
+    /// It says to try again: everything was rolled back, and the key is free.
+    RolledBack,
 }
 
 /// Why a transaction did not do what it was asked to.

@@ -5,6 +5,9 @@
 --   HX003 done already in this transaction  HX004 too large to be stored
 --   HX005 the id was used for other content HX006 the stored record is damaged
 --   HX007 written by a newer version        HX008 another delivery is being worked on
+--
+-- Functions that others call set the search path; those that only these call, and are called every time,
+-- do not set it again.
 
 -- What is published if, and only if, its transaction commits. Append-only.
 CREATE TABLE hapax.outbox (
@@ -108,7 +111,7 @@ $$;
 
 -- The keyed hash of what makes two requests the same; equal to what the Rust side computes.
 CREATE FUNCTION hapax.fingerprint(tenant text, method text, path text, query text, body bytea) RETURNS bytea
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
     secret bytea;
@@ -140,7 +143,7 @@ $$;
 
 -- The stored form of a status and headers: an object of names and texts, or lists of texts.
 CREATE FUNCTION hapax.seal_head(status integer, headers jsonb) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql IMMUTABLE
 AS $$
 DECLARE
     head bytea := '\x0100'::bytea || int2send(status::smallint);
@@ -415,7 +418,7 @@ $$;
 -- Ends what this transaction began.
 CREATE FUNCTION hapax.end_operation(
     operation uuid, fence bigint, state smallint, status integer, headers jsonb, body bytea) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable
 DECLARE

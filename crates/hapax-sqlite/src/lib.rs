@@ -47,11 +47,13 @@ mod store;
 pub mod transaction;
 mod writer;
 
+pub use hapax_core::transaction::{Answered, Fate};
+
 pub use self::{
     error::{MigrateError, OpenError},
     migrate::migrate,
     options::{Clock, Durability, Options},
     outbox::emit,
     store::{PLACES, Store},
-    transaction::once::{Answered, Fate, Once, OnceError, once},
+    transaction::once::{Once, OnceError, once},
 };

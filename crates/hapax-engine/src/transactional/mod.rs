@@ -11,9 +11,9 @@ mod unit;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+pub use hapax_core::transaction::{Answered, Fate};
 use hapax_core::{
-    Database, Fingerprint, Operation, Outcome, Policy, RequestParts, Salt, Timestamp,
-    TransactionError,
+    Database, Fingerprint, Operation, Outcome, Policy, RequestParts, Salt, TransactionError,
     retry::{Backoff, Jitter, Schedule},
 };
 use tokio::sync::OnceCell;
@@ -64,32 +64,6 @@ impl Default for TransactionOptions {
             conflicts: Schedule::new(backoff, 6).unwrap_or_default(),
         }
     }
-}
-
-/// What an operation answered.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// The answer.
-    pub outcome: Outcome,
-    /// What became of it.
-    pub fate: Fate,
-}
-
-/// What became of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It was given now, and committed with the writes of the work.
-    Stored {
-        /// Until when it is answered from.
-        expires_at: Timestamp,
-    },
-    /// It was given before: nothing was run.
-    Replayed {
-        /// Until when it is answered from.
-        expires_at: Timestamp,
-    },
-    /// It says to try again: everything was rolled back, and the key is free.
-    RolledBack,
 }
 
 impl<D: Database> Transactional<D> {

@@ -1,7 +1,7 @@
 use hapax_core::{
-    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError, Timestamp, settle,
+    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError, settle,
     store::Settlement,
-    transaction::{Answer, End, Entrance},
+    transaction::{Answer, Answered, End, Entrance, Fate},
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -121,32 +121,6 @@ pub struct Once {
     pub clock: Clock,
     /// Where tests make it fail, at one of [`PLACES`](crate::transaction::PLACES).
     pub faults: Faults,
-}
-
-/// What an operation answered.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// The answer.
-    pub outcome: Outcome,
-    /// What became of it.
-    pub fate: Fate,
-}
-
-/// What became of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// It was given now, and committed; with the writes of the work where they were not taken back.
-    Stored {
-        /// Until when it is answered from.
-        expires_at: Timestamp,
-    },
-    /// It was given before: nothing was run.
-    Replayed {
-        /// Until when it is answered from.
-        expires_at: Timestamp,
-    },
-    /// It says to try again: everything was rolled back, and the key is free.
-    RolledBack,
 }
 
 /// Why an operation that was to run [`once`] has no answer.
