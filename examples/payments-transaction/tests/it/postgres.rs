@@ -6,12 +6,17 @@ use std::{
     process,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
+    time::Duration,
 };
 
 use deadpool_postgres::{Manager, Pool};
 use hapax::postgres::Store;
 use payments_transaction::TABLES;
+use tokio::time::timeout;
 use tokio_postgres::{Client, Config, NoTls};
+
+/// How long it may take until somebody waits.
+const WAITING_LIMIT: Duration = Duration::from_secs(60);
 
 /// A database with both schemas, dropped at the end of the test.
 pub(crate) struct Postgres {
@@ -47,8 +52,8 @@ impl Postgres {
     }
 
     pub(crate) fn url(&self) -> String {
-        let (server, _) =
-            url().rsplit_once('/').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        let url = url();
+        let (server, _) = url.rsplit_once('/').expect("the server's URL must name a database");
         format!("{server}/{}", self.name)
     }
 
@@ -70,13 +75,12 @@ impl Postgres {
         let client = connect(&self.config()).await;
         let waiting = "SELECT count(*) FROM pg_stat_activity \
                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        loop {
-            let found: i64 = client.query_one(waiting, &[]).await.unwrap().get(0);
-            if found >= connections {
-                return;
+        let seen = async {
+            while client.query_one(waiting, &[]).await.unwrap().get::<_, i64>(0) < connections {
+                tokio::task::yield_now().await;
             }
-            tokio::task::yield_now().await;
-        }
+        };
+        timeout(WAITING_LIMIT, seen).await.expect("somebody must come to wait");
     }
 }
 
