@@ -69,10 +69,8 @@ impl Books {
         let work = move |tx| enter(tx, entry.clone(), faults.clone());
         let answered = self.hapax.once(operation, &request, work).await?;
         self.faults.at("record.committed")?;
-        match answered.outcome.body() {
-            Body::Kept(number) => serde_json::from_slice(number).map_err(RecordError::Nonsense),
-            _ => Err(RecordError::NotWhole),
-        }
+        let Body::Kept(number) = answered.outcome.body() else { return Err(RecordError::NotWhole) };
+        serde_json::from_slice(number).map_err(RecordError::Nonsense)
     }
 
     /// Everything that is in the books, oldest first.

@@ -10,6 +10,7 @@ use axum::{
         HeaderMap, HeaderValue, Response, StatusCode,
         header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
     },
+    response::IntoResponse,
     routing::post,
 };
 use hapax::{
@@ -39,57 +40,57 @@ impl Front {
     }
 
     /// Brings a payment: runs it, or says what became of it.
-    async fn bring(&self, operation: &Operation, order: &Order) -> Response<Body> {
-        let Ok(request) = serde_json::to_vec(order) else {
-            return refuse(StatusCode::UNPROCESSABLE_ENTITY, "this order cannot be kept");
-        };
+    async fn bring(&self, operation: &Operation, order: &Order) -> Result<Response<Body>, Refusal> {
+        let request = serde_json::to_vec(order)
+            .map_err(|error| refuse(StatusCode::UNPROCESSABLE_ENTITY, &error))?;
         let ran = self.workflows.run(&self.engine, operation, request.into()).await;
-        if let Err(fault) = self.faults.at("answering") {
-            return refuse(StatusCode::INTERNAL_SERVER_ERROR, &fault.to_string());
-        }
-        match ran {
-            Ok(Ran::Answered(outcome)) => answer(&outcome, false),
-            Ok(Ran::Replayed(outcome)) => answer(&outcome, true),
+        let fault = |fault| refuse(StatusCode::INTERNAL_SERVER_ERROR, &fault);
+        self.faults.at("answering").map_err(fault)?;
+        let refusal = match ran {
+            Ok(Ran::Answered(outcome)) => return Ok(answer(&outcome, false)),
+            Ok(Ran::Replayed(outcome)) => return Ok(answer(&outcome, true)),
             Ok(Ran::Busy { lease_left: after } | Ran::Later { after }) => {
-                let told = refuse(StatusCode::CONFLICT, "this payment is being worked on");
-                ask_again(told, after)
+                refuse(StatusCode::CONFLICT, "this payment is being worked on").ask_again(after)
             }
             Ok(Ran::Mismatch(_)) => {
                 refuse(StatusCode::UNPROCESSABLE_ENTITY, "this key was used for another order")
             }
             Ok(Ran::Gone { .. }) => refuse(StatusCode::GONE, "this key was used long ago"),
-            Ok(ran) => refuse(StatusCode::CONFLICT, &format!("somebody must look: {ran:?}")),
+            Ok(Ran::InDoubt { .. } | _) => {
+                refuse(StatusCode::CONFLICT, "nobody knows what became of it: somebody must look")
+            }
             Err(error) => {
                 tracing::warn!(%error, "a payment has no answer yet");
-                let told = refuse(StatusCode::SERVICE_UNAVAILABLE, "ask again with the same key");
-                ask_again(told, Duration::from_secs(1))
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                refuse(status, "ask again with the same key").ask_again(Duration::from_secs(1))
             }
-        }
+        };
+        Err(refusal)
     }
 }
 
-async fn pay(State(front): State<Arc<Front>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
-    let operation = match operation(&headers) {
-        Ok(operation) => operation,
-        Err(refused) => return refused,
-    };
-    match serde_json::from_slice(&body) {
-        Ok(order) => front.bring(&operation, &order).await,
-        Err(error) => refuse(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
-    }
+async fn pay(
+    State(front): State<Arc<Front>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response<Body>, Refusal> {
+    let operation = operation(&headers)?;
+    let order = serde_json::from_slice(&body)
+        .map_err(|error| refuse(StatusCode::UNPROCESSABLE_ENTITY, &error))?;
+    front.bring(&operation, &order).await
 }
 
-async fn list(State(front): State<Arc<Front>>) -> Result<Json<Vec<Value>>, Response<Body>> {
+async fn list(State(front): State<Arc<Front>>) -> Result<Json<Vec<Value>>, Refusal> {
     let all = front.books.all().await;
-    all.map(Json).map_err(|error| refuse(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()))
+    all.map(Json).map_err(|error| refuse(StatusCode::SERVICE_UNAVAILABLE, &error))
 }
 
 /// Whose payment it is, and under which key.
 ///
 /// The caller is believed here. In a service of your own the tenant is who was authenticated.
-fn operation(headers: &HeaderMap) -> Result<Operation, Response<Body>> {
-    let caller =
-        headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+fn operation(headers: &HeaderMap) -> Result<Operation, Refusal> {
+    let caller = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let caller = caller.and_then(|caller| caller.strip_prefix(b"Bearer "));
     let tenant = caller.and_then(|caller| Tenant::parse(caller).ok());
     let tenant = tenant.ok_or_else(|| refuse(StatusCode::UNAUTHORIZED, "say who you are"))?;
     let mut keys = headers.get_all("idempotency-key").iter();
@@ -99,15 +100,15 @@ fn operation(headers: &HeaderMap) -> Result<Operation, Response<Body>> {
         (Some(_), Some(_)) => Err(Code::KeyRepeated),
     };
     let key = key.map_err(|code| refuse(code.status(), code.title()))?;
-    let scope = Scope::parse(SCOPE)
-        .map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()))?;
+    let scope = Scope::parse(SCOPE);
+    let scope = scope.map_err(|error| refuse(StatusCode::INTERNAL_SERVER_ERROR, &error))?;
     Ok(Operation::new(tenant, scope, key))
 }
 
 fn answer(outcome: &Outcome, replayed: bool) -> Response<Body> {
     let body = match outcome.body() {
         Kept::Kept(body) => Body::from(body.clone()),
-        _ => Body::empty(),
+        Kept::NotKept { .. } | _ => Body::empty(),
     };
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(outcome.status()).unwrap_or_default();
@@ -118,20 +119,35 @@ fn answer(outcome: &Outcome, replayed: bool) -> Response<Body> {
     response
 }
 
-/// A problem document.
-fn refuse(status: StatusCode, title: &str) -> Response<Body> {
-    let problem = json!({ "type": "about:blank", "status": status.as_u16(), "title": title });
-    let mut response = Response::new(Body::from(problem.to_string()));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static("application/problem+json");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+/// Why there is no payment in the answer, and when to ask again if that helps.
+struct Refusal {
+    status: StatusCode,
+    title: String,
+    after: Option<Duration>,
 }
 
-fn ask_again(mut told: Response<Body>, after: Duration) -> Response<Body> {
-    let seconds = after.as_millis().div_ceil(1000).max(1).to_string();
-    if let Ok(seconds) = HeaderValue::from_str(&seconds) {
-        told.headers_mut().insert(RETRY_AFTER, seconds);
+fn refuse(status: StatusCode, title: &(impl ToString + ?Sized)) -> Refusal {
+    Refusal { status, title: title.to_string(), after: None }
+}
+
+impl Refusal {
+    fn ask_again(self, after: Duration) -> Self {
+        Self { after: Some(after), ..self }
     }
-    told
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response<Body> {
+        let Self { status, title, after } = self;
+        let problem = json!({ "type": "about:blank", "status": status.as_u16(), "title": title });
+        let mut response = Response::new(Body::from(problem.to_string()));
+        *response.status_mut() = status;
+        let kind = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        if let Some(after) = after {
+            let seconds = u64::try_from(after.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
+        }
+        response
+    }
 }

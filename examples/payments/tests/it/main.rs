@@ -1,5 +1,10 @@
 //! Real processes on a real database, killed, hung up on and lied to: everything happens once.
-#![expect(clippy::unwrap_used, reason = "these are tests: what they did not expect ends them")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "these are tests: what they did not expect ends them"
+)]
 
 mod crowd;
 mod deaths;

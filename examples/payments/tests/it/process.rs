@@ -1,8 +1,10 @@
 //! A server in a process of its own.
 
 use std::{
+    fs::OpenOptions,
     io::{BufRead, BufReader},
     os::unix::process::ExitStatusExt,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
@@ -20,9 +22,10 @@ const SIGKILL: i32 = 9;
 const DEATH_LIMIT: Duration = Duration::from_secs(20);
 
 impl Process {
-    /// Starts it, and waits until it listens or is dead.
-    pub(crate) fn start(command: &mut Command) -> Self {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    /// Starts it, and waits until it listens or is dead. What it complains about goes to the log.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Self {
+        let log = OpenOptions::new().create(true).append(true).open(log).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

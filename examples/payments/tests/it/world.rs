@@ -2,16 +2,20 @@
 
 use std::{
     env, fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{self, Command},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
+    thread,
     time::Duration,
 };
 
 use axum::http::{Request, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::{
+    runtime,
+    time::{sleep, timeout},
+};
 use tokio_postgres::{Client, NoTls};
 
 use crate::{
@@ -24,7 +28,7 @@ pub(crate) struct World {
     pub(crate) shop: Shop,
     provider: Process,
     database: Client,
-    url: String,
+    name: String,
     dir: TempDir,
 }
 
@@ -49,11 +53,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let (database, url) = create_database().await;
+        static WORLDS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("payments_{}_{}", process::id(), WORLDS.fetch_add(1, Relaxed));
+        let create = format!("CREATE DATABASE {name}");
+        connect(&server()).await.batch_execute(&create).await.unwrap();
+        let database = connect(&url_of(&name)).await;
         let dir = tempfile::Builder::new().prefix("payments-").tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_payments-provider"));
         command.args(["--listen", "127.0.0.1:0", "--ledger"]).arg(dir.path().join("ledger"));
-        Self { shop: Shop::new(), provider: Process::start(&mut command), database, url, dir }
+        let provider = Process::start(&mut command, &dir.path().join("provider.log"));
+        Self { shop: Shop::new(), provider, database, name, dir }
     }
 
     /// Starts the service.
@@ -71,8 +80,8 @@ impl World {
     fn start(&self, mut command: Command) -> Process {
         command.args(["--listen", "127.0.0.1:0", "--provider-timeout-ms", "300"]);
         command.args(["--lease-ms", "300", "--sweep-ms", "50"]);
-        command.args(["--database", &self.url, "--provider", &self.provider.address]);
-        Process::start(command.arg("--mails").arg(self.mails()))
+        command.args(["--database", &url_of(&self.name), "--provider", &self.provider.address]);
+        Process::start(command.arg("--mails").arg(self.mails()), &self.log())
     }
 
     /// Sends the order to a service that is killed at a place, and waits for its death.
@@ -138,22 +147,43 @@ impl World {
         }
     }
 
-    fn mails(&self) -> std::path::PathBuf {
+    fn mails(&self) -> PathBuf {
         self.dir.path().join("mails")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("service.log")
     }
 }
 
-/// A database on the server of `cargo xtask services up`; dropped with that server.
-async fn create_database() -> (Client, String) {
-    static DATABASES: AtomicU32 = AtomicU32::new(0);
-    let name = format!("payments_{}_{}", process::id(), DATABASES.fetch_add(1, Relaxed));
+impl Drop for World {
+    fn drop(&mut self) {
+        let drop_it = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let dropping = thread::spawn(move || {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async { connect(&server()).await.batch_execute(&drop_it).await })
+        });
+        let dropped = dropping.join();
+        let log = fs::read_to_string(self.log()).unwrap_or_default();
+        if thread::panicking() {
+            println!("{log}");
+        } else {
+            dropped.unwrap().unwrap();
+            assert!(!log.contains("panicked at"), "{log}");
+        }
+    }
+}
+
+/// The server of `cargo xtask services up`.
+fn server() -> String {
     let written = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.services/postgres.url");
-    let server = env::var("HAPAX_POSTGRES_URL").or_else(|_| fs::read_to_string(written));
-    let server = server.expect("no PostgreSQL server: run `cargo xtask services up`");
-    let (before, _) = server.trim().rsplit_once('/').unwrap();
-    let url = format!("{before}/{name}");
-    connect(server.trim()).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-    (connect(&url).await, url)
+    let url = env::var("HAPAX_POSTGRES_URL").or_else(|_| fs::read_to_string(written));
+    url.expect("no PostgreSQL server: run `cargo xtask services up`").trim().to_owned()
+}
+
+fn url_of(database: &str) -> String {
+    let server = server();
+    format!("{}/{database}", server.rsplit_once('/').unwrap().0)
 }
 
 async fn connect(url: &str) -> Client {

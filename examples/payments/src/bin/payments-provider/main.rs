@@ -57,7 +57,7 @@ struct Provider {
 }
 
 /// Longer than any client of this provider waits.
-const LATE: Duration = Duration::from_secs(2);
+const LATE: Duration = Duration::from_secs(3);
 
 async fn charge(
     State(provider): State<Arc<Provider>>,
