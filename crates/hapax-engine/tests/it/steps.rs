@@ -7,17 +7,12 @@ use std::{
 };
 
 use hapax_core::{
-    Ended, Key, Outcome, Recovery, StateTag, StepName,
-    limits::{STEP_RESULT_BYTES_MAX, STEPS_MAX},
+    Key, Recovery, StepName,
     retry::{Backoff, Jitter, Schedule},
 };
-use hapax_engine::{
-    Begun, Engine, Permit, Probed, STEPS_PAUSE, Settled, StepError, Steps, steps::Stop,
-};
+use hapax_engine::{Engine, Permit, Probed, StepError, Steps, steps::Stop};
 
-use crate::world::{
-    Cut, LEASE, Wire, World, ask, ask_with, outcome, paid, permit, replayed, settle_down,
-};
+use crate::world::{LEASE, Wire, World, ask_with, paid, permit, settle_down};
 
 /// What happened outside, in order.
 #[derive(Clone, Default)]

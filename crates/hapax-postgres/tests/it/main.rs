@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "these are tests: what they did not expect ends them"
 )]
 

@@ -83,9 +83,8 @@ impl Session {
 
     pub(crate) async fn try_ask(&self, call: &str) -> Result<String, tokio_postgres::Error> {
         let messages = self.client.simple_query(call).await?;
-        let mut rows = messages.iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
+        let mut rows = messages.iter().filter_map(|message| {
+            if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None }
         });
         let row = rows.next().expect("an answer has a row");
         assert!(rows.next().is_none(), "{call} answered with more than one row");

@@ -6,7 +6,7 @@ use deadpool_postgres::{Manager, Pool};
 use hapax_core::{Database, Event};
 use hapax_postgres::transaction::{Isolation, deadpool, sqlx as through_sqlx};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use tokio_postgres::{Config, NoTls};
+use tokio_postgres::{Config, NoTls, config::Host};
 
 /// An error of the work's own.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -63,12 +63,11 @@ impl Door for Sqlx {
     type Transaction = through_sqlx::Transaction;
 
     fn open(config: &Config, isolation: Option<Isolation>) -> through_sqlx::Database {
-        let host = match &config.get_hosts()[0] {
-            tokio_postgres::config::Host::Tcp(host) => host.clone(),
-            other => panic!("the test server listens on TCP, not on {other:?}"),
+        let Host::Tcp(host) = &config.get_hosts()[0] else {
+            panic!("the test server listens on TCP, not on {config:?}")
         };
         let options = PgConnectOptions::from_str("postgres://postgres@localhost").unwrap();
-        let options = options.host(&host).port(config.get_ports()[0]);
+        let options = options.host(host).port(config.get_ports()[0]);
         let options = options.database(config.get_dbname().unwrap());
         let pool = PgPoolOptions::new().max_connections(POOL).connect_lazy_with(options);
         let database = through_sqlx::Database::new(pool);

@@ -1,233 +1,40 @@
-//! Same-transaction mode on a deadpool of tokio-postgres connections.
+//! One connection of the pool, and what is said on it.
 
-use std::{
-    error::Error,
-    fmt,
-    ops::{Deref, DerefMut},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Object;
 use hapax_core::{
-    Attempt, Event, OperationId, Record, Salt, StoreError, Timestamp, TransactionError,
+    OperationId, Timestamp,
     store::{Claim, Over},
     time::micros,
-    transaction::{self, End, Entered, Entrance, Granted},
+    transaction::{End, Entrance},
 };
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
-use super::{
-    CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE, UNDO,
-    begin_statement,
-    error::{CONFLICTS, Fault},
-    events::Events,
+use super::Transaction;
+use crate::transaction::{
+    CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
+    error::Fault,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, checked_salt, enter_session},
+    unit::{self, Placing},
 };
 
 /// How long a rollback may take before its connection is closed instead.
 const ROLL_BACK_MAX: Duration = Duration::from_secs(5);
-/// How long to wait for a transaction whose commit was not confirmed to end.
-const END_WAIT: Duration = Duration::from_secs(2);
-
-/// The caller's pool, as a database that keeps a record in the caller's transaction.
-#[derive(Clone)]
-pub struct Database {
-    pool: Pool,
-    isolation: Option<Isolation>,
-}
-
-impl Database {
-    /// Uses this pool. The schema must have been made: `hapax migrate`, or
-    /// [`Store::migrate`](crate::Store::migrate).
-    pub fn new(pool: Pool) -> Self {
-        Self { pool, isolation: None }
-    }
-
-    /// The same with transactions of this isolation level.
-    #[must_use]
-    pub fn isolation(self, isolation: Isolation) -> Self {
-        Self { isolation: Some(isolation), ..self }
-    }
-
-    async fn connection(&self) -> Result<Object, TransactionError> {
-        Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
-    }
-
-    /// Makes room for an outcome, outside of the transaction that missed it.
-    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
-        let (expires_at, keep) = (held.expires_at, micros(end.keep));
-        let made = async {
-            let connection = self.connection().await?;
-            Line(connection).make_room(expires_at, keep).await.map_err(Fault::before_commit)
-        };
-        match made.await {
-            Ok(()) => {
-                TransactionError::conflict("there was no table for the outcome; now there is")
-            }
-            Err(error) => error,
-        }
-    }
-}
-
-/// A transaction on a connection of the pool: the connection itself, to be written through.
-///
-/// Dropped without an end, it closes its connection, and the server rolls it back.
-pub struct Transaction {
-    line: Option<Line>,
-    held: Held,
-    retention: Duration,
-    events: Events,
-}
-
-impl Transaction {
-    /// Publishes this event if, and only if, the transaction commits.
-    pub fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn line(&mut self) -> &mut Line {
-        #[expect(clippy::expect_used, reason = "only ending consumes the transaction")]
-        self.line.as_mut().expect("a transaction has its connection until it ends")
-    }
-}
-
-impl Deref for Transaction {
-    type Target = deadpool_postgres::ClientWrapper;
-
-    fn deref(&self) -> &Self::Target {
-        #[expect(clippy::expect_used, reason = "only ending consumes the transaction")]
-        &self.line.as_ref().expect("a transaction has its connection until it ends").0
-    }
-}
-
-impl DerefMut for Transaction {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.line().0
-    }
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            line.close();
-        }
-    }
-}
-
-impl fmt::Debug for Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("held", &self.held).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("isolation", &self.isolation).finish_non_exhaustive()
-    }
-}
-
-impl transaction::Database for Database {
-    type Transaction = Transaction;
-
-    async fn salt(&self) -> Result<Salt, TransactionError> {
-        let connection = self.connection().await?;
-        let row = connection
-            .query_one(SALT, &[])
-            .await
-            .map_err(|error| StoreError::unavailable(crate::OpenError::Unusable(error)))?;
-        checked_salt(row.get(0), row.get(1), row.get(2))
-    }
-
-    async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
-        let mut line = Line(self.connection().await?);
-        let entered = async {
-            let first = line.open(begin_statement(self.isolation), entrance).await;
-            let first = first.map_err(Fault::before_commit)?;
-            enter_session(&mut line, entrance, first).await
-        };
-        match entered.await {
-            Ok(Ok(held)) => {
-                let (attempt, expires_at) = (held.attempt, held.expires_at);
-                let retention = entrance.policy.retention().window;
-                let events = Events::default();
-                let transaction = Transaction { line: Some(line), held, retention, events };
-                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
-            }
-            Ok(Err(answer)) => {
-                line.roll_back().await;
-                Ok(Entered::Answer(answer))
-            }
-            Err(error) => {
-                line.roll_back().await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        transaction.events.forget();
-        transaction.line().run(UNDO).await.map_err(Fault::before_commit)
-    }
-
-    async fn finish(
-        &self,
-        mut transaction: Transaction,
-        end: &End,
-    ) -> Result<(), TransactionError> {
-        let Some(mut line) = transaction.line.take() else { return Ok(()) };
-        match line.end(&mut transaction, end).await {
-            Ok(()) => Ok(()),
-            Err(Ended::BeforeCommit(fault)) => {
-                line.roll_back().await;
-                Err(if fault.is_missing_bucket() {
-                    self.make_room(&transaction.held, end).await
-                } else {
-                    fault.before_commit()
-                })
-            }
-            Err(Ended::InCommit(fault)) => {
-                line.close();
-                Err(fault.of_commit())
-            }
-        }
-    }
-
-    async fn roll_back(&self, mut transaction: Transaction) {
-        if let Some(line) = transaction.line.take() {
-            line.roll_back().await;
-        }
-    }
-
-    async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
-        let mut line = Line(self.connection().await?);
-        line.run("BEGIN ISOLATION LEVEL READ COMMITTED").await.map_err(Fault::before_commit)?;
-        let found = unit::read_ended(&mut line, attempt, END_WAIT).await;
-        line.roll_back().await;
-        found
-    }
-
-    fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {
-        let error = error.downcast_ref::<tokio_postgres::Error>();
-        let code = error.and_then(tokio_postgres::Error::code);
-        code.is_some_and(|code| CONFLICTS[..2].contains(&code.code()))
-    }
-}
 
 /// Where an end failed.
-enum Ended {
+pub(super) enum Ended {
     BeforeCommit(Fault),
     InCommit(Fault),
 }
 
 /// One connection out of the pool.
-struct Line(Object);
+pub(super) struct Line(pub(super) Object);
 
 impl Line {
     /// Begins, claims and sets the savepoint, in one round trip.
-    async fn open(
+    pub(super) async fn open(
         &mut self,
         begin: &'static str,
         entrance: &Entrance,
@@ -247,7 +54,11 @@ impl Line {
     }
 
     /// Writes the events and the outcome, and commits, in one round trip.
-    async fn end(&mut self, transaction: &mut Transaction, end: &End) -> Result<(), Ended> {
+    pub(super) async fn end(
+        &mut self,
+        transaction: &mut Transaction,
+        end: &End,
+    ) -> Result<(), Ended> {
         let before = |error: tokio_postgres::Error| Ended::BeforeCommit(error.into());
         let held = &transaction.held;
         let Some((ending, placing)) = unit::ending(held, transaction.retention, end) else {
@@ -307,7 +118,7 @@ impl Line {
     }
 
     /// Ends the transaction without a trace; a connection that cannot is closed.
-    async fn roll_back(self) {
+    pub(super) async fn roll_back(self) {
         let rolled_back = timeout(ROLL_BACK_MAX, self.0.batch_execute("ROLLBACK")).await;
         if !matches!(rolled_back, Ok(Ok(()))) {
             self.close();
@@ -315,7 +126,7 @@ impl Line {
     }
 
     /// Takes the connection out of the pool; the server rolls back what it had open.
-    fn close(self) {
+    pub(super) fn close(self) {
         drop(Object::take(self.0));
     }
 }
