@@ -1,4 +1,4 @@
-//! The four points at which a payment can fail, and what a retry finds there.
+//! The points at which a payment can fail, and what a retry finds there.
 
 use crate::world::{Effects, World};
 
@@ -24,6 +24,14 @@ async fn after_our_record() {
     world.pay_and_die_at("record.committed", "order-1").await;
     let recorded = Effects { charges: 1, payments: 1, events: 1, ..Effects::NONE };
     assert_eq!(world.effects("order-1").await, recorded);
+    world.retry_and_check("order-1").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn between_the_mail_server_and_us() {
+    let world = World::new().await;
+    world.pay_and_die_at("mail.sent", "order-1").await;
+    assert_eq!(world.effects("order-1").await, Effects { mails_logged: 0, ..Effects::ONE });
     world.retry_and_check("order-1").await;
 }
 
