@@ -92,7 +92,7 @@ DECLARE
     parts hapax.natural_parts;
 BEGIN
     PERFORM hapax.natural_check(target, $2, $3);
-    SELECT target::text,
+    SELECT (SELECT format('%s.%I', r.relnamespace::regnamespace, r.relname) FROM pg_class AS r WHERE r.oid = target),
            string_agg(quote_ident(c.name) || ' ' || c.type, ', '),
            string_agg(quote_ident(c.name), ', ') FILTER (WHERE c.is_key),
            string_agg(quote_ident(c.name), ', '),
@@ -375,7 +375,7 @@ BEGIN
             HINT = 'Give texts that are not NULL, and a wait from 0 to 60 seconds.';
     END IF;
     RETURN hapax.lock_operation(
-        ('x' || encode(substr(sha256(textsend(space) || '\x00' || textsend(key)), 1, 8), 'hex'))::bit(64)::bigint,
+        ('x' || encode(substr(sha256(convert_to(space, 'UTF8') || '\x00' || convert_to(key, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint,
         (date_part('epoch', wait) * 1000000)::bigint);
 END
 $$;

@@ -36,6 +36,6 @@ mod watch;
 
 pub use self::{
     error::OpenError,
-    migrate::VERSION,
+    migrate::{VERSION, schema_version, script},
     store::{Options, Store},
 };

@@ -11,16 +11,19 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 4;
+pub const VERSION: i32 = 5;
 
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
     include_str!("../migrations/0004_steps.sql"),
+    include_str!("../migrations/0005_natural.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
+
+const CREATE: &str = "CREATE SCHEMA IF NOT EXISTS hapax";
 
 /// Checks that this code can work with the schema, bringing it up to date first if told to, and
 /// returns its salt.
@@ -34,6 +37,19 @@ pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenErr
     salt(&client).await
 }
 
+/// The version of the schema in this database; zero where there is none. Changes nothing.
+pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
+    let (client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
+    tokio::spawn(connection);
+    Ok(found(&client).await?.version)
+}
+
+/// What brings a schema of this version up to date, as SQL for somebody else to run.
+pub fn script(from: i32) -> String {
+    let pending = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
+    pending.map(|(_, text)| format!("BEGIN;\n{LOCK};\n{CREATE};\n{text}COMMIT;\n")).collect()
+}
+
 async fn run(client: &mut Client) -> Result<(), OpenError> {
     for (version, text) in (1..).zip(MIGRATIONS) {
         let failed = |source| OpenError::Migration { version, source };
@@ -42,7 +58,7 @@ async fn run(client: &mut Client) -> Result<(), OpenError> {
         if found(transaction.client()).await?.version >= version {
             continue;
         }
-        transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS hapax").await.map_err(failed)?;
+        transaction.batch_execute(CREATE).await.map_err(failed)?;
         transaction.batch_execute(text).await.map_err(failed)?;
         transaction.commit().await.map_err(failed)?;
     }

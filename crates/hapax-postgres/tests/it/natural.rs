@@ -1,9 +1,9 @@
 //! Natural idempotency: a database with somebody's tables, and the sessions that race on them.
 
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, SimpleQueryMessage, error::SqlState};
+use tokio_postgres::{Client, Config, SimpleQueryMessage, config::Host, error::SqlState};
 
-use crate::backend::Postgres;
+use crate::backend::{Postgres, connect};
 
 /// A database in which the functions are, and tables of somebody else.
 pub(crate) struct Somebody {
@@ -14,16 +14,27 @@ impl Somebody {
     pub(crate) async fn with(tables: &str) -> Self {
         let database = Postgres::empty().await;
         database.store().await;
-        let client = database.client().await;
-        client.batch_execute(include_str!("../../migrations/0005_natural.sql")).await.unwrap();
-        client.batch_execute(tables).await.unwrap();
+        database.client().await.batch_execute(tables).await.unwrap();
         Self { database }
     }
 
     pub(crate) async fn session(&self) -> Session {
-        let client = self.database.client().await;
-        let pid = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
-        Session { client, pid }
+        self.session_at(&self.database.config()).await
+    }
+
+    pub(crate) async fn session_at(&self, config: &Config) -> Session {
+        let client = connect(config).await;
+        let mut session = Session { client, pid: 0 };
+        session.pid = session.ask("SELECT pg_backend_pid()").await.parse().unwrap();
+        session
+    }
+
+    /// Where the database is, for others to connect to.
+    pub(crate) fn url(&self) -> String {
+        let config = self.database.config();
+        let [Host::Tcp(host)] = config.get_hosts() else { unreachable!("one server by its name") };
+        let (user, port) = (config.get_user().unwrap(), config.get_ports()[0]);
+        format!("postgres://{user}@{host}:{port}/{}", self.database.name)
     }
 
     /// The answer of one call on a session of its own.
@@ -84,7 +95,12 @@ impl Session {
     pub(crate) async fn try_ask(&self, call: &str) -> Result<String, tokio_postgres::Error> {
         let messages = self.client.simple_query(call).await?;
         let mut rows = messages.iter().filter_map(|message| {
+<<<<<<< Updated upstream
             if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None }
+=======
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            Some(row)
+>>>>>>> Stashed changes
         });
         let row = rows.next().expect("an answer has a row");
         assert!(rows.next().is_none(), "{call} answered with more than one row");

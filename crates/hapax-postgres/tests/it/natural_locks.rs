@@ -1,5 +1,6 @@
 //! `hapax.lock_key`: one at a time for a natural key, and nobody's transaction is spoilt.
 
+use hapax_services::pgbouncer::{PoolMode, Pooler};
 use tokio_postgres::error::SqlState;
 
 use crate::natural::{
@@ -93,12 +94,38 @@ async fn locks_taken_crosswise_are_a_deadlock_and_one_of_the_two_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_pooler_in_transaction_mode_may_stand_between() {
+    let somebody = Somebody::with("CREATE TABLE seats (seat text PRIMARY KEY, who text)").await;
+    let pooler = Pooler::start(&somebody.url(), PoolMode::Transaction).unwrap();
+    let config = pooler.url().parse().unwrap();
+    let (first, second) = (somebody.session_at(&config).await, somebody.session_at(&config).await);
+    let take = "SELECT hapax.upsert('seats', '{\"seat\": \"12A\"}', '{\"who\": \"Ada\"}')";
+    first.run("BEGIN").await;
+    assert_eq!(first.ask(&lock("12A", "1 second")).await, "t");
+    assert_eq!(second.ask(&lock("12A", "20 milliseconds")).await, "f");
+    assert_eq!(first.ask(take).await, "inserted");
+    first.run("COMMIT").await;
+    assert_eq!(second.ask(&lock("12A", "0")).await, "t");
+    assert_eq!(second.ask(take).await, "unchanged");
+    assert_eq!(second.ask("SHOW lock_timeout").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn spaces_and_keys_do_not_run_into_each_other() {
     let somebody = Somebody::with("").await;
     let (first, second) = (somebody.session().await, somebody.session().await);
     first.run("BEGIN; SELECT hapax.lock_key('ab', 'c')").await;
     assert_eq!(second.ask("SELECT hapax.lock_key('a', 'bc', '0')").await, "t");
     assert_eq!(second.ask("SELECT hapax.lock_key('ab', 'c', '0')").await, "f");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_has_one_lock_whatever_encoding_a_client_speaks() {
+    let somebody = Somebody::with("").await;
+    let (first, second) = (somebody.session().await, somebody.session().await);
+    first.run("SET client_encoding = 'LATIN1'; BEGIN").await;
+    assert_eq!(first.ask("SELECT hapax.lock_key('seat', chr(233), '0')").await, "t");
+    assert_eq!(second.ask("SELECT hapax.lock_key('seat', chr(233), '0')").await, "f");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -171,6 +171,18 @@ async fn triggers_find_what_the_caller_finds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_temporary_table_is_the_one_that_is_meant() {
+    let somebody = Somebody::with("CREATE TABLE items (id integer PRIMARY KEY)").await;
+    let session = somebody.session().await;
+    session.run("CREATE TEMPORARY TABLE items (id integer PRIMARY KEY)").await;
+    session.run("SET search_path = public, pg_temp").await;
+    let call = "SELECT hapax.upsert('pg_temp.items', '{\"id\": 1}', '{}')";
+    assert_eq!(session.ask(call).await, "inserted");
+    assert_eq!(session.ask("SELECT count(*) FROM pg_temp.items").await, "1");
+    assert_eq!(session.ask("SELECT count(*) FROM public.items").await, "0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_role_can_do_no_more_than_it_could_without_the_function() {
     let somebody = Somebody::with(PRICES).await;
     let session = somebody.session().await;
