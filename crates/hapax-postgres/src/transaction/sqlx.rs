@@ -17,12 +17,12 @@ use hapax_core::{
 use sqlx::{Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
 
 use super::{
-    CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE, UNDO,
-    begin_statement,
+    CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE,
+    UNDO, begin_statement,
     error::{CONFLICTS, Fault},
     events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, checked_salt, enter_session},
+    unit::{self, Held, Placing, checked_salt, end_soon, enter_session, lock_of},
 };
 
 /// How long to wait for a transaction whose commit was not confirmed to end.
@@ -46,6 +46,13 @@ impl Database {
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> Self {
         Self { isolation: Some(isolation), ..self }
+    }
+
+    /// Cancels what runs in the transaction that holds this lock.
+    async fn cancel(&self, lock: i64) {
+        if let Err(error) = sqlx::query(CANCEL).bind(lock).execute(&self.pool).await {
+            tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
+        }
     }
 
     /// Makes room for an outcome, outside of the transaction that missed it.
@@ -198,7 +205,8 @@ impl transaction::Database for Database {
     }
 
     async fn roll_back(&self, transaction: Transaction) {
-        roll_back(transaction.inner).await;
+        let lock = lock_of(transaction.held.attempt.id);
+        end_soon(roll_back(transaction.inner), self.cancel(lock)).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {

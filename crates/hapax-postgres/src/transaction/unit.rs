@@ -10,7 +10,7 @@ use hapax_core::{
     time::micros,
     transaction::{Answer, End, Entrance, enter},
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{
     SAVEPOINT,
@@ -21,6 +21,10 @@ use crate::{OpenError, VERSION};
 
 /// When to come back if another transaction had the operation for the whole wait.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long a rollback may take before the statement it waits for is cancelled.
+const CANCEL_AFTER: Duration = Duration::from_millis(250);
+/// How long cancelling may take.
+const CANCEL_MAX: Duration = Duration::from_secs(2);
 
 /// What a transaction holds.
 #[derive(Debug)]
@@ -122,6 +126,17 @@ pub(crate) async fn read_ended(
     }
     let Some(read) = session.read(attempt.id).await.map_err(fault)? else { return Ok(None) };
     Ok(Some(read.open()?.1))
+}
+
+/// Ends a transaction, and where that takes long, has its statement cancelled: the server would
+/// otherwise finish what nobody waits for, and hold the key as long.
+pub(crate) async fn end_soon(ending: impl Future<Output = ()>, cancel: impl Future<Output = ()>) {
+    let mut ending = std::pin::pin!(ending);
+    if timeout(CANCEL_AFTER, &mut ending).await.is_err() {
+        // Without a connection to cancel from, the end is waited for.
+        let _ = timeout(CANCEL_MAX, cancel).await;
+        ending.await;
+    }
 }
 
 /// The advisory lock of an operation: the beginning of its digest, as SQL takes it, too.

@@ -18,11 +18,11 @@ use hapax_core::{
 
 use self::line::{Ended, Line};
 use super::{
-    Isolation, SALT, UNDO, begin_statement,
+    CANCEL, Isolation, SALT, UNDO, begin_statement,
     error::{CONFLICTS, Fault},
     events::Events,
     session::Session,
-    unit::{self, Held, checked_salt, enter_session},
+    unit::{self, Held, checked_salt, end_soon, enter_session, lock_of},
 };
 
 /// How long to wait for a transaction whose commit was not confirmed to end.
@@ -50,6 +50,15 @@ impl Database {
 
     async fn connection(&self) -> Result<Object, TransactionError> {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
+    }
+
+    /// Cancels what runs in the transaction that holds this lock.
+    async fn cancel(&self, lock: i64) {
+        if let Ok(connection) = self.connection().await
+            && let Err(error) = connection.query(CANCEL, &[&lock]).await
+        {
+            tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
+        }
     }
 
     /// Makes room for an outcome, outside of the transaction that missed it.
@@ -193,7 +202,8 @@ impl transaction::Database for Database {
 
     async fn roll_back(&self, mut transaction: Transaction) {
         if let Some(line) = transaction.line.take() {
-            line.roll_back().await;
+            let lock = lock_of(transaction.held.attempt.id);
+            end_soon(line.roll_back(), self.cancel(lock)).await;
         }
     }
 

@@ -79,7 +79,7 @@ async fn an_error_a_panic_and_a_timeout_leave_nothing_and_free_the_key<D: Door>(
     assert!(matches!(panicked.await, Err(OnceError::Panicked)));
     let timed_out = world.run("k", |mut tx, key| async move {
         pay::<D>(&mut tx, &key).await?;
-        D::write(&mut tx, "SELECT pg_sleep(2)".to_owned()).await?;
+        D::write(&mut tx, "SELECT pg_sleep(600)".to_owned()).await?;
         Ok(outcome(201))
     });
     assert!(matches!(timed_out.await, Err(OnceError::TimedOut { .. })));
