@@ -95,12 +95,7 @@ impl Session {
     pub(crate) async fn try_ask(&self, call: &str) -> Result<String, tokio_postgres::Error> {
         let messages = self.client.simple_query(call).await?;
         let mut rows = messages.iter().filter_map(|message| {
-<<<<<<< Updated upstream
             if let SimpleQueryMessage::Row(row) = message { Some(row) } else { None }
-=======
-            let SimpleQueryMessage::Row(row) = message else { return None };
-            Some(row)
->>>>>>> Stashed changes
         });
         let row = rows.next().expect("an answer has a row");
         assert!(rows.next().is_none(), "{call} answered with more than one row");
