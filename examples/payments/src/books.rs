@@ -11,7 +11,7 @@ use hapax::{
 use hapax_core::{Faults, Injected};
 use serde_json::{Value, json};
 
-use crate::pay::Order;
+use crate::order::Order;
 
 /// What keys of this step belong to.
 const SCOPE: &str = "payments/record";
@@ -95,11 +95,13 @@ async fn enter(
     faults: Faults,
 ) -> Result<Outcome, WorkError> {
     faults.at("record.begun")?;
+    let Order { order, cents, .. } = order;
     let insert = "INSERT INTO payments (order_id, charge, cents) VALUES ($1, $2, $3) RETURNING id";
-    let cents = i64::from(order.cents.get());
-    let payment: i64 = tx.query_one(insert, &[&order.order, &charge, &cents]).await?.try_get(0)?;
-    let completed = json!({ "payment": payment, "order": order.order, "cents": cents });
-    tx.emit(Event::new("payment.completed", order.order, completed.to_string())?);
+    let cents = i64::from(cents.get());
+    let payment: i64 =
+        tx.query_one(insert, &[&order.as_str(), &charge, &cents]).await?.try_get(0)?;
+    let completed = json!({ "payment": payment, "order": order, "cents": cents });
+    tx.emit(Event::new("payment.completed", order.as_str(), completed.to_string())?);
     faults.at("record.entered")?;
     Ok(Outcome::new(201, Vec::new(), Body::Kept(payment.to_string().into()))?)
 }

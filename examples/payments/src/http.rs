@@ -21,7 +21,7 @@ use hapax::{
 use hapax_core::Faults;
 use serde_json::{Value, json};
 
-use crate::{books::Books, pay::Order};
+use crate::{books::Books, order::Order};
 
 /// What the keys of this service belong to.
 pub(crate) const SCOPE: &str = "POST /payments";

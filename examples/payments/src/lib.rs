@@ -5,12 +5,13 @@
 //! - `pay`: what a payment is, step by step;
 //! - `provider`, `books`, `mail`: the three places its effects happen in, and why none of them
 //!   doubles;
-//! - `http`: the request that brings it, and every answer to it;
+//! - `order`, `http`: the request that brings it, and every answer to it;
 //! - `settings`: what can be set.
 
 mod books;
 mod http;
 mod mail;
+mod order;
 mod pay;
 mod provider;
 mod settings;

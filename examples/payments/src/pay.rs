@@ -1,29 +1,20 @@
 //! What a payment is.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::time::Duration;
 
 use hapax::{
     Body, Header, Outcome, Run, WorkflowError,
     postgres::Store,
     retry::{Backoff, Jitter, Schedule},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
     books::Books,
     mail::{Letter, Mail},
+    order::Order,
     provider::{Charged, Provider},
 };
-
-/// What a client wants to pay.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Order {
-    pub(crate) order: String,
-    pub(crate) cents: NonZeroU32,
-    pub(crate) email: String,
-}
 
 /// Everything a payment has an effect on.
 #[derive(Debug)]
@@ -58,7 +49,7 @@ impl Payments {
             .await?;
 
         // A mail has a natural key, so the derived one is not needed.
-        let letter = Letter { payment, kind: "receipt", to: &order.email };
+        let letter = Letter { payment, kind: "receipt", to: order.email.as_str() };
         run.step("receipt", |_| self.mail.send_once(letter)).retry(patience()).await?;
 
         let Order { order, cents, .. } = order;

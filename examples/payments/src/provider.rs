@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::{pay::Order, settings::Settings};
+use crate::{order::Order, settings::Settings};
 
 /// What the provider said, as it is kept. A "no" is a result like another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,6 +14,7 @@ async fn what_cannot_be_meant_is_refused_and_nothing_happens() {
     let caller = || request().header("authorization", "Bearer shop-1");
     let keyed = || caller().header("idempotency-key", "order-1");
     let free = ORDER.replace("900", "0");
+    let (unnamed, split) = (ORDER.replace("order-1", ""), ORDER.replace("order-1", "\\u0000"));
     let refused = [
         (request().header("idempotency-key", "order-1"), ORDER, StatusCode::UNAUTHORIZED),
         (caller(), ORDER, StatusCode::BAD_REQUEST),
@@ -21,6 +22,8 @@ async fn what_cannot_be_meant_is_refused_and_nothing_happens() {
         (keyed().header("idempotency-key", "order-2"), ORDER, StatusCode::BAD_REQUEST),
         (keyed(), "paid", StatusCode::UNPROCESSABLE_ENTITY),
         (keyed(), &free, StatusCode::UNPROCESSABLE_ENTITY),
+        (keyed(), &unnamed, StatusCode::UNPROCESSABLE_ENTITY),
+        (keyed(), &split, StatusCode::UNPROCESSABLE_ENTITY),
     ];
     for (request, body, status) in refused {
         let said = world.shop.send(request, body.to_owned()).await.unwrap();
