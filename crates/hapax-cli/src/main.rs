@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod demo;
 mod keys;
+mod migrate;
 mod serve;
 mod simulate;
 mod store;
@@ -43,6 +44,10 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         }
         Task::Demo(args) => well(demo::run(&args)?),
         Task::Keys(task) => keys::run(task)?,
+        Task::Migrate(args) => {
+            migrate::run(&args)?;
+            ExitCode::SUCCESS
+        }
         Task::Bench(task) => well(bench::run(&task)? == bench::Verdict::Valid),
         Task::Simulate(task) => {
             simulate::run(&task)?;

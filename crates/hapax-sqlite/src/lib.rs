@@ -13,7 +13,7 @@
 //! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
 //! - `reader`: threads that read snapshots while the writer writes;
 //! - `row`: a record as columns; `notes`: what people did to records;
-//! - `migrate`: the schema, also for a database of your own; `connect`: how the file is opened;
+//! - `migrate`: the schema, also for a database of your own; `script`: as SQL; `connect`: how the file is opened;
 //! - `error`: what can go wrong, and what to do about it.
 //!
 //! People can look at the file with any SQLite client: the view `hapax_operations_readable` shows
@@ -40,6 +40,7 @@ mod outbox;
 mod reader;
 mod retire;
 mod row;
+mod script;
 #[cfg(feature = "sqlx")]
 pub mod sqlx;
 mod steps;
@@ -54,6 +55,7 @@ pub use self::{
     migrate::migrate,
     options::{Clock, Durability, Options},
     outbox::emit,
+    script::{VERSION, schema_version, script},
     store::{PLACES, Store},
     transaction::once::{Once, OnceError, once},
 };

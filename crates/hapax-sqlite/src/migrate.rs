@@ -50,7 +50,7 @@ pub fn migrate(connection: &mut Connection) -> Result<Salt, MigrateError> {
 }
 
 /// The step to take next, `None` if the schema is the newest.
-fn next_step(connection: &Connection) -> Result<Option<usize>, MigrateError> {
+pub(crate) fn next_step(connection: &Connection) -> Result<Option<usize>, MigrateError> {
     if connection.query_row(IS_THERE, [], |row| row.get::<_, i64>(0))? == 0 {
         return Ok(Some(0));
     }

@@ -15,7 +15,8 @@ use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
   hapax keys explain --tenant acme --scope 'POST /payments' --key 9f1c2d
   hapax keys resolve 128ec75c9297cba8de8adad59f109962 \\
       --as completed --status 201 --body @receipt.json --why 'the bank has it'
-  hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run")]
+  hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run
+  hapax keys purge --store postgres://owner@db/shop")]
 pub(crate) enum KeysTask {
     /// List keys, in order of their id.
     List(ListArgs),
@@ -27,6 +28,11 @@ pub(crate) enum KeysTask {
     Release(ReleaseArgs),
     /// Write down what became of a key that nobody else knows about.
     Resolve(ResolveArgs),
+    /// Remove what is past retention, and end.
+    ///
+    /// A running gateway or layer does so by itself. This is for services that call the SQL functions
+    /// alone: run it every few minutes, from cron or the like.
+    Purge(PurgeArgs),
 }
 
 /// Where the keys are.
@@ -103,6 +109,16 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) limit: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PurgeArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    /// Stop after this many records; all that are due unless told otherwise.
+    #[arg(long, value_name = "N", value_parser = limit)]
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -230,6 +246,11 @@ fn state(raw: &str) -> Result<StateTag, String> {
         let words = StateTag::ALL.map(StateTag::as_str).join(", ");
         format!("give one of {words}")
     })
+}
+
+fn limit(raw: &str) -> Result<usize, String> {
+    let known = raw.parse().ok().filter(|limit| *limit > 0);
+    known.ok_or_else(|| "give a number of records, from 1".to_owned())
 }
 
 fn fence(raw: &str) -> Result<Fence, String> {

@@ -3,6 +3,7 @@
 mod bench;
 mod demo;
 mod keys;
+mod migrate;
 mod serve;
 mod simulate;
 
@@ -12,9 +13,10 @@ pub(crate) use self::{
     bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
     demo::DemoArgs,
     keys::{
-        ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, ReleaseArgs, ResolveArgs,
-        ResolvedAs, ShowArgs, SourceArgs, operation_id,
+        ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,
+        ResolveArgs, ResolvedAs, ShowArgs, SourceArgs, operation_id,
     },
+    migrate::MigrateArgs,
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
 };
@@ -34,6 +36,7 @@ pub(crate) enum Task {
     Demo(DemoArgs),
     #[command(subcommand)]
     Keys(KeysTask),
+    Migrate(MigrateArgs),
     /// Measure Hapax on this machine.
     #[command(subcommand)]
     Bench(BenchTask),

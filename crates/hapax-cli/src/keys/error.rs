@@ -21,6 +21,8 @@ pub(crate) enum KeysError {
     NoFile { path: PathBuf },
     #[error("a store in memory holds nothing to look at; ask its gateway with --admin")]
     Memory,
+    #[error("a running gateway purges by itself; give --store instead of --admin")]
+    PurgedByItself,
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the store could not be read")]
@@ -74,6 +76,7 @@ impl KeysError {
             Self::Address(_)
             | Self::NoFile { .. }
             | Self::Memory
+            | Self::PurgedByItself
             | Self::Open(_)
             | Self::Store(_)
             | Self::SearchEnded { .. }

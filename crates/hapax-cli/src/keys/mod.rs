@@ -3,6 +3,7 @@
 //! - `source` is where the keys are, the store or an `admin` API: both tell about keys in the same
 //!   documents;
 //! - `find` finds out which key is meant;
+//! - `purge` removes what is past retention;
 //! - `change` releases and resolves, after `confirm` has asked;
 //! - `print` says it in tables, `error` says what went wrong and with which code to exit.
 
@@ -12,6 +13,7 @@ mod confirm;
 mod error;
 mod find;
 mod print;
+mod purge;
 mod source;
 
 use std::process::ExitCode;
@@ -41,6 +43,7 @@ async fn perform(task: KeysTask) -> Result<(), KeysError> {
         KeysTask::Explain(args) => explain(args).await,
         KeysTask::Release(args) => change::release(args).await,
         KeysTask::Resolve(args) => change::resolve(args).await,
+        KeysTask::Purge(args) => purge::purge(args).await,
     }
 }
 

@@ -7,7 +7,7 @@ use hapax_gateway::admin::documents::{
 };
 use serde::Serialize;
 
-use super::error::KeysError;
+use super::{error::KeysError, purge::Tally};
 
 /// How the answer is given.
 pub(super) struct Printer {
@@ -77,6 +77,16 @@ impl Printer {
         self.shown(shown)?;
         let consequence = harmless(&foreseen.would);
         writeln!(io::stdout(), "\nNothing was changed. If it were, {consequence}.")?;
+        Ok(())
+    }
+
+    pub(super) fn purged(&self, tally: &Tally) -> Result<(), KeysError> {
+        if self.json {
+            return json(tally);
+        }
+        let Tally { deleted, buried, timed_out } = tally;
+        let mut out = io::stdout().lock();
+        writeln!(out, "{deleted} removed, {buried} reduced to tombstones, {timed_out} timed out")?;
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod keys;
 mod kills;
 mod languages;
 mod leaks;
+mod migrate;
 mod serve;
 mod simulate;
 mod standard;

@@ -1,6 +1,7 @@
 //! `hapax keys` on real stores, as a person at three in the morning uses it.
 
 mod admin;
+mod purge;
 
 use std::{
     path::PathBuf,

@@ -1,0 +1,77 @@
+//! `hapax migrate`: the schema, made or brought up to date by hand.
+//!
+//! - `target` is where the schema is: which version it has, and what brings it further;
+//! - `error` says what went wrong.
+
+mod error;
+mod target;
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+pub(crate) use self::error::MigrateError;
+use self::target::Target;
+use crate::args::MigrateArgs;
+
+/// Does it, or says what would be done.
+pub(crate) fn run(args: &MigrateArgs) -> Result<(), MigrateError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(MigrateError::Runtime)?.block_on(perform(args))
+}
+
+async fn perform(args: &MigrateArgs) -> Result<(), MigrateError> {
+    let target = Target::new(args.store.parse()?, args.role.as_deref())?;
+    let way = Way { from: target.version().await?, to: target.newest() };
+    let mut out = io::stdout().lock();
+    if args.print {
+        write!(out, "-- {target}: {}.\n{}", way.foreseen(), target.script(way.from))?;
+        return Ok(());
+    }
+    if args.dry_run {
+        writeln!(out, "{target}: {}; nothing was done", way.foreseen())?;
+        if let Some(role) = &args.role {
+            writeln!(out, "role {role:?} would be let call the functions")?;
+        }
+        return Ok(());
+    }
+    target.migrate().await?;
+    writeln!(out, "{target}: {way}")?;
+    if let Some(role) = &args.role {
+        target.grant(role).await?;
+        writeln!(out, "role {role:?} may call the functions")?;
+    }
+    Ok(())
+}
+
+/// From the version that was found to the one that is needed.
+struct Way {
+    from: usize,
+    to: usize,
+}
+
+impl Way {
+    fn foreseen(&self) -> String {
+        let Self { from, to } = self;
+        match from {
+            0 => format!("the schema would be created, version {to}"),
+            from if from < to => format!("the schema would go from version {from} to {to}"),
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to } = self;
+        match from {
+            0 => write!(f, "the schema was created, version {to}"),
+            from if from < to => write!(f, "the schema went from version {from} to {to}"),
+            from if from > to => {
+                write!(f, "the schema has version {from}, newer than {to}; left alone")
+            }
+            _ => write!(f, "the schema is up to date, version {to}"),
+        }
+    }
+}
