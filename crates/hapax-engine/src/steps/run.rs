@@ -1,6 +1,6 @@
 //! One run of a workflow, to its end or to its next pause.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::{error::Error, panic::AssertUnwindSafe, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -94,7 +94,7 @@ pub(super) async fn perform<S: Store>(
     let work = async { (workflow.work)(run).await };
     let ended = AssertUnwindSafe(work).catch_unwind().await;
     let ended = ended.unwrap_or_else(|_| Err(WorkflowError::later("the workflow panicked")));
-    let (id, fence) = (permit.attempt().id, permit.attempt().fence);
+    let fence = permit.attempt().fence;
     match ended {
         Ok(outcome) => {
             let settled = permit.settle(Ended::Answered(outcome.clone())).await?;
@@ -106,7 +106,7 @@ pub(super) async fn perform<S: Store>(
         Err(WorkflowError::Superseded) => Ok(left(permit.leave(Duration::ZERO).await?)),
         Err(WorkflowError::Later { after, cause }) => {
             let is_over = permit.is_past_retention();
-            tracing::warn!(%id, fence = fence.get(), %cause, is_over, "a workflow stopped half-way");
+            log(&permit, &*cause, is_over);
             if is_over {
                 let told = Outcome::bare(504);
                 return Ok(left(permit.settle(Ended::Unanswered { told }).await?));
@@ -118,6 +118,13 @@ pub(super) async fn perform<S: Store>(
             })
         }
     }
+}
+
+/// With every cause behind the cause: the last one is what a person has to mend.
+fn log<S: Store>(permit: &Permit<S>, cause: &(dyn Error + Send + Sync + 'static), is_over: bool) {
+    let (attempt, error) = (permit.attempt(), cause as &(dyn Error + 'static));
+    let (id, fence) = (attempt.id, attempt.fence.get());
+    tracing::warn!(%id, fence, error, is_over, "a workflow stopped half-way");
 }
 
 const PAUSE_MIN: Duration = Duration::from_secs(1);

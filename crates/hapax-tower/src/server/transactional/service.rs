@@ -37,7 +37,7 @@ use crate::{
         failed::Failed,
         handled::{Handled, Verdict},
         headers,
-        options::{InFlight, Protection},
+        options::Protection,
         problem::Problem,
         produce::call,
         protected::Protected,
@@ -169,18 +169,9 @@ where
 {
     let Arrival { ask, parts, body, room, protection, patience, .. } = arrival;
     let (site, id, policy) = (&shared.front.site, ask.operation.id(), ask.policy);
-    let wait = match protection.in_flight {
-        _ if !patience.is_zero() => patience,
-        InFlight::Reject | InFlight::Wait(_) | InFlight::Accept => {
-            shared.transactional.options().wait
-        }
-    };
-    let options = TransactionOptions {
-        policy,
-        wait,
-        timeout: protection.timeout,
-        conflicts: shared.transactional.options().conflicts,
-    };
+    let usual = *shared.transactional.options();
+    let wait = if patience.is_zero() { usual.wait } else { patience };
+    let options = TransactionOptions { policy, wait, timeout: protection.timeout, ..usual };
     let first = Arc::new(First::default());
     let work = Work {
         inner,
