@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     error::BenchError,
-    figures::{Claim, Spread, Target, number},
+    figures::{Claim, Column, Columns, Spread, Target, header, row},
     plan::Plan,
     report::Section,
     sample::{self, Ground, Sample, Way},
@@ -68,8 +68,8 @@ impl Pair {
                 1 => format!("{}, 1 caller", name(ground)),
                 callers => format!("{}, {callers} callers", name(ground)),
             },
-            header: HEADER.to_vec(),
-            rows: ways.iter().map(|(way, samples)| row(*way, samples)).collect(),
+            header: header(COLUMNS),
+            rows: ways.iter().map(|(way, samples)| row(label(*way), samples, COLUMNS)).collect(),
             claims: self.claims(ground),
             invalid: invalid.collect(),
             data: json!({
@@ -126,35 +126,16 @@ impl Targets {
     }
 }
 
-const HEADER: [&str; 9] = [
-    "way",
-    "requests/s",
-    "range",
-    "p50 ms",
-    "p99 ms",
-    "CPU us/request",
-    "server CPU us",
-    "log bytes",
-    "writes/commit",
+const COLUMNS: &Columns<Sample> = &[
+    ("requests/s", Column::Median(|sample| Some(sample.per_second))),
+    ("range", Column::Range(|sample| Some(sample.per_second))),
+    ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
+    ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("CPU us/request", Column::Median(|sample| Some(sample.cpu_us))),
+    ("server CPU us", Column::Median(|sample| sample.server_cpu_us)),
+    ("log bytes", Column::Median(|sample| sample.log_bytes)),
+    ("writes/commit", Column::Median(|sample| sample.writes_per_commit)),
 ];
-
-fn row(way: Way, samples: &[Sample]) -> Vec<String> {
-    let spread =
-        |measure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(measure));
-    let median = |measure| spread(measure).map_or_else(String::new, |spread| number(spread.median));
-    let range = spread(|sample| Some(sample.per_second));
-    vec![
-        label(way).to_owned(),
-        median(|sample| Some(sample.per_second)),
-        range.map_or_else(String::new, |s| format!("{} to {}", number(s.min), number(s.max))),
-        median(|sample| Some(sample.p50_ms)),
-        median(|sample| Some(sample.p99_ms)),
-        median(|sample| Some(sample.cpu_us)),
-        median(|sample| sample.server_cpu_us),
-        median(|sample| sample.log_bytes),
-        median(|sample| sample.writes_per_commit),
-    ]
-}
 
 fn name(ground: Ground<'_>) -> &'static str {
     match ground {

@@ -32,6 +32,41 @@ impl Spread {
     }
 }
 
+/// What a column of a table shows of the samples of a way.
+pub(super) enum Column<S> {
+    /// The median of a measure.
+    Median(fn(&S) -> Option<f64>),
+    /// How far a measure lies apart.
+    Range(fn(&S) -> Option<f64>),
+}
+
+impl<S> Column<S> {
+    fn cell(&self, samples: &[S]) -> String {
+        let spread =
+            |measure: &fn(&S) -> Option<f64>| Spread::of(samples.iter().filter_map(measure));
+        let cell = match self {
+            Self::Median(measure) => spread(measure).map(|spread| number(spread.median)),
+            Self::Range(measure) => spread(measure)
+                .map(|spread| format!("{} to {}", number(spread.min), number(spread.max))),
+        };
+        cell.unwrap_or_default()
+    }
+}
+
+/// The columns of a table after its first, which names the way.
+pub(super) type Columns<S> = [(&'static str, Column<S>)];
+
+/// The names over a table with these columns.
+pub(super) fn header<S>(columns: &Columns<S>) -> Vec<&'static str> {
+    std::iter::once("way").chain(columns.iter().map(|(name, _)| *name)).collect()
+}
+
+/// The row of one way.
+pub(super) fn row<S>(way: &str, samples: &[S], columns: &Columns<S>) -> Vec<String> {
+    let cells = columns.iter().map(|(_, column)| column.cell(samples));
+    std::iter::once(way.to_owned()).chain(cells).collect()
+}
+
 /// Something measured and the bound it is held against.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {

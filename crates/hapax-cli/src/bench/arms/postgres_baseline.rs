@@ -19,7 +19,7 @@ use crate::{
 
 const CONNECTIONS: usize = 20;
 
-const SCHEMA: &str = "CREATE TABLE requests (
+pub(in crate::bench) const SCHEMA: &str = "CREATE TABLE requests (
     key text PRIMARY KEY,
     request_hash bigint NOT NULL,
     state text NOT NULL,
@@ -28,9 +28,10 @@ const SCHEMA: &str = "CREATE TABLE requests (
     expires_at timestamptz NOT NULL DEFAULT now() + interval '1 day'
 );
 CREATE INDEX ON requests (expires_at)";
-const CLAIM: &str = "INSERT INTO requests (key, request_hash, state) VALUES ($1, $2, 'running') \
+pub(in crate::bench) const CLAIM: &str = "INSERT INTO requests (key, request_hash, state) VALUES ($1, $2, 'running') \
                      ON CONFLICT (key) DO NOTHING RETURNING key";
-const SETTLE: &str = "UPDATE requests SET state = 'completed', response = $2 WHERE key = $1";
+pub(in crate::bench) const SETTLE: &str =
+    "UPDATE requests SET state = 'completed', response = $2 WHERE key = $1";
 const COUNT: &str = "SELECT count(*) FILTER (WHERE state = 'completed' AND response IS NOT NULL), \
                      count(*) FROM requests";
 

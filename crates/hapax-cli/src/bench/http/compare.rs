@@ -11,7 +11,7 @@ use crate::{
     args::HttpWay,
     bench::{
         BenchError,
-        figures::{Claim, Spread, Target, number},
+        figures::{Claim, Column, Columns, Spread, Target, header, row},
         report::Section,
     },
 };
@@ -84,8 +84,12 @@ impl Table {
                 1 => "1 connection".to_owned(),
                 count => format!("{count} connections"),
             },
-            header: HEADER.to_vec(),
-            rows: self.ways.iter().map(|(way, samples)| row(*way, samples)).collect(),
+            header: header(COLUMNS),
+            rows: self
+                .ways
+                .iter()
+                .map(|(way, samples)| row(way.label(), samples, COLUMNS))
+                .collect(),
             claims: COMPARISONS.iter().filter_map(|comparison| self.claim(comparison)).collect(),
             invalid: invalid.collect(),
             data: json!({ "connections": self.connections, "ways": samples }),
@@ -169,35 +173,16 @@ impl Measure {
     }
 }
 
-const HEADER: [&str; 9] = [
-    "way",
-    "requests/s",
-    "range",
-    "p50 ms",
-    "p99 ms",
-    "p50 ms at half",
-    "p99 ms at half",
-    "CPU us/request",
-    "database CPU us",
+const COLUMNS: &Columns<Sample> = &[
+    ("requests/s", Column::Median(|sample| Some(sample.per_second))),
+    ("range", Column::Range(|sample| Some(sample.per_second))),
+    ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
+    ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("p50 ms at half", Column::Median(|sample| Some(sample.open.p50_ms))),
+    ("p99 ms at half", Column::Median(|sample| Some(sample.open.p99_ms))),
+    ("CPU us/request", Column::Median(|sample| sample.proxy_cpu_us)),
+    ("database CPU us", Column::Median(|sample| sample.database_cpu_us)),
 ];
-
-fn row(way: HttpWay, samples: &[Sample]) -> Vec<String> {
-    let spread =
-        |measure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(measure));
-    let median = |measure| spread(measure).map_or_else(String::new, |spread| number(spread.median));
-    let range = spread(|sample| Some(sample.per_second));
-    vec![
-        way.label().to_owned(),
-        median(|sample| Some(sample.per_second)),
-        range.map_or_else(String::new, |s| format!("{} to {}", number(s.min), number(s.max))),
-        median(|sample| Some(sample.p50_ms)),
-        median(|sample| Some(sample.p99_ms)),
-        median(|sample| Some(sample.open.p50_ms)),
-        median(|sample| Some(sample.open.p99_ms)),
-        median(|sample| sample.proxy_cpu_us),
-        median(|sample| sample.database_cpu_us),
-    ]
-}
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,10 @@ use tokio_postgres::{Config, NoTls};
 
 use super::way::Way;
 use crate::bench::{
-    arms::{Arm, Effects, Stored},
+    arms::{
+        Arm, Effects, Stored,
+        postgres_baseline::{CLAIM, SCHEMA, SETTLE},
+    },
     error::BenchError,
     request::{self, SCOPE, TENANT},
 };
@@ -19,19 +22,6 @@ const CONNECTIONS_MAX: usize = 64;
 
 const BUSINESS: &str = "CREATE TABLE payments (id bigserial PRIMARY KEY, reference text NOT NULL, cents bigint NOT NULL)";
 const INSERT: &str = "INSERT INTO payments (reference, cents) VALUES ($1, $2)";
-
-const BY_HAND: &str = "CREATE TABLE requests (
-    key text PRIMARY KEY,
-    request_hash bigint NOT NULL,
-    state text NOT NULL,
-    response bytea,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    expires_at timestamptz NOT NULL DEFAULT now() + interval '1 day'
-);
-CREATE INDEX ON requests (expires_at)";
-const CLAIM: &str = "INSERT INTO requests (key, request_hash, state) VALUES ($1, $2, 'running') \
-                     ON CONFLICT (key) DO NOTHING RETURNING key";
-const SETTLE: &str = "UPDATE requests SET state = 'completed', response = $2 WHERE key = $1";
 
 const BEGIN: &str = "SELECT decision, operation::text, fence FROM hapax.begin($1, $2, $3, $4)";
 const FINISH: &str = "SELECT hapax.finish($1::text::uuid, $2, 201, '{}', $3)";
@@ -56,7 +46,7 @@ impl TxArm {
         let pool = pool.map_err(|_| BenchError::PoolEmpty)?;
         let client = pool.get().await.map_err(|_| BenchError::PoolEmpty)?;
         client.batch_execute(BUSINESS).await?;
-        client.batch_execute(BY_HAND).await?;
+        client.batch_execute(SCHEMA).await?;
         let hapax = Transactional::new(Database::new(pool.clone()), TransactionOptions::default());
         let answer = request::answer();
         Ok(Self { way, pool, hapax, answer, effects: Effects::default() })

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{TxPlan, arms::TxArm, way::Way};
 use crate::bench::{
     error::BenchError,
-    figures::{Claim, Spread, Target, number},
+    figures::{Claim, Column, Columns, Spread, Target, header, row},
     report::Section,
     sample::{self, DATABASE, Ground, Sample},
     server::Server,
@@ -82,8 +82,8 @@ impl Cell {
                 1 => "One insert in a transaction, 1 caller".to_owned(),
                 callers => format!("One insert in a transaction, {callers} callers"),
             },
-            header: HEADER.to_vec(),
-            rows: Way::ALL.into_iter().map(|way| row(way, self.of(way))).collect(),
+            header: header(COLUMNS),
+            rows: Way::ALL.into_iter().map(|way| row(way.label(), self.of(way), COLUMNS)).collect(),
             claims: self.claims(),
             invalid: invalid.collect(),
             data: json!({ "callers": self.callers, "ways": data.collect::<serde_json::Map<_, _>>() }),
@@ -110,21 +110,11 @@ impl Cell {
     }
 }
 
-const HEADER: [&str; 7] =
-    ["way", "requests/s", "range", "p50 ms", "p99 ms", "server CPU us", "log bytes"];
-
-fn row(way: Way, samples: &[Sample]) -> Vec<String> {
-    let spread =
-        |measure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(measure));
-    let median = |measure| spread(measure).map_or_else(String::new, |spread| number(spread.median));
-    let range = spread(|sample| Some(sample.per_second));
-    vec![
-        way.label().to_owned(),
-        median(|sample| Some(sample.per_second)),
-        range.map_or_else(String::new, |s| format!("{} to {}", number(s.min), number(s.max))),
-        median(|sample| Some(sample.p50_ms)),
-        median(|sample| Some(sample.p99_ms)),
-        median(|sample| sample.server_cpu_us),
-        median(|sample| sample.log_bytes),
-    ]
-}
+const COLUMNS: &Columns<Sample> = &[
+    ("requests/s", Column::Median(|sample| Some(sample.per_second))),
+    ("range", Column::Range(|sample| Some(sample.per_second))),
+    ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
+    ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("server CPU us", Column::Median(|sample| sample.server_cpu_us)),
+    ("log bytes", Column::Median(|sample| sample.log_bytes)),
+];
