@@ -38,27 +38,13 @@ pub(crate) enum BenchTask {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct StoreArgs {
-    /// The PostgreSQL server to use, whose user may create databases, or `none`. Without it, a
-    /// server of its own is started in the temporary directory.
-    #[arg(long, value_name = "URL|none")]
-    pub(crate) postgres: Option<String>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
 
     /// How the hand-written way on PostgreSQL sends its statements: prepared once per connection, or
     /// as text with every call, as a client does that is not told otherwise.
     #[arg(long, value_enum, default_value_t = Statements::Prepared)]
     pub(crate) statements: Statements,
-
-    /// One short round: whether it works, not how fast it is.
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// How often each way is measured [default: 5].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
-    pub(crate) rounds: Option<u32>,
-
-    /// How long each measurement lasts [default: 3].
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    pub(crate) seconds: Option<f64>,
 
     /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
@@ -68,38 +54,16 @@ pub(crate) struct StoreArgs {
     /// [default: 1000000].
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=1_000_000_000))]
     pub(crate) fill: Option<u64>,
-
-    /// Write every figure to this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TxArgs {
-    /// The PostgreSQL server to use, whose user may create databases. Without it, a server of its own
-    /// is started in the temporary directory.
-    #[arg(long, value_name = "URL")]
-    pub(crate) postgres: Option<String>,
-
-    /// One short round: whether it works, not how fast it is.
-    #[arg(long)]
-    pub(crate) quick: bool,
-
-    /// How often each way is measured [default: 5].
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
-    pub(crate) rounds: Option<u32>,
-
-    /// How long each measurement lasts [default: 3].
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    pub(crate) seconds: Option<f64>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
 
     /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
     pub(crate) callers: Option<Vec<usize>>,
-
-    /// Write every figure to this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -112,12 +76,23 @@ pub(crate) struct HttpArgs {
     #[arg(long, conflicts_with_all = ["ways", "postgres", "quick", "rounds", "seconds", "connections"])]
     pub(crate) memory: bool,
 
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    /// How many connections make requests at the same time, one measurement each [default: 64,256].
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
+    pub(crate) connections: Option<Vec<usize>>,
+}
+
+/// How things are measured, whatever they are.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MeasureArgs {
     /// The PostgreSQL server to use, whose user may create databases, or `none`. Without it, a
     /// server of its own is started in the temporary directory.
     #[arg(long, value_name = "URL|none")]
     pub(crate) postgres: Option<String>,
 
-    /// Two short rounds: whether it works, not how fast it is.
+    /// A short run: whether it works, not how fast it is.
     #[arg(long)]
     pub(crate) quick: bool,
 
@@ -125,14 +100,10 @@ pub(crate) struct HttpArgs {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
 
-    /// How long each measurement lasts, once as fast as it goes and once at half that rate
+    /// How long each measurement lasts; over HTTP once as fast as it goes and once at half that rate
     /// [default: 3].
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
-
-    /// How many connections make requests at the same time, one measurement each [default: 64,256].
-    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
-    pub(crate) connections: Option<Vec<usize>>,
 
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]

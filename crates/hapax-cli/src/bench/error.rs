@@ -51,6 +51,8 @@ pub(crate) enum BenchError {
     PoolEmpty,
     #[error("an operation in a transaction has no answer")]
     Once(#[source] Box<hapax::OnceError>),
+    #[error("only PostgreSQL is measured here; leave out --postgres none")]
+    OnlyPostgres,
     #[error("PostgreSQL cannot be started; give --postgres a server to use")]
     NoServer(#[source] super::server::Unstarted),
     #[error(transparent)]

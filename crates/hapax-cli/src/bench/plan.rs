@@ -39,15 +39,16 @@ impl Postgres {
 
 impl Plan {
     pub(crate) fn resolve(raw: &StoreArgs) -> Result<Self, BenchError> {
-        let defaults = if raw.quick { &QUICK } else { &FULL };
+        let measure = &raw.measure;
+        let defaults = if measure.quick { &QUICK } else { &FULL };
         Ok(Self {
-            postgres: Postgres::resolve(raw.postgres.as_deref())?,
+            postgres: Postgres::resolve(measure.postgres.as_deref())?,
             statements: raw.statements,
-            rounds: raw.rounds.unwrap_or(defaults.rounds),
-            duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),
+            rounds: measure.rounds.unwrap_or(defaults.rounds),
+            duration: Duration::from_secs_f64(measure.seconds.unwrap_or(defaults.seconds)),
             callers: raw.callers.clone().unwrap_or_else(|| defaults.callers.to_vec()),
             fill: raw.fill.unwrap_or(defaults.fill),
-            json: raw.json.clone(),
+            json: measure.json.clone(),
         })
     }
 }

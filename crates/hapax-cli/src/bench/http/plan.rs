@@ -33,16 +33,17 @@ pub(super) enum Kind {
 
 impl HttpPlan {
     pub(crate) fn resolve(raw: &HttpArgs) -> Result<Self, BenchError> {
-        let defaults = if raw.quick { &QUICK } else { &FULL };
+        let measure = &raw.measure;
+        let defaults = if measure.quick { &QUICK } else { &FULL };
         Ok(Self {
             kind: if raw.memory { Kind::Memory } else { Kind::Speed },
             ways: raw.ways.clone().unwrap_or_else(|| HttpWay::value_variants().to_vec()),
-            postgres: Postgres::resolve(raw.postgres.as_deref())?,
-            postgres_url: raw.postgres.clone(),
-            rounds: raw.rounds.unwrap_or(defaults.rounds),
-            duration: Duration::from_secs_f64(raw.seconds.unwrap_or(defaults.seconds)),
+            postgres: Postgres::resolve(measure.postgres.as_deref())?,
+            postgres_url: measure.postgres.clone(),
+            rounds: measure.rounds.unwrap_or(defaults.rounds),
+            duration: Duration::from_secs_f64(measure.seconds.unwrap_or(defaults.seconds)),
             connections: raw.connections.clone().unwrap_or_else(|| vec![64, 256]),
-            json: raw.json.clone(),
+            json: measure.json.clone(),
         })
     }
 

@@ -27,14 +27,15 @@ pub(crate) struct TxPlan {
 
 impl TxPlan {
     pub(crate) fn resolve(raw: &TxArgs) -> Result<Self, BenchError> {
+        let measure = &raw.measure;
         let (rounds, seconds, callers): (_, _, &[usize]) =
-            if raw.quick { (1, 0.5, &[1, 64]) } else { (5, 3.0, &[1, 16, 64, 256]) };
+            if measure.quick { (1, 0.5, &[1, 64]) } else { (5, 3.0, &[1, 16, 64, 256]) };
         Ok(Self {
-            postgres: Postgres::resolve(raw.postgres.as_deref())?,
-            rounds: raw.rounds.unwrap_or(rounds),
-            duration: Duration::from_secs_f64(raw.seconds.unwrap_or(seconds)),
+            postgres: Postgres::resolve(measure.postgres.as_deref())?,
+            rounds: measure.rounds.unwrap_or(rounds),
+            duration: Duration::from_secs_f64(measure.seconds.unwrap_or(seconds)),
             callers: raw.callers.clone().unwrap_or_else(|| callers.to_vec()),
-            json: raw.json.clone(),
+            json: measure.json.clone(),
         })
     }
 }
@@ -46,7 +47,8 @@ pub(crate) fn run(plan: &TxPlan) -> Result<Verdict, BenchError> {
     let mut facts = machine::facts(directory.path())?;
     let server = match &plan.postgres {
         Postgres::Given(config) => Server::given((**config).clone()),
-        Postgres::Own | Postgres::None => Server::start().map_err(BenchError::NoServer)?,
+        Postgres::Own => Server::start().map_err(BenchError::NoServer)?,
+        Postgres::None => return Err(BenchError::OnlyPostgres),
     };
     facts.extend(sample::workers()?.block_on(server.facts())?);
     let progress = progress(compare::steps(plan));
