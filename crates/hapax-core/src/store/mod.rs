@@ -1,0 +1,163 @@
+//! The contract between the machine and whatever keeps its records.
+//!
+//! A store states facts and holds no policy: it writes if what it finds is what the writer
+//! expects, and says what it found. Each write touches one key and is atomic by itself; a batch is
+//! not, so an engine with only single-key conditional writes can implement it. Durations are turned
+//! into instants by the store's own clock, and every answer carries that clock's `now`.
+
+mod error;
+mod listing;
+mod write;
+
+pub use self::{
+    error::{Cause, StoreError},
+    listing::{Filter, Listed, Page, Summary},
+    write::{
+        By, Claim, Claimed, Entry, KeepStep, Kept, Over, Renew, Renewed, Settle, Settled,
+        Settlement,
+    },
+};
+use crate::{
+    fingerprint::Salt,
+    note::{Note, Noted},
+    operation::OperationId,
+    record::Record,
+    step::StoredStep,
+    time::Timestamp,
+};
+
+/// Keeps records. Proven by the conformance suite in `hapax-verify`.
+pub trait Store: Send + Sync + 'static {
+    /// The salt this store was created with.
+    fn salt(&self) -> Salt;
+
+    /// How many commits gain from running at the same time.
+    fn lanes(&self) -> usize;
+
+    /// Performs the batch durably and answers item by item, in order.
+    ///
+    /// No two items of a batch name the same operation. When it returns, every item that was not
+    /// answered with an error has been written to stable storage.
+    fn commit(&self, batch: Batch) -> impl Future<Output = Committed> + Send;
+
+    /// What is stored under these ids, in order, as of now: never from a replica or a snapshot
+    /// older than the call.
+    fn load(
+        &self,
+        ids: Vec<OperationId>,
+    ) -> impl Future<Output = Vec<Result<Loaded, StoreError>>> + Send;
+
+    /// The finished steps of the present life of an operation, in order of their number.
+    fn steps(
+        &self,
+        id: OperationId,
+    ) -> impl Future<Output = Result<Vec<StoredStep>, StoreError>> + Send;
+
+    /// Up to `limit` records that are running past their lease or pending past their pick-up.
+    fn overdue(&self, limit: usize)
+    -> impl Future<Output = Result<Vec<Record>, StoreError>> + Send;
+
+    /// Removes up to `limit` finished records past retention, turns those with a tombstone into
+    /// one, their steps with them, and lets pending ones past retention fail with
+    /// [`TIMED_OUT_STATUS`](crate::apply::TIMED_OUT_STATUS) for another window.
+    ///
+    /// Also removes up to `limit` notes older than [`NOTE_KEPT`](crate::limits::NOTE_KEPT), which
+    /// are not counted.
+    fn purge(&self, limit: usize) -> impl Future<Output = Result<Purged, StoreError>> + Send;
+
+    /// Records in order of their id, without their outcomes. A record that cannot be read is
+    /// listed as such, and does not hide the others.
+    fn list(
+        &self,
+        filter: Filter,
+        page: Page,
+    ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
+
+    /// Keeps a note durably, whether or not there is a record of its operation.
+    fn note(&self, note: Note) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The latest `limit` notes on an operation, oldest first.
+    fn notes(
+        &self,
+        id: OperationId,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Noted>, StoreError>> + Send;
+
+    /// Ends when the record may have changed. A hint: it may come early, late or never.
+    fn watch(&self, id: OperationId) -> impl Future<Output = ()> + Send;
+}
+
+/// Writes handed to a store together.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// Claims and takeovers.
+    pub claims: Vec<Claim>,
+    /// Ends of attempts.
+    pub settles: Vec<Settle>,
+    /// Signs of life.
+    pub renews: Vec<Renew>,
+    /// Finished steps.
+    pub steps: Vec<KeepStep>,
+}
+
+/// The answers to a [`Batch`], item by item.
+#[derive(Debug, Default)]
+pub struct Committed {
+    /// One for each claim.
+    pub claims: Vec<Result<Claimed, StoreError>>,
+    /// One for each settle.
+    pub settles: Vec<Result<Settled, StoreError>>,
+    /// One for each renewal.
+    pub renews: Vec<Result<Renewed, StoreError>>,
+    /// One for each step.
+    pub steps: Vec<Result<Kept, StoreError>>,
+}
+
+impl Batch {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many writes there are in it.
+    pub fn len(&self) -> usize {
+        self.claims.len() + self.settles.len() + self.renews.len() + self.steps.len()
+    }
+
+    /// The same error for every item.
+    pub fn all_failed(&self, error: &StoreError) -> Committed {
+        Committed {
+            claims: self.claims.iter().map(|_| Err(error.clone())).collect(),
+            settles: self.settles.iter().map(|_| Err(error.clone())).collect(),
+            renews: self.renews.iter().map(|_| Err(error.clone())).collect(),
+            steps: self.steps.iter().map(|_| Err(error.clone())).collect(),
+        }
+    }
+}
+
+/// What was found under an id.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The store's clock.
+    pub now: Timestamp,
+    /// The record, if there is one.
+    pub record: Option<Box<Record>>,
+}
+
+/// What a purge did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// Finished records removed.
+    pub deleted: usize,
+    /// Finished records reduced to a tombstone.
+    pub buried: usize,
+    /// Pending records that failed because nobody came for them.
+    pub timed_out: usize,
+}
+
+impl Purged {
+    /// How many records it touched.
+    pub fn total(&self) -> usize {
+        self.deleted + self.buried + self.timed_out
+    }
+}
