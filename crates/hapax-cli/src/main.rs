@@ -8,6 +8,7 @@ mod migrate;
 mod serve;
 mod simulate;
 mod store;
+mod table;
 
 use std::{
     error::Error,

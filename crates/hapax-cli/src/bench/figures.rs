@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::table::grouped;
+
 /// The median of several measurements, and how far they lie apart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spread {
@@ -136,13 +138,5 @@ pub(super) fn number(value: f64) -> String {
     if magnitude < 1000.0 {
         return format!("{value:.1}");
     }
-    let digits = format!("{value:.0}");
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) && !grouped.ends_with('-') {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    grouped(value)
 }

@@ -9,6 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{error::BenchError, figures::Claim, machine::Fact};
+use crate::table;
 
 /// Everything that was measured.
 pub(super) struct Report {
@@ -58,19 +59,7 @@ impl Section {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let invalid = if self.invalid.is_empty() { "" } else { " INVALID" };
         writeln!(out, "\n{}{invalid}", self.title)?;
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(String::len).chain(self.header.get(column).map(|name| name.len())).max()
-        };
-        let widths: Vec<usize> = (0..self.header.len()).filter_map(width).collect();
-        let header: Vec<String> = self.header.iter().map(|name| (*name).to_owned()).collect();
-        for row in std::iter::once(&header).chain(&self.rows) {
-            let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
-                0 => format!("  {cell:width$}"),
-                _ => format!("  {cell:>width$}"),
-            });
-            writeln!(out, "{}", cells.collect::<String>().trim_end())?;
-        }
+        table::print(out, &self.header, &self.rows)?;
         for claim in &self.claims {
             writeln!(out, "  - {claim}")?;
         }

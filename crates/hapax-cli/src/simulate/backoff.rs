@@ -15,9 +15,9 @@ use super::{
     chance::Chance,
     events::Events,
     plot::{Chart, Scale, Series},
-    report::{Report, Section, grouped},
+    report::{Report, Section},
 };
-use crate::args::BackoffArgs;
+use crate::{args::BackoffArgs, table::grouped};
 
 const NET_MEAN: Duration = Duration::from_millis(10);
 const NET_DEVIATION: Duration = Duration::from_millis(2);

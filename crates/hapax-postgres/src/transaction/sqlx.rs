@@ -25,9 +25,6 @@ use super::{
     unit::{self, Held, Placing, checked_salt, end_soon, enter_session, lock_of},
 };
 
-/// How long to wait for a transaction whose commit was not confirmed to end.
-const END_WAIT: Duration = Duration::from_secs(2);
-
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
 #[derive(Clone)]
 pub struct Database {
@@ -213,7 +210,7 @@ impl transaction::Database for Database {
         let begin = begin_statement(Some(Isolation::ReadCommitted));
         let begun = self.pool.begin_with(begin).await;
         let mut inner = begun.map_err(|error| Fault::from(error).before_commit())?;
-        let found = unit::read_ended(&mut Line(&mut inner), attempt, END_WAIT).await;
+        let found = unit::read_ended(&mut Line(&mut inner), attempt).await;
         roll_back(inner).await;
         found
     }

@@ -21,6 +21,8 @@ use crate::{OpenError, VERSION};
 
 /// When to come back if another transaction had the operation for the whole wait.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long to wait for a transaction whose commit was not confirmed to end.
+const END_WAIT: Duration = Duration::from_secs(2);
 /// How long a rollback may take before the statement it waits for is cancelled.
 const CANCEL_AFTER: Duration = Duration::from_millis(250);
 /// How long cancelling may take.
@@ -118,10 +120,9 @@ pub(crate) enum Placing {
 pub(crate) async fn read_ended(
     session: &mut impl Session,
     attempt: &Attempt,
-    wait: Duration,
 ) -> Result<Option<Record>, TransactionError> {
     let fault = Fault::before_commit;
-    if !session.lock(lock_of(attempt.id), micros(wait)).await.map_err(fault)? {
+    if !session.lock(lock_of(attempt.id), micros(END_WAIT)).await.map_err(fault)? {
         return Err(StoreError::unconfirmed("the transaction has not ended yet").into());
     }
     let Some(read) = session.read(attempt.id).await.map_err(fault)? else { return Ok(None) };

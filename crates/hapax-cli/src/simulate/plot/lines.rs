@@ -1,7 +1,7 @@
 //! How figures change along something.
 
 use super::{Anchor, Drawing, Scale, Series, axis::Axis, colour, key, rule, text};
-use crate::simulate::report::grouped;
+use crate::table::grouped;
 
 const LEFT: f64 = 90.0;
 const RIGHT: f64 = 620.0;

@@ -9,7 +9,7 @@ use super::{
         SimulateError,
         chance::Chance,
         plot::{Chart, Scale, Series},
-        report::{Section, grouped},
+        report::Section,
     },
     dependency::{Fault, FaultKind, Strength},
     layer::{Care, Pile},
@@ -17,6 +17,7 @@ use super::{
     tally::Tally,
     world::World,
 };
+use crate::table::grouped;
 
 const CLIENTS: u32 = 1000;
 const DOWN_FOR: Duration = ms(500);

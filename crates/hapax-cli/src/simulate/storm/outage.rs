@@ -5,18 +5,14 @@ use std::time::Duration;
 use hapax::retry::{Backoff, BreakerOptions, Jitter, Schedule, Terms};
 
 use super::{
-    super::{
-        SimulateError,
-        chance::Chance,
-        plot::Chart,
-        report::{Section, grouped},
-    },
+    super::{SimulateError, chance::Chance, plot::Chart, report::Section},
     dependency::{Fault, FaultKind, Strength},
     layer::{Care, Deadlines, Pile, Retries},
     ms,
     tally::Tally,
     world::World,
 };
+use crate::table::grouped;
 
 const REQUESTS: u32 = 2000;
 const REQUESTS_PER_SECOND: u32 = 200;

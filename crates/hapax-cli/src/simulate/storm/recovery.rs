@@ -9,7 +9,7 @@ use super::{
         SimulateError,
         chance::Chance,
         plot::{Chart, Scale, Series},
-        report::{Section, grouped},
+        report::Section,
     },
     dependency::{Fault, FaultKind, Strength},
     layer::{Care, Deadlines, Pile, Retries},
@@ -17,6 +17,7 @@ use super::{
     tally::{Slot, Tally},
     world::World,
 };
+use crate::table::grouped;
 
 const SECONDS: u32 = 120;
 const REQUESTS_PER_SECOND: u32 = 400;

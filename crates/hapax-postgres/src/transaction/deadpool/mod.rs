@@ -25,9 +25,6 @@ use super::{
     unit::{self, Held, checked_salt, end_soon, enter_session, lock_of},
 };
 
-/// How long to wait for a transaction whose commit was not confirmed to end.
-const END_WAIT: Duration = Duration::from_secs(2);
-
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
 #[derive(Clone)]
 pub struct Database {
@@ -139,11 +136,11 @@ impl transaction::Database for Database {
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
         let connection = self.connection().await?;
-        let row = connection
-            .query_one(SALT, &[])
-            .await
-            .map_err(|error| StoreError::unavailable(crate::OpenError::Unusable(error)))?;
-        checked_salt(row.get(0), row.get(1), row.get(2))
+        let unusable = |error| StoreError::unavailable(crate::OpenError::Unusable(error));
+        let row = connection.query_one(SALT, &[]).await.map_err(unusable)?;
+        let (version, works_with) = (row.try_get(0), row.try_get(1));
+        let (version, works_with) = (version.map_err(unusable)?, works_with.map_err(unusable)?);
+        checked_salt(version, works_with, row.try_get(2).map_err(unusable)?)
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
@@ -209,8 +206,9 @@ impl transaction::Database for Database {
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let mut line = Line(self.connection().await?);
-        line.run("BEGIN ISOLATION LEVEL READ COMMITTED").await.map_err(Fault::before_commit)?;
-        let found = unit::read_ended(&mut line, attempt, END_WAIT).await;
+        let begin = begin_statement(Some(Isolation::ReadCommitted));
+        line.run(begin).await.map_err(Fault::before_commit)?;
+        let found = unit::read_ended(&mut line, attempt).await;
         line.roll_back().await;
         found
     }

@@ -1,0 +1,38 @@
+//! Tables and numbers, as people read them in a terminal.
+
+use std::io::{self, Write};
+
+/// Prints a table whose first column names what the others measure.
+pub(crate) fn print(
+    out: &mut impl Write,
+    header: &[&'static str],
+    rows: &[Vec<String>],
+) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(String::len).chain(header.get(column).map(|name| name.len())).max()
+    };
+    let widths: Vec<usize> = (0..header.len()).filter_map(width).collect();
+    let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+    for row in std::iter::once(&header).chain(rows) {
+        let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, width))| match at {
+            0 => format!("  {cell:width$}"),
+            _ => format!("  {cell:>width$}"),
+        });
+        writeln!(out, "{}", cells.collect::<String>().trim_end())?;
+    }
+    Ok(())
+}
+
+/// A whole number with its thousands apart: 1,234,567.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
