@@ -35,13 +35,15 @@
 //!   operation happened that nobody answered for;
 //! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
 //!   same way;
-//! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force.
+//! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force;
+//! - [`signal`] is what callers say hop by hop: how much time is left, and who retries.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
 //! it nor loses its answer.
 
 mod body;
 mod server;
+pub mod signal;
 
 pub use self::{
     body::{Body, BoxError},
