@@ -42,16 +42,18 @@
 //! it nor loses its answer.
 
 mod body;
+mod nothing_sent;
 mod server;
 pub mod signal;
 
 pub use self::{
     body::{Body, BoxError},
+    nothing_sent::NothingSent,
     server::{
         Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled, Idempotency,
         IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
-        NotCanonical, NothingSent, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site,
-        StoreDown, Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError,
-        Verdict, canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
+        NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
+        Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
+        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
     },
 };

@@ -21,7 +21,6 @@ mod key;
 mod later;
 mod layer;
 mod multipart;
-mod nothing_sent;
 mod options;
 mod pages;
 mod prefer;
@@ -51,7 +50,6 @@ pub use self::{
     key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
-    nothing_sent::NothingSent,
     options::{
         BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
     },

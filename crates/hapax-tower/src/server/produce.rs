@@ -11,11 +11,13 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     capture::{Captured, capture},
     failed::Failed,
-    nothing_sent::NothingSent,
     options::Protection,
     protected::Protected,
 };
-use crate::body::{Body, BoxError};
+use crate::{
+    body::{Body, BoxError},
+    nothing_sent::NothingSent,
+};
 
 /// What a service said.
 #[derive(Debug)]
