@@ -35,7 +35,8 @@
 //!   operation happened that nobody answered for;
 //! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
 //!   same way;
-//! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force;
+//! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
+//!   which of its routes they take;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
@@ -54,6 +55,7 @@ pub use self::{
         IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
         Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
-        canonical_json, openapi_fragment, parse_key, published_policy, stored_request,
+        canonical_json, openapi_fragment, parse_key, path_fits, published_policy,
+        stored_request,
     },
 };

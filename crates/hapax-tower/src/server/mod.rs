@@ -55,7 +55,7 @@ pub use self::{
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
-    route::{InvalidRoute, Routes, Treatment},
+    route::{InvalidRoute, Routes, Treatment, path_fits},
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},

@@ -70,7 +70,7 @@ impl Routes {
             return (self.routes.len(), None);
         }
         let matching = self.routes.iter().enumerate().find(|(_, route)| {
-            route.method == parts.method && matches(&route.pattern, parts.uri.path())
+            route.method == parts.method && path_fits(&route.pattern, parts.uri.path())
         });
         match matching {
             Some((at, route)) => (at, route.protection.as_ref()),
@@ -124,7 +124,8 @@ pub(crate) fn is_safe(method: &Method) -> bool {
         || *method == Method::TRACE
 }
 
-fn matches(pattern: &str, path: &str) -> bool {
+/// Whether a path fits the pattern of a route, as clients that read the published policy need to know.
+pub fn path_fits(pattern: &str, path: &str) -> bool {
     let (pattern, open) = match pattern.strip_suffix('*') {
         Some(start) => (start.strip_suffix('/').unwrap_or(start), true),
         None => (pattern, false),
@@ -212,7 +213,7 @@ mod tests {
             ("/v1/*", "/v10", false),
             ("/*", "/anything/at/all", true),
         ] {
-            assert_eq!(matches(pattern, path), fits, "{pattern} {path}");
+            assert_eq!(path_fits(pattern, path), fits, "{pattern} {path}");
         }
     }
 }
