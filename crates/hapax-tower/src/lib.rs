@@ -55,7 +55,6 @@ pub use self::{
         IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
         Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
-        canonical_json, openapi_fragment, parse_key, path_fits, published_policy,
-        stored_request,
+        canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,
     },
 };
