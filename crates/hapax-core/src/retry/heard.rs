@@ -19,6 +19,8 @@ pub enum Heard {
     InDoubt,
     /// The operation was done, and its answer was not kept.
     NotRetained,
+    /// The key was used, and what came of it is no longer known.
+    Gone,
     /// An answer with this status, about which nothing else is known.
     Status(u16),
 }
@@ -58,6 +60,7 @@ impl Heard {
             Some("key-reused") => Self::KeyReused,
             Some("outcome-in-doubt") => Self::InDoubt,
             Some("response-not-retained") => Self::NotRetained,
+            Some("key-gone" | "first-sent-too-old") => Self::Gone,
             Some(
                 "body-incomplete"
                 | "caller-unverifiable"
@@ -65,7 +68,8 @@ impl Heard {
                 | "overloaded"
                 | "shutting-down"
                 | "store-unavailable"
-                | "stored-by-newer-version",
+                | "stored-by-newer-version"
+                | "transaction-rolled-back",
             ) => Self::NothingRan,
             Some(_) | None => Self::Status(status),
         }
@@ -76,7 +80,7 @@ impl Heard {
         match (self, repeat) {
             (Self::NotSent | Self::NothingRan, _) => Verdict::Retry,
             (Self::InFlight, _) => Verdict::Wait,
-            (Self::KeyReused | Self::NotRetained, _) => Verdict::Never,
+            (Self::KeyReused | Self::NotRetained | Self::Gone, _) => Verdict::Never,
             (Self::InDoubt, _) | (Self::Unanswered, Repeat::Harmful) => Verdict::Unknown,
             (Self::Unanswered, Repeat::Harmless) => Verdict::Retry,
             (Self::Status(status), repeat) => Meaning::of(status).verdict(repeat),
@@ -87,7 +91,9 @@ impl Heard {
     pub fn health(self) -> Health {
         match self {
             Self::NotSent | Self::Unanswered | Self::NothingRan => Health::Bad,
-            Self::InFlight | Self::KeyReused | Self::InDoubt | Self::NotRetained => Health::Good,
+            Self::InFlight | Self::KeyReused | Self::InDoubt | Self::NotRetained | Self::Gone => {
+                Health::Good
+            }
             Self::Status(status) => match Meaning::of(status) {
                 Meaning::Failed | Meaning::Unheard => Health::Bad,
                 Meaning::Answer | Meaning::NotNow | Meaning::Refused => Health::Good,
@@ -102,7 +108,9 @@ impl Heard {
     pub fn leaves_doubt(self) -> bool {
         match self {
             Self::Unanswered | Self::InFlight | Self::InDoubt => true,
-            Self::NotSent | Self::NothingRan | Self::KeyReused | Self::NotRetained => false,
+            Self::NotSent | Self::NothingRan | Self::KeyReused | Self::NotRetained | Self::Gone => {
+                false
+            }
             Self::Status(status) => match Meaning::of(status) {
                 Meaning::Failed | Meaning::Unheard => true,
                 Meaning::Answer | Meaning::NotNow | Meaning::Refused => false,
@@ -128,9 +136,10 @@ enum Meaning {
 impl Meaning {
     fn of(status: u16) -> Self {
         match status {
-            200..=399 => Self::Answer,
+            200..=299 | 303 | 304 => Self::Answer,
             408 | 425 | 429 => Self::NotNow,
-            400..=499 | 501 | 505 => Self::Refused,
+            // A redirect is not followed: it would send the request, and its key, to somebody else.
+            300..=499 | 501 | 505 => Self::Refused,
             500..=599 => Self::Failed,
             _ => Self::Unheard,
         }

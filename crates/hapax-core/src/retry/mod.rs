@@ -7,7 +7,8 @@
 //! - [`Heard`]: what came of an attempt, and [`Verdict`], whether another one is safe;
 //! - [`Schedule`]: how long to wait, by [`Jitter`], `Retry-After` and the time left ([`Deadline`]);
 //! - [`Budget`]: how many retries a destination is sent, whatever the number of requests;
-//! - [`Breaker`]: whether a destination is asked at all.
+//! - [`Breaker`]: whether a destination is asked at all;
+//! - [`Course`]: what all attempts of an operation add up to in the end, and [`Conclusion`], its word.
 //!
 //! A schedule belongs to an operation. A budget and a breaker belong to a destination, are shared by
 //! everybody who calls it, and are asked before the pause, not after it: what is withdrawn late lets
@@ -45,6 +46,7 @@
 
 mod breaker;
 mod budget;
+mod course;
 mod deadline;
 mod heard;
 mod random;
@@ -54,6 +56,7 @@ mod window;
 pub use self::{
     breaker::{Breaker, BreakerOptions, Health, InvalidBreaker, Pass, Position, Refused},
     budget::{Budget, Cost, Exhausted, InvalidTerms, Terms, Withdrawn},
+    course::{Conclusion, Course, Evidence},
     deadline::Deadline,
     heard::{Heard, Repeat, Verdict},
     schedule::{Backoff, Failure, InvalidSchedule, Jitter, Next, Schedule, Why},

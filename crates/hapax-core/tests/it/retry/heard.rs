@@ -32,16 +32,20 @@ fn a_server_that_is_not_ready_is_asked_again_only_if_that_is_harmless() {
 
 #[test]
 fn a_refusal_is_never_repeated() {
-    for status in [400, 401, 403, 404, 405, 409, 410, 412, 413, 422, 451, 499, 501, 505] {
+    for status in [
+        400, 401, 403, 404, 405, 409, 410, 412, 413, 422, 451, 499, 501, 505, 300, 301, 302, 307,
+        308,
+    ] {
         check(Heard::Status(status), Verdict::Never, Verdict::Never);
     }
     check(Heard::KeyReused, Verdict::Never, Verdict::Never);
     check(Heard::NotRetained, Verdict::Never, Verdict::Never);
+    check(Heard::Gone, Verdict::Never, Verdict::Never);
 }
 
 #[test]
 fn an_answer_is_handed_on() {
-    for status in [200, 201, 202, 204, 301, 303, 399] {
+    for status in [200, 201, 202, 204, 303, 304] {
         check(Heard::Status(status), Verdict::Success, Verdict::Success);
     }
 }
@@ -59,6 +63,10 @@ fn our_own_refusals_say_more_than_their_status() {
         (409, Some("outcome-in-doubt"), Heard::InDoubt),
         (409, Some("response-not-retained"), Heard::NotRetained),
         (422, Some("key-reused"), Heard::KeyReused),
+        (410, Some("key-gone"), Heard::Gone),
+        (412, Some("first-sent-too-old"), Heard::Gone),
+        (410, None, Heard::Status(410)),
+        (503, Some("transaction-rolled-back"), Heard::NothingRan),
         (503, Some("store-unavailable"), Heard::NothingRan),
         (503, Some("execution-not-started"), Heard::NothingRan),
         (429, Some("rate-limited"), Heard::Status(429)),
@@ -76,7 +84,8 @@ fn only_what_may_have_happened_leaves_a_doubt() {
     for heard in [Heard::Unanswered, Heard::InFlight, Heard::InDoubt] {
         assert!(heard.leaves_doubt(), "{heard:?}");
     }
-    for heard in [Heard::NotSent, Heard::NothingRan, Heard::KeyReused, Heard::NotRetained] {
+    let settled = [Heard::KeyReused, Heard::NotRetained, Heard::Gone];
+    for heard in [Heard::NotSent, Heard::NothingRan].into_iter().chain(settled) {
         assert!(!heard.leaves_doubt(), "{heard:?}");
     }
     for status in [500, 502, 503, 504, 599, 0, 101] {
@@ -92,7 +101,8 @@ fn a_destination_that_refuses_is_well_and_one_that_fails_is_not() {
     for heard in [Heard::NotSent, Heard::Unanswered, Heard::NothingRan] {
         assert_eq!(heard.health(), Health::Bad, "{heard:?}");
     }
-    for heard in [Heard::InFlight, Heard::KeyReused, Heard::InDoubt, Heard::NotRetained] {
+    let answered = [Heard::InFlight, Heard::KeyReused, Heard::InDoubt, Heard::NotRetained];
+    for heard in answered.into_iter().chain([Heard::Gone]) {
         assert_eq!(heard.health(), Health::Good, "{heard:?}");
     }
     for status in [500, 502, 503, 504, 0] {

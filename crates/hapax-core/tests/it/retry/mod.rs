@@ -3,6 +3,7 @@
 mod breaker;
 mod breaker_model;
 mod budget;
+mod course;
 mod deadline;
 mod heard;
 mod schedule;
