@@ -64,6 +64,7 @@ impl Heard {
             Some(
                 "body-incomplete"
                 | "caller-unverifiable"
+                | "deadline-passed"
                 | "execution-not-started"
                 | "overloaded"
                 | "shutting-down"

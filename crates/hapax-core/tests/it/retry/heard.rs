@@ -69,6 +69,7 @@ fn our_own_refusals_say_more_than_their_status() {
         (503, Some("transaction-rolled-back"), Heard::NothingRan),
         (503, Some("store-unavailable"), Heard::NothingRan),
         (503, Some("execution-not-started"), Heard::NothingRan),
+        (504, Some("deadline-passed"), Heard::NothingRan),
         (429, Some("rate-limited"), Heard::Status(429)),
         (503, Some("outcome-not-recorded"), Heard::Status(503)),
         (504, Some("execution-timed-out"), Heard::Status(504)),
