@@ -37,12 +37,14 @@
 //!   same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
+//! - [`client`] is the other side of the wire: a layer that makes keys and retries;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
 //! it nor loses its answer.
 
 mod body;
+pub mod client;
 mod nothing_sent;
 mod server;
 pub mod signal;

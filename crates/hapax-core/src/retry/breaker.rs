@@ -107,8 +107,12 @@ impl Breaker {
     /// A closed breaker.
     pub fn new(options: BreakerOptions) -> Result<Self, InvalidBreaker> {
         options.check()?;
+        Ok(Self::with(options))
+    }
+
+    fn with(options: BreakerOptions) -> Self {
         let window = Window::new(options.window);
-        Ok(Self { options, inner: Mutex::new(Inner { state: State::Closed, era: 0, window }) })
+        Self { options, inner: Mutex::new(Inner { state: State::Closed, era: 0, window }) }
     }
 
     /// Asks whether a call may be made. `random` decides who goes first when the breaker closes.
@@ -159,6 +163,13 @@ impl Breaker {
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Breaker {
+    /// A closed breaker with the default options.
+    fn default() -> Self {
+        Self::with(BreakerOptions::default())
     }
 }
 

@@ -74,11 +74,15 @@ impl Budget {
     /// A budget on these terms. A share starts with its floor alone, a bucket starts full.
     pub fn new(terms: Terms) -> Result<Self, InvalidTerms> {
         terms.check()?;
+        Ok(Self::on(terms))
+    }
+
+    fn on(terms: Terms) -> Self {
         let balance = match terms {
             Terms::Share { floor_per_second, .. } => debt_max(floor_per_second),
             Terms::Costs { capacity, .. } => u64::from(capacity),
         };
-        Ok(Self { terms, balance: AtomicU64::new(balance), floor_used_until: AtomicU64::new(0) })
+        Self { terms, balance: AtomicU64::new(balance), floor_used_until: AtomicU64::new(0) }
     }
 
     /// The terms.
@@ -158,6 +162,13 @@ impl Budget {
         let raised = |balance: u64| (balance < most).then(|| (balance + amount).min(most));
         // A full balance is left alone, so that callers of a healthy destination do not contend for it.
         let _ = self.balance.fetch_update(Relaxed, Relaxed, raised);
+    }
+}
+
+impl Default for Budget {
+    /// A budget on the default terms.
+    fn default() -> Self {
+        Self::on(Terms::default())
     }
 }
 

@@ -1,0 +1,227 @@
+//! What an answer says: ours, Stripe's, anybody's.
+
+use std::time::Duration;
+
+use hapax_core::retry::{Heard, Repeat, Verdict};
+use http::{
+    HeaderMap, HeaderName, StatusCode,
+    header::{CONTENT_TYPE, LINK},
+};
+use serde_json::Value;
+
+use super::{
+    key::{self, wall_clock},
+    retry_after,
+};
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("stripe-should-retry");
+const PROBLEM: &[u8] = b"application/problem+json";
+/// A problem document is short; what is longer is not read as one.
+const PROBLEM_BYTES_MAX: usize = 64 << 10;
+
+/// What was read from an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) heard: Heard,
+    /// What its client is asked to wait.
+    pub(super) told: Option<Duration>,
+    /// Whether it is the kept answer of an earlier attempt.
+    pub(super) replayed: bool,
+    /// Whether whoever answered had looked at the key.
+    pub(super) knows_key: bool,
+    /// What `Stripe-Should-Retry` says.
+    should_retry: Option<bool>,
+}
+
+impl Answer {
+    /// What is known without an answer.
+    pub(super) fn none(heard: Heard) -> Self {
+        Self { heard, told: None, replayed: false, knows_key: false, should_retry: None }
+    }
+
+    /// Reads the head of an answer, and its body where that is at hand.
+    pub(super) fn read(
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: Option<&[u8]>,
+        key: Option<&key::OfRequest>,
+    ) -> Self {
+        let replayed = is_true(headers, &REPLAYED) == Some(true);
+        let echoed = key.is_some_and(|key| key.is_repeated_in(headers));
+        let knows_key = replayed || echoed || headers.contains_key(EXPIRES);
+        let plain = Self { replayed, knows_key, ..Self::none(Heard::Status(status.as_u16())) };
+        if status.is_success() { plain } else { plain.read_failure(status, headers, body, key) }
+    }
+
+    fn read_failure(
+        self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: Option<&[u8]>,
+        key: Option<&key::OfRequest>,
+    ) -> Self {
+        let told = retry_after::told(headers, wall_clock);
+        let should_retry = is_true(headers, &SHOULD_RETRY);
+        let mut heard = heard(status, headers, body);
+        // Stripe, and others like it, have no code for a key in flight.
+        let asked_back = told.is_some() || should_retry == Some(true);
+        if heard == Heard::Status(409) && key.is_some() && asked_back {
+            heard = Heard::InFlight;
+        }
+        Self { heard, told, should_retry, ..self }
+    }
+
+    /// What to do about it.
+    pub(super) fn verdict(&self, repeat: Repeat) -> Verdict {
+        let verdict = self.heard.verdict(repeat);
+        match (verdict, self.should_retry) {
+            (Verdict::Retry | Verdict::Wait, Some(false)) => Verdict::Never,
+            // What is kept under the key will be said again, however often it is asked for.
+            (Verdict::Retry, _) if self.replayed => Verdict::Never,
+            (Verdict::Never, Some(true)) if repeat == Repeat::Harmless && !self.replayed => {
+                Verdict::Retry
+            }
+            (
+                Verdict::Success
+                | Verdict::Retry
+                | Verdict::Wait
+                | Verdict::Never
+                | Verdict::Unknown,
+                _,
+            ) => verdict,
+        }
+    }
+}
+
+fn is_true(headers: &HeaderMap, name: &HeaderName) -> Option<bool> {
+    let value = headers.get(name)?.as_bytes();
+    if value.eq_ignore_ascii_case(b"true") {
+        Some(true)
+    } else {
+        value.eq_ignore_ascii_case(b"false").then_some(false)
+    }
+}
+
+/// What a refusal says, by its code if it is a problem document that has one.
+fn heard(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> Heard {
+    let status = status.as_u16();
+    if !is_problem(headers) {
+        return Heard::answer(status, None);
+    }
+    match linked(headers) {
+        Some(code) => Heard::answer(status, Some(code)),
+        None => Heard::answer(status, body.and_then(typed).as_deref()),
+    }
+}
+
+fn is_problem(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+    let start = kind.and_then(|kind| kind.get(..PROBLEM.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(PROBLEM))
+}
+
+/// The last part of the page that describes the problem.
+fn linked(headers: &HeaderMap) -> Option<&str> {
+    let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
+    let links =
+        lines.flat_map(|line| line.split('<').skip(1)).filter_map(|link| link.split_once('>'));
+    let described = |params: &str| params.replace('"', "").contains("rel=describedby");
+    links.filter(|(_, params)| described(params)).find_map(|(page, _)| page.rsplit('/').next())
+}
+
+/// The last part of the problem's `type`, if the document says the same as its `code`: a foreign
+/// type that happens to end alike is not taken for ours.
+fn typed(body: &[u8]) -> Option<String> {
+    if body.len() > PROBLEM_BYTES_MAX {
+        return None;
+    }
+    let document: Value = serde_json::from_slice(body).ok()?;
+    let code = document.get("type")?.as_str()?.rsplit('/').next()?;
+    (document.get("code")?.as_str()? == code).then(|| code.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Answer {
+        let pairs = headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let headers = pairs.collect();
+        let key = key::OfRequest::made("k-1".to_owned());
+        let status = StatusCode::from_u16(status).unwrap();
+        Answer::read(status, &headers, Some(body.as_bytes()), key.as_ref())
+    }
+
+    const PROBLEM: (&str, &str) = ("content-type", "application/problem+json");
+
+    #[test]
+    fn the_code_of_our_refusals_is_read_from_the_link_or_from_the_document() {
+        let link = ("link", "</.well-known/idempotency/errors/key-in-flight>; rel=\"describedby\"");
+        assert_eq!(read(409, &[PROBLEM, link], "").heard, Heard::InFlight);
+        let document =
+            r#"{"type": "https://x.test/errors/outcome-in-doubt", "code": "outcome-in-doubt"}"#;
+        assert_eq!(read(409, &[PROBLEM], document).heard, Heard::InDoubt);
+        let several =
+            ("link", "<https://x.test/a,b>; rel=\"next\", </e/overloaded>; rel=describedby");
+        assert_eq!(read(503, &[PROBLEM, several], "").heard, Heard::NothingRan);
+    }
+
+    #[test]
+    fn what_only_looks_like_our_refusal_is_read_by_its_status() {
+        let link = ("link", "</errors/overloaded>; rel=\"describedby\"");
+        assert_eq!(read(503, &[link], "").heard, Heard::Status(503));
+        let foreign = r#"{"type": "https://bank.test/overloaded"}"#;
+        assert_eq!(read(503, &[PROBLEM], foreign).heard, Heard::Status(503));
+        assert_eq!(read(503, &[PROBLEM], "{").heard, Heard::Status(503));
+        let next = ("link", "</errors/overloaded>; rel=\"next\"");
+        assert_eq!(read(503, &[PROBLEM, next], "").heard, Heard::Status(503));
+    }
+
+    #[test]
+    fn a_conflict_that_asks_its_client_back_is_a_key_in_flight() {
+        assert_eq!(read(409, &[("retry-after", "2")], "").heard, Heard::InFlight);
+        assert_eq!(read(409, &[("stripe-should-retry", "true")], "").heard, Heard::InFlight);
+        assert_eq!(read(409, &[("retry-after", "soon")], "").heard, Heard::Status(409));
+        assert_eq!(read(409, &[], "").heard, Heard::Status(409));
+    }
+
+    #[test]
+    fn stripe_is_obeyed_when_it_says_whether_to_retry() {
+        let verdict = |status, said| {
+            read(status, &[("stripe-should-retry", said)], "").verdict(Repeat::Harmless)
+        };
+        assert_eq!(verdict(500, "false"), Verdict::Never);
+        assert_eq!(verdict(409, "false"), Verdict::Never);
+        assert_eq!(verdict(400, "true"), Verdict::Retry);
+        assert_eq!(verdict(400, "perhaps"), Verdict::Never);
+        assert_eq!(verdict(500, "true"), Verdict::Retry);
+    }
+
+    #[test]
+    fn what_was_kept_is_not_asked_for_again() {
+        let kept = read(500, &[("idempotent-replayed", "true")], "");
+        assert!(kept.replayed && kept.knows_key);
+        assert_eq!(kept.verdict(Repeat::Harmless), Verdict::Never);
+    }
+
+    #[test]
+    fn an_answer_shows_that_the_key_was_looked_at() {
+        for header in [
+            ("idempotent-replayed", "true"),
+            ("idempotency-expires", "Wed, 21 Oct 2015 07:28:00 GMT"),
+            ("idempotency-key", "k-1"),
+            ("idempotency-key", "\"k-1\""),
+        ] {
+            assert!(read(402, &[header], "").knows_key, "{header:?}");
+        }
+        for header in [("idempotent-replayed", "false"), ("idempotency-key", "k-2")] {
+            assert!(!read(402, &[header], "").knows_key, "{header:?}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! One request on its way through its attempts.
+
+use std::{sync::Arc, time::Duration};
+
+use hapax_core::retry::{
+    Cost, Course, Deadline, Failure, Next, Pass, Repeat, Schedule, Verdict, Withdrawn,
+};
+use http::{Request, Response, request};
+
+use super::{
+    attempt::Ended,
+    destination::Destination,
+    error::RetryError,
+    key,
+    options::RetryOptions,
+    tried::{Stop, Tried},
+    watch::{Event, Watch},
+    whole::Whole,
+};
+use crate::{Body, signal};
+
+/// A request, what is known about it, and what it has used up.
+pub(super) struct Call {
+    pub(super) outgoing: Outgoing,
+    pub(super) key: Option<key::OfRequest>,
+    pub(super) reads_only: bool,
+    pub(super) course: Course,
+    pub(super) deadline: Deadline,
+    pub(super) schedule: Schedule,
+    pub(super) watch: Option<Arc<dyn Watch>>,
+    pub(super) tally: Tally,
+}
+
+/// What is sent, as often as it may be.
+pub(super) enum Outgoing {
+    Again(Box<request::Parts>, Whole),
+    Once(Option<Box<Request<Body>>>),
+}
+
+/// What a call has used up.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    sent: u32,
+    failures: u32,
+    /// The pause before the last attempt.
+    pause: Duration,
+    withdrawn: Option<Withdrawn>,
+}
+
+/// An attempt that may set out.
+pub(super) struct Start {
+    pub(super) request: Request<Body>,
+    pub(super) time: Duration,
+    pub(super) pass: Pass,
+}
+
+/// An attempt needs this much time: what is told downstream has no finer unit.
+const TIME_MIN: Duration = Duration::from_millis(1);
+
+impl Call {
+    /// The next attempt, if there is time for it and the destination's breaker lets it through.
+    pub(super) fn start(
+        &mut self,
+        options: &RetryOptions,
+        destination: &Destination,
+        now: Duration,
+    ) -> Result<Start, Stop> {
+        let time = self.deadline.left(now).min(options.attempt_timeout);
+        if time < TIME_MIN {
+            return Err(Stop::DeadlineTooNear);
+        }
+        let mut request = self.outgoing.next().ok_or(Stop::NotRepeatable)?;
+        let admitted = destination.breaker.admit(now, fastrand::u64(..));
+        let pass = admitted.map_err(|refused| Stop::BreakerOpen { wait: refused.wait })?;
+        signal::set_time_left(request.headers_mut(), time);
+        if options.grpc_timeout {
+            signal::set_grpc_time_left(request.headers_mut(), time);
+        }
+        self.tally.sent += 1;
+        self.tell(Event::Begun { attempt: self.tally.sent, limit: time });
+        Ok(Start { request, time, pass })
+    }
+
+    /// What follows an attempt: a pause, paid for before it begins, or the end.
+    pub(super) fn follow(
+        &mut self,
+        ended: &Ended,
+        destination: &Destination,
+        now: Duration,
+    ) -> Result<Duration, Stop> {
+        self.course.note(ended.answer.heard, ended.evidence);
+        self.tell(Event::Ended {
+            attempt: self.tally.sent,
+            heard: ended.answer.heard,
+            status: ended.result.as_ref().map(Response::status).ok(),
+            error: ended.result.as_ref().err(),
+        });
+        let (next, retry) = match ended.answer.verdict(self.repeat()) {
+            Verdict::Success => {
+                destination.budget.succeed(self.tally.withdrawn);
+                return Err(Stop::Answered);
+            }
+            Verdict::Never | Verdict::Unknown => return Err(Stop::Answered),
+            Verdict::Retry | Verdict::Wait if !self.outgoing.is_left() => {
+                return Err(Stop::NotRepeatable);
+            }
+            Verdict::Retry => (self.after_failure(ended, now), Some(ended.cost)),
+            Verdict::Wait => (self.while_in_flight(ended, now), None),
+        };
+        let pause = match next {
+            Next::Wait(pause) => pause,
+            Next::GiveUp(why) => return Err(why.into()),
+        };
+        self.pay(retry, destination, now)?;
+        self.tally.pause = pause;
+        self.tell(Event::Pausing { attempt: self.tally.sent, pause });
+        Ok(pause)
+    }
+
+    /// The end: the last response if there is one, and what it all came to.
+    pub(super) fn end(self, stop: Stop, last: Option<Ended>) -> Result<Response<Body>, RetryError> {
+        let tried = Tried {
+            key: self.key.map(|key| key.text),
+            attempts: self.tally.sent,
+            replayed: last.as_ref().is_some_and(|ended| ended.answer.replayed),
+            conclusion: self.course.conclusion(),
+            stop,
+        };
+        match last.map(|ended| ended.result) {
+            Some(Ok(mut response)) => {
+                response.extensions_mut().insert(tried);
+                Ok(response)
+            }
+            Some(Err(error)) => Err(RetryError::after(tried, Some(error))),
+            None => Err(RetryError::after(tried, None)),
+        }
+    }
+
+    fn after_failure(&mut self, ended: &Ended, now: Duration) -> Next {
+        self.tally.failures += 1;
+        let failure = Failure {
+            attempt: self.tally.failures,
+            previous: self.tally.pause,
+            told: ended.answer.told,
+            left: self.deadline.left(now),
+        };
+        self.schedule.next(failure, fastrand::u64(..))
+    }
+
+    fn while_in_flight(&self, ended: &Ended, now: Duration) -> Next {
+        let left = self.deadline.left(now);
+        self.schedule.until_finished(ended.answer.told, left, fastrand::u64(..))
+    }
+
+    fn pay(
+        &mut self,
+        retry: Option<Cost>,
+        destination: &Destination,
+        now: Duration,
+    ) -> Result<(), Stop> {
+        let Some(cost) = retry else { return Ok(()) };
+        let withdrawn = destination.budget.withdraw(now, cost);
+        self.tally.withdrawn = Some(withdrawn.map_err(|_| Stop::BudgetUsedUp)?);
+        Ok(())
+    }
+
+    fn repeat(&self) -> Repeat {
+        match (&self.outgoing, &self.key) {
+            (Outgoing::Again(..), _) | (_, Some(_)) => Repeat::Harmless,
+            (Outgoing::Once(_), None) if self.reads_only => Repeat::Harmless,
+            (Outgoing::Once(_), None) => Repeat::Harmful,
+        }
+    }
+
+    fn tell(&self, event: Event<'_>) {
+        if let Some(watch) = &self.watch {
+            watch.saw(event);
+        }
+    }
+}
+
+impl Outgoing {
+    fn next(&mut self) -> Option<Request<Body>> {
+        match self {
+            Self::Again(parts, whole) => {
+                Some(Request::from_parts(request::Parts::clone(parts), whole.body()))
+            }
+            Self::Once(request) => request.take().map(|request| *request),
+        }
+    }
+
+    fn is_left(&self) -> bool {
+        match self {
+            Self::Again(..) => true,
+            Self::Once(request) => request.is_some(),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The key of an operation: given, or made here.
+
+use std::{
+    fmt::Write,
+    hash::{BuildHasher, RandomState},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::error::InvalidRequest;
+use crate::{KeyForm, parse_key};
+
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Makes keys: UUIDs of version 7, each later than the one before.
+#[derive(Debug, Default)]
+pub struct KeySource {
+    /// The milliseconds and the count of the last key: the first 60 bits that are not fixed.
+    last: AtomicU64,
+    /// A keyed hash, seeded by the operating system.
+    random: RandomState,
+}
+
+const COUNT_BITS: u32 = 12;
+
+impl KeySource {
+    /// A source of its own; its keys are not ordered with those of another one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A key nobody has used before.
+    pub fn draw(&self) -> String {
+        self.draw_at(since_epoch(wall_clock()))
+    }
+
+    /// The key of this time, or the next one if the clock did not move on.
+    fn draw_at(&self, since_epoch: Duration) -> String {
+        let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
+        let first = millis << COUNT_BITS;
+        let after = |last: u64| first.max(last + 1);
+        let last = self.last.fetch_update(Relaxed, Relaxed, |last| Some(after(last)));
+        let time = last.map_or(first, after);
+        // No other key of this source has the same number, and no other source the same hash.
+        spell(time, self.random.hash_one(time))
+    }
+}
+
+/// A UUID of version 7 from its 60 bits of time and 62 bits of chance.
+fn spell(time: u64, random: u64) -> String {
+    let (millis, count) = (time >> COUNT_BITS, time & 0x0fff);
+    let (high, low) = (millis >> 16, millis & 0xffff);
+    let (variant, node) = (random >> 48 & 0x3fff | 0x8000, random & 0xffff_ffff_ffff);
+    let mut text = String::with_capacity(36);
+    let _ = write!(text, "{high:08x}-{low:04x}-7{count:03x}-{variant:04x}-{node:012x}");
+    text
+}
+
+/// The wall clock, for what is told to others: the time in a key, and a date that was sent without
+/// a `Date` beside it. No deadline, lease or pause of our own is measured by it.
+#[expect(clippy::disallowed_methods, reason = "the edge where the time of day comes in")]
+pub(super) fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+fn since_epoch(now: SystemTime) -> Duration {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A key as it is sent, and as it is told.
+#[derive(Debug, Clone)]
+pub(super) struct OfRequest {
+    pub(super) value: HeaderValue,
+    pub(super) text: String,
+}
+
+impl OfRequest {
+    /// The key the caller gave, if there is one.
+    pub(super) fn given(headers: &HeaderMap) -> Result<Option<Self>, InvalidRequest> {
+        let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+        let Some(value) = values.next() else { return Ok(None) };
+        if values.next().is_some() || is_empty(value) {
+            return Err(InvalidRequest::Key);
+        }
+        Ok(Some(Self { value: value.clone(), text: text(value) }))
+    }
+
+    /// A new key, in the quoted form.
+    pub(super) fn made(text: String) -> Option<Self> {
+        let value = HeaderValue::try_from(format!("\"{text}\"")).ok()?;
+        Some(Self { value, text })
+    }
+
+    /// Whether this header of an answer repeats the key, in whichever form.
+    pub(super) fn is_repeated_in(&self, headers: &HeaderMap) -> bool {
+        headers
+            .get(IDEMPOTENCY_KEY)
+            .is_some_and(|value| value == self.value || value.as_bytes() == self.text.as_bytes())
+    }
+}
+
+fn is_empty(value: &HeaderValue) -> bool {
+    value.as_bytes().iter().all(|byte| matches!(byte, b'"' | b' ' | b'\t'))
+}
+
+/// What stands in the header, without its quotes. What cannot be read is told as it stands there:
+/// whether it is a key is for the server to say.
+fn text(value: &HeaderValue) -> String {
+    let raw = value.as_bytes();
+    match parse_key(raw, KeyForm::QuotedOrBare) {
+        Ok(key) => key.as_str().to_owned(),
+        Err(_) => String::from_utf8_lossy(raw).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOMENT: Duration = Duration::from_millis(0x0198_7654_3210);
+
+    #[test]
+    fn a_key_is_a_uuid_of_version_7_that_begins_with_its_time() {
+        let key = KeySource::new().draw_at(MOMENT);
+        assert!(key.starts_with("01987654-3210-7000-"), "{key}");
+        let places: Vec<_> = key.match_indices('-').map(|(place, _)| place).collect();
+        assert_eq!((key.len(), places), (36, vec![8, 13, 18, 23]));
+        assert!(matches!(key.as_bytes()[19], b'8' | b'9' | b'a' | b'b'), "{key}");
+    }
+
+    #[test]
+    fn keys_of_one_source_are_ordered_even_if_the_clock_stands_or_goes_back() {
+        let source = KeySource::new();
+        let moments = [MOMENT; 5_000].into_iter().chain([MOMENT / 2, Duration::ZERO]);
+        let keys: Vec<_> = moments.map(|moment| source.draw_at(moment)).collect();
+        assert!(keys.is_sorted_by(|earlier, later| earlier < later));
+    }
+
+    #[test]
+    fn keys_of_two_sources_differ_at_the_same_moment() {
+        let (one, other) = (KeySource::new(), KeySource::new());
+        assert_ne!(one.draw_at(MOMENT), other.draw_at(MOMENT));
+    }
+
+    #[test]
+    fn a_key_is_told_without_its_quotes() {
+        for (sent, told) in [("\"a-1\"", "a-1"), ("a-1", "a-1"), ("a;1", "a;1")] {
+            assert_eq!(text(&HeaderValue::from_static(sent)), told);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What is settled before anything is sent.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hapax_core::retry::{Course, Deadline};
+use http::{HeaderMap, Request, request};
+use tokio::time::timeout;
+
+use super::{
+    call::{Call, Outgoing, Tally},
+    error::InvalidRequest,
+    key,
+    layer::Shared,
+    options::{Keys, Pursuit, RetryOptions},
+    whole::{Read, read},
+};
+use crate::{Body, BoxError, signal};
+
+/// Makes a call of a request: its key, its deadline, and its body in memory if it may be sent again.
+pub(super) async fn prepare<B>(shared: &Shared, request: Request<B>) -> Result<Call, InvalidRequest>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let options = &shared.options;
+    let now = options.destinations.now();
+    let (mut parts, body) = request.into_parts();
+    let pursuit = parts.extensions.remove::<Pursuit>().unwrap_or_default();
+    let deadline = deadline(options, pursuit.deadline, &parts.headers, now)?;
+    let key = keyed(shared, &mut parts)?;
+    let is_harmless = key.is_some() || parts.method.is_idempotent();
+    let repeats = is_harmless && !signal::is_retried_further_out(&parts.headers);
+    signal::set_retried_further_out(&mut parts.headers);
+    let reads_only = parts.method.is_safe();
+    let outgoing = if repeats {
+        let reading = read(body, options.request_bytes_max);
+        let read = timeout(deadline.left(now), reading).await;
+        match read.unwrap_or_else(|elapsed| Err(elapsed.into())).map_err(InvalidRequest::Body)? {
+            Read::Whole(whole) => Outgoing::Again(Box::new(parts), whole),
+            Read::Larger(_) => {
+                return Err(InvalidRequest::TooLarge { bytes_max: options.request_bytes_max });
+            }
+        }
+    } else {
+        Outgoing::Once(Some(Box::new(Request::from_parts(parts, Body::new(body)))))
+    };
+    Ok(Call {
+        outgoing,
+        key,
+        reads_only,
+        course: if reads_only { Course::reading() } else { pursuit.course },
+        deadline,
+        schedule: pursuit.schedule.unwrap_or(options.schedule),
+        watch: pursuit.watch,
+        tally: Tally::default(),
+    })
+}
+
+/// What was asked for, or less if whoever is further out has less time.
+fn deadline(
+    options: &RetryOptions,
+    asked: Option<Duration>,
+    headers: &HeaderMap,
+    now: Duration,
+) -> Result<Deadline, InvalidRequest> {
+    let mut deadline = Deadline::after(now, asked.unwrap_or(options.deadline));
+    if let Some(left) = signal::time_left(headers)? {
+        deadline = deadline.within(now, left);
+    }
+    if options.grpc_timeout
+        && let Some(left) = signal::grpc_time_left(headers)?
+    {
+        deadline = deadline.within(now, left);
+    }
+    Ok(deadline)
+}
+
+/// The key of the request, made here if that is wanted.
+fn keyed(
+    shared: &Shared,
+    parts: &mut request::Parts,
+) -> Result<Option<key::OfRequest>, InvalidRequest> {
+    let given = key::OfRequest::given(&parts.headers)?;
+    let is_wanted = match shared.options.keys {
+        Keys::Add => !parts.method.is_idempotent(),
+        Keys::OnlyGiven => false,
+    };
+    if given.is_some() || !is_wanted {
+        return Ok(given);
+    }
+    let made = key::OfRequest::made(shared.keys.draw());
+    if let Some(key) = &made {
+        parts.headers.insert(key::IDEMPOTENCY_KEY, key.value.clone());
+    }
+    Ok(made)
+}
