@@ -48,6 +48,22 @@ pub const EVENT_NAME_BYTES_MAX: usize = 255;
 pub const EVENT_PAYLOAD_BYTES_MAX: usize = 1 << 20;
 /// Most headers of an event.
 pub const EVENT_HEADERS_MAX: usize = 64;
+/// Most bytes of header names and values of an event.
+pub const EVENT_HEADER_BYTES_MAX: usize = 16 << 10;
+/// Lanes of an outbox: what can be sent at the same time, and shared among relays.
+pub const OUTBOX_LANES: u8 = 64;
+/// Positions that share a segment, which is emptied at once.
+pub const OUTBOX_SEGMENT_POSITIONS: i64 = 1 << 16;
+/// Segments of an outbox, used in turn.
+pub const OUTBOX_SEGMENTS: i64 = 16;
+/// Most gaps a reader remembers before it reads no further: each costs a look at every read.
+pub const OUTBOX_GAPS_MAX: usize = 8192;
+/// Most rows of one read of an outbox.
+pub const OUTBOX_READ_ROWS_MAX: usize = 10_000;
+/// Longest reason kept with a parked event, in bytes.
+pub const PARK_REASON_BYTES_MAX: usize = 4 << 10;
+/// Most topics a destination may name.
+pub const DESTINATION_TOPICS_MAX: usize = 256;
 /// Longest name of a step, in bytes.
 pub const STEP_NAME_BYTES_MAX: usize = 64;
 /// Largest result kept with a step, in bytes: what a later step needs to know, not a document.

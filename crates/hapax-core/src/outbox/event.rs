@@ -3,7 +3,9 @@
 use bytes::Bytes;
 
 use crate::{
-    limits::{EVENT_HEADERS_MAX, EVENT_NAME_BYTES_MAX, EVENT_PAYLOAD_BYTES_MAX},
+    limits::{
+        EVENT_HEADER_BYTES_MAX, EVENT_HEADERS_MAX, EVENT_NAME_BYTES_MAX, EVENT_PAYLOAD_BYTES_MAX,
+    },
     outcome::Header,
 };
 
@@ -60,6 +62,11 @@ impl Event {
         if self.headers.len() >= EVENT_HEADERS_MAX {
             return Err(InvalidEvent::TooManyHeaders);
         }
+        let bytes = |header: &Header| header.name.len() + header.value.len();
+        let len = self.headers.iter().map(bytes).sum::<usize>() + name.len() + value.len();
+        if len > EVENT_HEADER_BYTES_MAX {
+            return Err(InvalidEvent::HeadersTooLarge { len });
+        }
         self.headers.push(Header { name, value: value.into() });
         Ok(self)
     }
@@ -90,7 +97,7 @@ impl Event {
     }
 }
 
-fn named(field: &'static str, text: &str) -> Result<(), InvalidEvent> {
+pub(super) fn named(field: &'static str, text: &str) -> Result<(), InvalidEvent> {
     match text.len() {
         0 => Err(InvalidEvent::Empty { field }),
         len if len > EVENT_NAME_BYTES_MAX => Err(InvalidEvent::TooLong { field, len }),
@@ -132,4 +139,10 @@ pub enum InvalidEvent {
     /// There are too many headers.
     #[error("it has more than {EVENT_HEADERS_MAX} headers")]
     TooManyHeaders,
+    /// The headers are too large.
+    #[error("its headers are {len} bytes together; the limit is {EVENT_HEADER_BYTES_MAX}")]
+    HeadersTooLarge {
+        /// Their size, in bytes of names and values.
+        len: usize,
+    },
 }

@@ -1,0 +1,248 @@
+//! What a backend does for a relay.
+
+use std::time::Duration;
+
+use super::{
+    destination::{Destination, Start},
+    gaps::Writer,
+    parked::{Park, Parked, ParkedPage, Selection},
+    reader::Reader,
+    reading::{Batch, LaneHeld, Limits, Look, Progress, Seen},
+    stored::{Lane, Position},
+};
+use crate::{
+    limits::OUTBOX_SEGMENT_POSITIONS,
+    record::{Fence, Owner},
+    store::StoreError,
+    time::Timestamp,
+};
+
+/// A log of events, the progress of each destination in it, and what was put aside.
+///
+/// Proven by `hapax_verify::conformance::outbox`. Errors mean what they mean for a
+/// [`Store`](crate::Store). Where a destination is named that is not registered, the answer is
+/// `None`, or that nothing was changed.
+pub trait Outbox: Send + Sync + 'static {
+    /// Registers a destination, or changes the topics of one that is there; its progress is kept.
+    fn register(
+        &self,
+        destination: Destination,
+        start: Start,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Forgets a destination, its progress and what is parked for it; whether it was there.
+    fn remove(&self, name: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Every destination, in order of name.
+    fn destinations(&self) -> impl Future<Output = Result<Vec<Registered>, StoreError>> + Send;
+
+    /// Stops or resumes sending to a destination; whether it is there. Relays hear of it with their
+    /// next lease.
+    fn set_paused(
+        &self,
+        name: &str,
+        paused: bool,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Keeps a relay alive, renews its lanes and takes its share of those nobody alive has, by
+    /// [`plan`](super::plan). A lane's fence grows whenever its owner changes.
+    fn lease(
+        &self,
+        lease: Lease,
+    ) -> impl Future<Output = Result<Option<Leases>, StoreError>> + Send;
+
+    /// Gives lanes back, as far as they are still under these fences.
+    fn release(
+        &self,
+        destination: &str,
+        owner: Owner,
+        lanes: Vec<(Lane, Fence)>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Ends a relay: gives back all it has, so that others need not wait for its lease to end.
+    fn leave(
+        &self,
+        destination: &str,
+        owner: Owner,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Shows what a reader asks for, in one snapshot that is not older than the call.
+    ///
+    /// A row says `held` where parked events of its key hold it; the event of a row that is itself
+    /// parked, or not of a wanted topic or lane, is left out.
+    fn look(
+        &self,
+        destination: &str,
+        look: Look,
+    ) -> impl Future<Output = Result<Option<Seen>, StoreError>> + Send;
+
+    /// Everybody who may have taken a position and has not ended, as of now.
+    fn writers(&self) -> impl Future<Output = Result<Vec<Writer>, StoreError>> + Send;
+
+    /// Stores how far lanes are final and removes parked events that were sent, where the fence is
+    /// still the lane's; which lanes are no longer under theirs. A low never goes back.
+    fn acknowledge(
+        &self,
+        destination: &str,
+        progress: Progress,
+    ) -> impl Future<Output = Result<Vec<Lane>, StoreError>> + Send;
+
+    /// Puts events aside; whether the fence was still the lane's. Otherwise nothing is changed.
+    ///
+    /// An event that is parked already is parked again, to be sent again only when somebody asks.
+    /// One that [follows](super::Hold::Follow) is to be sent again if those it follows are, or if
+    /// there are none left.
+    fn park(&self, park: Park) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// What is parked for a destination, in order of position.
+    fn parked(
+        &self,
+        destination: &str,
+        selection: Selection,
+        page: ParkedPage,
+    ) -> impl Future<Output = Result<Vec<Parked>, StoreError>> + Send;
+
+    /// Has parked events sent again, each key in order and before its later events; how many.
+    fn replay(
+        &self,
+        destination: &str,
+        selection: Selection,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
+
+    /// Removes parked events for good; how many.
+    fn forget(
+        &self,
+        destination: &str,
+        selection: Selection,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
+
+    /// How far a destination is behind.
+    fn lag(
+        &self,
+        destination: &str,
+    ) -> impl Future<Output = Result<Option<Lag>, StoreError>> + Send;
+
+    /// Removes up to `limit` events (or one segment, where the log has segments) that are final for
+    /// every destination. Where there is no destination nothing is.
+    fn retire(&self, limit: usize) -> impl Future<Output = Result<Retired, StoreError>> + Send;
+
+    /// Says that something was emitted, to relays in this and other processes; after the commit,
+    /// and never in it. Cheap: rings of a moment are announced together.
+    fn ring(&self);
+
+    /// Ends when something may have been emitted. A hint: it may come early, late or never.
+    fn rung(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// Reads once: looks, takes what is seen, and finds out about gaps where that is worth it. `None`
+/// if the destination is not registered.
+pub async fn poll<O: Outbox>(
+    outbox: &O,
+    destination: &str,
+    reader: &mut Reader,
+    limits: Limits,
+) -> Result<Option<Batch>, StoreError> {
+    let Some(seen) = outbox.look(destination, reader.look(limits)).await? else { return Ok(None) };
+    let now = seen.now;
+    let batch = reader.take(seen);
+    // What was read is delivered whether or not this can be found out now.
+    if reader.inquire(now)
+        && let Ok(writers) = outbox.writers().await
+    {
+        reader.listed(&writers);
+    }
+    Ok(Some(batch))
+}
+
+/// The segment of a position, counted from zero and never reused.
+pub fn segment(position: Position) -> i64 {
+    position.div_euclid(OUTBOX_SEGMENT_POSITIONS)
+}
+
+/// A registered destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// Its name and topics.
+    pub destination: Destination,
+    /// Whether sending was stopped.
+    pub paused: bool,
+}
+
+/// A sign of life of a relay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// What it serves.
+    pub destination: String,
+    /// Its name.
+    pub owner: Owner,
+    /// For how long it is trusted to be alive.
+    pub span: Duration,
+}
+
+/// What a relay has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leases {
+    /// The store's clock.
+    pub now: Timestamp,
+    /// Until when it may send: less than the span from when it asked.
+    pub until: Timestamp,
+    /// Whether sending was stopped.
+    pub paused: bool,
+    /// Its lanes, in order.
+    pub lanes: Vec<Leased>,
+    /// How many of them it should finish with and give back.
+    pub give_back: usize,
+}
+
+/// A lane that a relay has.
+pub type Leased = LaneHeld;
+
+/// How far a destination is behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lag {
+    /// The store's clock.
+    pub now: Timestamp,
+    /// Whether sending was stopped.
+    pub paused: bool,
+    /// How many relays serve it.
+    pub relays: usize,
+    /// How many events are parked.
+    pub parked: u64,
+    /// For each lane.
+    pub lanes: Vec<LaneLag>,
+}
+
+impl Lag {
+    /// How many events are not final.
+    pub fn events(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.events).sum()
+    }
+
+    /// How long the oldest of them has waited.
+    pub fn age(&self) -> Duration {
+        let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
+        oldest.map_or(Duration::ZERO, |at| self.now.after(at))
+    }
+}
+
+/// How far a lane is behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneLag {
+    /// Which one.
+    pub lane: Lane,
+    /// Whose it is, if somebody alive has it.
+    pub owner: Option<Owner>,
+    /// Up to where it is final.
+    pub low: Position,
+    /// How many wanted events lie above that.
+    pub events: u64,
+    /// When the oldest of them was written.
+    pub oldest: Option<Timestamp>,
+}
+
+/// What was retired.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Retired {
+    /// How many events.
+    pub events: u64,
+}
