@@ -1,0 +1,325 @@
+//! What each write does to an entry. Nothing here reads a clock or a file.
+
+use std::time::Duration;
+
+use hapax_core::{Fence, Key, Outcome, Owner};
+
+use super::{
+    entry::{Entry, Hold, Noted, State, StateTag},
+    name::Name,
+    request::Request,
+    time::Moment,
+};
+
+/// Longest reason that is kept, in bytes; what is longer is cut.
+const REASON_BYTES_MAX: usize = 4 << 10;
+
+/// The wish to pursue an operation, whether it is known already or not.
+///
+/// Asking again with a clone of it is safe: what was granted is granted again.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    pub(super) name: Name,
+    pub(super) key: Key,
+    pub(super) request: Request,
+    pub(super) deadline: Duration,
+    pub(super) owner: Owner,
+}
+
+impl Begin {
+    /// Pursue `request` for `deadline` from now on, with `key` unless the name has one already.
+    pub fn new(name: Name, key: Key, request: Request, deadline: Duration) -> Self {
+        Self { name, key, request, deadline, owner: draw_owner() }
+    }
+}
+
+/// Which entries somebody who does not bring the request may take up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeUp {
+    /// What is pending, for what is left of its deadline.
+    Pending,
+    /// What is pending, unknown or given up, for this long from now on: a person's wish.
+    Unanswered {
+        /// The new deadline.
+        deadline: Duration,
+    },
+}
+
+/// What somebody who wants to pursue an operation is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Begun {
+    /// It is theirs: it is written down, and may be sent.
+    Granted(Box<Granted>),
+    /// It is over, and there is nothing to send.
+    Ended(Box<Entry>),
+    /// Somebody else pursues it.
+    Held {
+        /// When its lease ends, unless it is renewed.
+        ends_in: Duration,
+    },
+    /// The name belongs to another request.
+    Mismatch,
+}
+
+/// The right to pursue an operation, and what came before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// What every later write names.
+    pub hold: Hold,
+    /// What was found; `None` if the operation is new.
+    pub found: Option<StateTag>,
+    /// What was written down to be sent.
+    pub request: Request,
+    /// Attempts noted before: at least so many were made.
+    pub attempts: u32,
+    /// How much of the deadline is left; it may be nothing.
+    pub left: Duration,
+    /// How long ago it may have been sent for the first time; `None` if no attempt before can have
+    /// had an effect.
+    pub sent: Option<Duration>,
+}
+
+/// How far whoever pursues an operation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// All attempts so far, those of earlier owners included.
+    pub attempts: u32,
+    /// What is left of the deadline.
+    pub left: Duration,
+}
+
+/// Whether an attempt so far can have had an effect, of this owner or of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// It can.
+    Maybe,
+    /// Nothing left this machine, or every answer said that nothing ran.
+    Nothing,
+}
+
+/// How an operation ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The answer said yes.
+    Done(Outcome),
+    /// The answer said no.
+    Refused(Outcome),
+    /// It may have happened, and nobody said.
+    Unknown {
+        /// Why it is left so.
+        reason: String,
+    },
+    /// No attempt can have had an effect.
+    GaveUp {
+        /// Why there are no more.
+        reason: String,
+    },
+}
+
+/// What became of an owner's write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kept {
+    /// It is written.
+    Done,
+    /// Nothing was changed: the operation is somebody else's, over, or forgotten.
+    Lost {
+        /// What is there instead; `None` if there is nothing.
+        found: Option<Box<Entry>>,
+    },
+}
+
+/// What is to be written, and what its writer is told.
+pub(super) struct Change<T> {
+    pub(super) write: Option<Entry>,
+    pub(super) told: T,
+}
+
+impl<T> Change<T> {
+    fn none(told: T) -> Self {
+        Self { write: None, told }
+    }
+}
+
+pub(super) fn draw_owner() -> Owner {
+    Owner(fastrand::i64(1..))
+}
+
+/// A name nobody has used yet.
+pub(super) fn first(now: Moment, lease: Duration, asked: &Begin) -> (Entry, Granted) {
+    let entry = Entry {
+        name: asked.name.clone(),
+        key: asked.key.clone(),
+        request: asked.request.clone(),
+        state: State::Pending { lease: Some(lease) },
+        fence: Fence::FIRST,
+        owner: asked.owner,
+        attempts: 0,
+        created: now,
+        // Whoever dies from here on has perhaps sent it.
+        sent: Some(now),
+        noted: Noted { at: now, left: asked.deadline },
+    };
+    let granted = Granted {
+        hold: entry.hold(),
+        found: None,
+        request: asked.request.clone(),
+        attempts: 0,
+        left: asked.deadline,
+        sent: None,
+    };
+    (entry, granted)
+}
+
+/// A name that is known.
+pub(super) fn begin(now: Moment, lease: Duration, asked: &Begin, found: Entry) -> Change<Begun> {
+    if found.request.digest() != asked.request.digest() {
+        return Change::none(Begun::Mismatch);
+    }
+    let wish = TakeUp::Unanswered { deadline: asked.deadline };
+    take_up(now, lease, (asked.owner, wish), found)
+}
+
+pub(super) fn take_up(
+    now: Moment,
+    lease: Duration,
+    (owner, wish): (Owner, TakeUp),
+    mut found: Entry,
+) -> Change<Begun> {
+    let again = found.owner == owner;
+    if let Some(ends_in) = found.held(now).filter(|_| !again) {
+        return Change::none(Begun::Held { ends_in });
+    }
+    let tag = found.state.tag();
+    let left = match (wish, tag) {
+        (_, StateTag::Done | StateTag::Refused)
+        | (TakeUp::Pending, StateTag::Unknown | StateTag::GaveUp) => {
+            return Change::none(Begun::Ended(Box::new(found)));
+        }
+        (TakeUp::Pending, StateTag::Pending) => found.left(now),
+        (
+            TakeUp::Unanswered { deadline },
+            StateTag::Pending | StateTag::Unknown | StateTag::GaveUp,
+        ) => deadline,
+    };
+    let sent = found.sent.map(|sent| now.since(sent));
+    if !again {
+        found.fence = found.fence.next();
+        found.owner = owner;
+    }
+    found.state = State::Pending { lease: Some(lease) };
+    found.sent = found.sent.or(Some(now));
+    found.noted = Noted { at: now, left };
+    let granted = Granted {
+        hold: found.hold(),
+        found: Some(tag),
+        request: found.request.clone(),
+        attempts: found.attempts,
+        left,
+        sent,
+    };
+    Change { write: Some(found), told: Begun::Granted(Box::new(granted)) }
+}
+
+/// The lease anew, if nobody has taken the operation over. One that has ended is revived.
+pub(super) fn renew(
+    now: Moment,
+    lease: Duration,
+    (hold, progress): (&Hold, Progress),
+    found: Entry,
+) -> Change<Kept> {
+    note(now, Some(lease), (hold, progress), found)
+}
+
+/// The lease given up; the operation stays pending, free for whoever comes next.
+pub(super) fn release(
+    now: Moment,
+    (hold, progress, sent): (&Hold, Progress, Sent),
+    found: Entry,
+) -> Change<Kept> {
+    let mut change = note(now, None, (hold, progress), found);
+    if let Some(entry) = &mut change.write {
+        entry.sent = match sent {
+            Sent::Maybe => entry.sent.or(Some(now)),
+            Sent::Nothing => None,
+        };
+    }
+    change
+}
+
+fn note(
+    now: Moment,
+    lease: Option<Duration>,
+    (hold, progress): (&Hold, Progress),
+    mut found: Entry,
+) -> Change<Kept> {
+    if !hold.is_current(&found) || found.state.tag() != StateTag::Pending {
+        return lost(found);
+    }
+    found.state = State::Pending { lease };
+    found.attempts = found.attempts.max(progress.attempts);
+    found.noted = Noted { at: now, left: progress.left };
+    Change { write: Some(found), told: Kept::Done }
+}
+
+/// An answer is an answer whoever heard it: the key is the same, so it is kept while there is no
+/// other. Anything else is believed only of the one who pursues the operation now.
+pub(super) fn settle(
+    now: Moment,
+    (hold, attempts, end): (&Hold, u32, &End),
+    mut found: Entry,
+) -> Change<Kept> {
+    if says(&found, end) && hold.answers(&found) {
+        return Change::none(Kept::Done);
+    }
+    let may = match (end, found.state.tag()) {
+        (_, StateTag::Done | StateTag::Refused) => false,
+        (
+            End::Done(_) | End::Refused(_),
+            StateTag::Pending | StateTag::Unknown | StateTag::GaveUp,
+        ) => hold.answers(&found),
+        (End::Unknown { .. } | End::GaveUp { .. }, StateTag::Pending) => hold.is_current(&found),
+        (End::Unknown { .. } | End::GaveUp { .. }, StateTag::Unknown | StateTag::GaveUp) => false,
+    };
+    if !may {
+        return lost(found);
+    }
+    found.attempts = found.attempts.max(attempts);
+    found.noted = Noted { at: now, left: found.left(now) };
+    found.sent = match end {
+        End::Done(_) | End::Refused(_) | End::Unknown { .. } => found.sent.or(Some(now)),
+        End::GaveUp { .. } => None,
+    };
+    found.state = match end {
+        End::Done(answer) => State::Done { answer: answer.clone(), ended: now },
+        End::Refused(answer) => State::Refused { answer: answer.clone(), ended: now },
+        End::Unknown { reason } => State::Unknown { reason: cut(reason), ended: now },
+        End::GaveUp { reason } => State::GaveUp { reason: cut(reason), ended: now },
+    };
+    Change { write: Some(found), told: Kept::Done }
+}
+
+fn lost(found: Entry) -> Change<Kept> {
+    Change::none(Kept::Lost { found: Some(Box::new(found)) })
+}
+
+/// Whether the entry has ended just so already: whoever was not told may say it again.
+fn says(found: &Entry, end: &End) -> bool {
+    match (end, &found.state) {
+        (End::Done(said), State::Done { answer, .. })
+        | (End::Refused(said), State::Refused { answer, .. }) => said == answer,
+        (End::Unknown { reason: said }, State::Unknown { reason, .. })
+        | (End::GaveUp { reason: said }, State::GaveUp { reason, .. }) => cut(said) == *reason,
+        (
+            End::Done(_) | End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. },
+            State::Pending { .. }
+            | State::Done { .. }
+            | State::Refused { .. }
+            | State::Unknown { .. }
+            | State::GaveUp { .. },
+        ) => false,
+    }
+}
+
+fn cut(reason: &str) -> String {
+    reason[..reason.floor_char_boundary(REASON_BYTES_MAX)].to_owned()
+}
