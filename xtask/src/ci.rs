@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hapax_services::roster::Up;
+use hapax_services::roster::{Service, Up};
 
 use crate::{Failure, fuzz::Fuzz, services, tidy};
 
@@ -67,8 +67,8 @@ pub(crate) fn with_services<T>(
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let roster = services::roster(root);
-    let up = roster.up().map_err(|error| services::unavailable(&error))?;
-    println!("{up}");
+    let up = roster.up().map_err(|error| services::unavailable(Service::Postgres, &error))?;
+    println!("postgres {up}");
     let done = work();
     let stopped = match up {
         Up::Started { .. } => roster.down(),

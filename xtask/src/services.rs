@@ -2,44 +2,105 @@
 
 use std::{env, error::Error, path::Path};
 
-use clap::Subcommand;
-use hapax_services::{ServiceError, roster::Roster};
+use clap::{Subcommand, ValueEnum};
+use hapax_services::{
+    ServiceError,
+    roster::{Roster, Service},
+};
 
 use crate::Failure;
 
 /// What to do with the servers.
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 pub enum Action {
     /// Start those that do not run.
-    Up,
+    Up {
+        /// Which ones.
+        #[arg(default_value = "postgres")]
+        which: Vec<Which>,
+    },
     /// Stop those we started and remove their files.
-    Down,
+    Down {
+        /// Which ones.
+        #[arg(default_value = "all")]
+        which: Vec<Which>,
+    },
     /// Tell which ones run.
     Status,
+}
+
+/// A server, or all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Which {
+    Postgres,
+    Kafka,
+    Nats,
+    Rabbitmq,
+    Sqs,
+    All,
 }
 
 /// Does `action` to the servers of the workspace at `root`.
 ///
 /// A server that cannot be had is told in the last lines; only in CI is that a failure.
 pub fn run(root: &Path, action: Action) -> Result<(), Failure> {
-    let roster = roster(root);
     match action {
-        Action::Up => match roster.up() {
-            Ok(up) => println!("{up}"),
-            Err(error) if in_ci() => return Err(unavailable(&error)),
-            Err(error) => println!("{}", unavailable(&error)),
-        },
-        Action::Down => match roster.down() {
-            Ok(true) => println!("postgres stopped, its files removed"),
-            Ok(false) => println!("postgres was not running"),
-            Err(error) => return Err(Failure::new(describe(&error))),
-        },
-        Action::Status => match roster.url() {
-            Some(url) => println!("postgres runs: {url}"),
-            None => println!("postgres does not run"),
-        },
+        Action::Up { which } => up(root, &which),
+        Action::Down { which } => down(root, &which),
+        Action::Status => {
+            for service in Service::ALL {
+                match roster(root).of(service).url() {
+                    Some(url) => println!("{} runs: {url}", service.name()),
+                    None => println!("{} does not run", service.name()),
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn up(root: &Path, which: &[Which]) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    for service in chosen(which) {
+        match roster(root).of(service).up() {
+            Ok(up) => println!("{} {up}", service.name()),
+            Err(error) => missing.push(unavailable(service, &error).to_string()),
+        }
+    }
+    match missing.join("\n") {
+        told if told.is_empty() => Ok(()),
+        told if in_ci() => Err(Failure::new(told)),
+        told => {
+            println!("{told}");
+            Ok(())
+        }
+    }
+}
+
+fn down(root: &Path, which: &[Which]) -> Result<(), Failure> {
+    for service in chosen(which) {
+        let name = service.name();
+        match roster(root).of(service).down() {
+            Ok(true) => println!("{name} stopped, its files removed"),
+            Ok(false) => println!("{name} was not running"),
+            Err(error) => return Err(Failure::new(format!("{name}: {}", describe(&error)))),
+        }
     }
     Ok(())
+}
+
+fn chosen(which: &[Which]) -> impl Iterator<Item = Service> {
+    Service::ALL.into_iter().filter(|service| {
+        let one = match service {
+            Service::Postgres => Which::Postgres,
+            Service::Kafka => Which::Kafka,
+            Service::Nats => Which::Nats,
+            Service::RabbitMq => Which::Rabbitmq,
+            Service::Sqs => Which::Sqs,
+        };
+        which.contains(&one) || which.contains(&Which::All)
+    })
 }
 
 /// The servers of the workspace at `root`.
@@ -48,8 +109,8 @@ pub fn roster(root: &Path) -> Roster {
 }
 
 /// The failure to have a server, with all its causes.
-pub fn unavailable(error: &ServiceError) -> Failure {
-    Failure::new(format!("postgres cannot be had: {}", describe(error)))
+pub fn unavailable(service: Service, error: &ServiceError) -> Failure {
+    Failure::new(format!("{} cannot be had: {}", service.name(), describe(error)))
 }
 
 fn in_ci() -> bool {

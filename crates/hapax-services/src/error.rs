@@ -12,6 +12,16 @@ pub enum ServiceError {
         /// What makes it available.
         remedy: &'static str,
     },
+    /// It is fetched from where its makers publish it, and that failed.
+    #[error("{server} could not be fetched; {remedy}")]
+    NotFetched {
+        /// Which server.
+        server: &'static str,
+        /// What fetching it takes.
+        remedy: &'static str,
+        /// Why it failed.
+        source: Box<ServiceError>,
+    },
     /// What was given is not where a server is.
     #[error("this is no address of {server}; write {expected}")]
     Address {
@@ -40,6 +50,12 @@ pub enum ServiceError {
         /// The end of its log.
         log: String,
     },
+    /// Another program listens on its port.
+    #[error("another program took the port of {server}; end it, then start {server} again")]
+    PortTaken {
+        /// Which server.
+        server: &'static str,
+    },
     /// It did not do what it was asked in time.
     #[error("{what} took longer than {limit:?}; the end of its log:\n{log}")]
     TooSlow {
@@ -65,5 +81,12 @@ impl ServiceError {
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::Io { action, source }
+    }
+
+    pub(crate) fn not_fetched(
+        server: &'static str,
+        remedy: &'static str,
+    ) -> impl FnOnce(Self) -> Self {
+        move |source| Self::NotFetched { server, remedy, source: Box::new(source) }
     }
 }

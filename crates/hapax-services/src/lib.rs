@@ -4,6 +4,7 @@
 //!
 //! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
 //! - [`pgbouncer`]: a connection pooler in front of one;
+//! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
 //! - [`roster`]: servers that outlive the command that started them;
 //! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
 //!
@@ -18,13 +19,31 @@
 //! server.restart(Mode::Immediate)?;
 //! # Ok::<(), hapax_services::ServiceError>(())
 //! ```
+//!
+//! ```no_run
+//! use hapax_services::{broker::Mode, kafka};
+//!
+//! let mut kafka = kafka::start()?;
+//! println!("kcat -b {} -L", kafka.address());
+//! kafka.restart(Mode::Kill)?;
+//! # Ok::<(), hapax_services::ServiceError>(())
+//! ```
 
+pub mod broker;
+pub mod kafka;
+pub mod nats;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
+pub mod rabbitmq;
 pub mod roster;
+pub mod sqs;
 
+mod cache;
 mod debian;
 mod error;
+mod jvm;
+mod ports;
+mod programs;
 
 pub use self::error::ServiceError;

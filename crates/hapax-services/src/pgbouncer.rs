@@ -1,7 +1,7 @@
 //! PgBouncer: a connection pooler in front of a PostgreSQL server, on a free loopback port.
 
 use std::{
-    env, fs,
+    fs,
     net::{Ipv4Addr, TcpStream},
     path::{Path, PathBuf},
     process::Command,
@@ -14,8 +14,10 @@ use tempfile::TempDir;
 use crate::{
     debian,
     error::ServiceError,
-    postgres::{Account, free_port},
+    ports,
+    postgres::Account,
     process::{Process, Step},
+    programs,
 };
 
 const SERVER: &str = "PgBouncer";
@@ -69,7 +71,7 @@ impl Pooler {
         let mut tries = 0;
         loop {
             tries += 1;
-            let port = free_port()?;
+            let [port] = ports::free()?;
             let settings = dir.path().join("pgbouncer.ini");
             fs::write(&settings, upstream.settings(port, mode))
                 .map_err(ServiceError::io(format!("write {}", settings.display())))?;
@@ -79,8 +81,8 @@ impl Pooler {
             account.apply(&mut command);
             match launch(&mut command, dir.path(), port) {
                 // Somebody else took the port between our look and the pooler's.
-                Err(ServiceError::Died { log, .. })
-                    if log.contains("in use") && tries < PORT_TRIES => {}
+                Err(ServiceError::Died { log, .. }) if ports::taken(&log) && tries < PORT_TRIES => {
+                }
                 Err(error) => return Err(error),
                 Ok(process) => return Ok(Self { process, url: upstream.through(port), _dir: dir }),
             }
@@ -164,7 +166,5 @@ fn find_or_install() -> Result<PathBuf, ServiceError> {
 }
 
 fn find() -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let places = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
-    places.map(|dir| dir.join("pgbouncer")).find(|program| program.is_file())
+    programs::find("pgbouncer", &[]).or_else(|| programs::find("pgbouncer", &["/usr/sbin"]))
 }

@@ -2,7 +2,6 @@
 
 use std::{
     env, fs,
-    net::TcpListener,
     os::unix::{fs::chown, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
@@ -15,7 +14,9 @@ use tempfile::TempDir;
 use crate::{
     debian,
     error::ServiceError,
-    process::{self, Left, Process, Step},
+    ports,
+    process::{self, Process, Step},
+    roster::{Detached, Service},
 };
 
 const SERVER: &str = "PostgreSQL";
@@ -115,19 +116,20 @@ impl Server {
     /// Leaves the server running after this program has ended.
     pub(crate) fn detach(mut self) -> Detached {
         self.dir.disable_cleanup(true);
-        let pid = self.process.take().map_or(0, |process| process.pid());
-        Detached { url: self.url(), pid, dir: self.dir.path().to_owned() }
+        let pids = self.process.take().iter().map(Process::pid).collect();
+        let (url, dir) = (self.url(), self.dir.path().to_owned());
+        Detached { service: Service::Postgres, url, pids, dir }
     }
 
     fn start_on_a_free_port(&mut self) -> Result<(), ServiceError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            self.port = free_port()?;
+            [self.port] = ports::free()?;
             match self.launch() {
                 // Somebody else took the port between our look and the server's.
-                Err(ServiceError::Died { log, .. })
-                    if log.contains("Address already in use") && tries < PORT_TRIES => {}
+                Err(ServiceError::Died { log, .. }) if ports::taken(&log) && tries < PORT_TRIES => {
+                }
                 Err(error) => return Err(error),
                 Ok(process) => {
                     self.process = Some(process);
@@ -169,36 +171,8 @@ impl Drop for Server {
     }
 }
 
-/// A server that outlives the program that started it.
-#[derive(Debug, Clone)]
-pub(crate) struct Detached {
-    pub(crate) url: String,
-    pub(crate) pid: u32,
-    pub(crate) dir: PathBuf,
-}
-
-impl Detached {
-    pub(crate) fn is_running(&self) -> bool {
-        self.left().is_running()
-    }
-
-    /// Stops it if it runs, and removes its files.
-    pub(crate) fn remove(&self) -> Result<(), ServiceError> {
-        self.left().stop(Mode::Fast.steps())?;
-        if self.dir.exists() {
-            let removed = fs::remove_dir_all(&self.dir);
-            removed.map_err(ServiceError::io(format!("remove {}", self.dir.display())))?;
-        }
-        Ok(())
-    }
-
-    fn left(&self) -> Left {
-        Left { server: SERVER, pid: self.pid, mark: data_dir(&self.dir) }
-    }
-}
-
 impl Mode {
-    fn steps(self) -> &'static [Step] {
+    pub(crate) fn steps(self) -> &'static [Step] {
         const FAST: Step = Step { signal: Signal::INT, patience: Duration::from_secs(20) };
         const IMMEDIATE: Step = Step { signal: Signal::QUIT, patience: Duration::from_secs(10) };
         const KILL: Step = Step { signal: Signal::KILL, patience: Duration::from_secs(5) };
@@ -290,11 +264,6 @@ fn id_of(which: &str) -> Result<u32, ServiceError> {
         server: "the user `postgres`",
         remedy: "root cannot run PostgreSQL itself: create the user, or run as another one",
     })
-}
-
-pub(crate) fn free_port() -> Result<u16, ServiceError> {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    port.map(|address| address.port()).map_err(ServiceError::io("find a free port"))
 }
 
 fn data_dir(dir: &Path) -> PathBuf {

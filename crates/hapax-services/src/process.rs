@@ -20,6 +20,8 @@ pub struct Process {
     server: &'static str,
     child: Child,
     log: PathBuf,
+    /// Where in the log this process began.
+    logged_before: u64,
 }
 
 /// One step towards the end of a process: a signal, and how long it is given to work.
@@ -40,8 +42,9 @@ impl Process {
     ) -> Result<Self, ServiceError> {
         // A group of its own, so that an interrupt at the terminal reaches us alone and we stop it.
         redirect(command, log)?.process_group(0);
+        let logged_before = fs::metadata(log).map_or(0, |log| log.len());
         let child = command.spawn().map_err(ServiceError::io(format!("start {server}")))?;
-        Ok(Self { server, child, log: log.to_owned() })
+        Ok(Self { server, child, log: log.to_owned(), logged_before })
     }
 
     /// The process's id.
@@ -69,6 +72,27 @@ impl Process {
                 return Err(ServiceError::TooSlow { what, limit, log: tail(&self.log) });
             }
         }
+    }
+
+    /// Waits until `enough` was logged since this process was started, and returns that.
+    pub fn wait_until_logged(
+        &mut self,
+        limit: Duration,
+        enough: impl Fn(&str) -> bool,
+    ) -> Result<String, ServiceError> {
+        let (log, from) = (self.log.clone(), self.logged_before);
+        let mut logged = String::new();
+        self.wait_until_ready(limit, || {
+            // A log that cannot be read says nothing; the limit tells.
+            logged = read_from(&log, from).unwrap_or_default();
+            enough(&logged)
+        })?;
+        Ok(logged)
+    }
+
+    /// Sends a signal; nothing happens if the process has ended.
+    pub fn signal(&self, signal: Signal) {
+        send(self.pid(), signal);
     }
 
     /// Takes the steps one after the other until the process has ended.
@@ -132,15 +156,25 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<String, ServiceErro
 /// The last few kilobytes of a log, for an error message; what cannot be read is said so.
 pub fn tail(log: &Path) -> String {
     const TAIL_BYTES: u64 = 4 << 10;
-    let read = || -> io::Result<String> {
-        let mut file = File::open(log)?;
-        let len = file.metadata()?.len();
-        file.seek(SeekFrom::Start(len.saturating_sub(TAIL_BYTES)))?;
-        let mut bytes = Vec::new();
-        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    read().unwrap_or_else(|error| format!("(no log: {error})"))
+    let len = fs::metadata(log).map_or(0, |log| log.len());
+    let read = read_from(log, len.saturating_sub(TAIL_BYTES));
+    read.unwrap_or_else(|error| format!("(no log: {error})"))
+}
+
+fn read_from(log: &Path, from: u64) -> io::Result<String> {
+    const BYTES_MAX: u64 = 1 << 20;
+    let mut file = File::open(log)?;
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn send(pid: u32, signal: Signal) {
+    if let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may end between a look and the signal; the next look tells.
+        let _ = kill_process(target, signal);
+    }
 }
 
 fn redirect<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command, ServiceError> {
@@ -160,15 +194,11 @@ fn take_steps(
     steps: &[Step],
     mut gone: impl FnMut() -> Result<bool, ServiceError>,
 ) -> Result<(), ServiceError> {
-    let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
     for step in steps {
         if gone()? {
             return Ok(());
         }
-        if let Some(target) = target {
-            // It may end between the look and the signal; the next look tells.
-            let _ = kill_process(target, step.signal);
-        }
+        send(pid, step.signal);
         let deadline = Deadline::after(step.patience);
         while deadline.pause() {
             if gone()? {
@@ -192,17 +222,17 @@ fn command_line(pid: u32) -> String {
     String::from_utf8_lossy(&args).replace('\0', " ")
 }
 
-struct Deadline(Instant);
+pub(crate) struct Deadline(Instant);
 
 impl Deadline {
     #[expect(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
-    fn after(limit: Duration) -> Self {
+    pub(crate) fn after(limit: Duration) -> Self {
         Self(Instant::now() + limit)
     }
 
     /// Waits a moment; false once the time is up.
     #[expect(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
-    fn pause(&self) -> bool {
+    pub(crate) fn pause(&self) -> bool {
         const POLL: Duration = Duration::from_millis(5);
         let left = self.0.saturating_duration_since(Instant::now());
         thread::sleep(left.min(POLL));

@@ -6,14 +6,29 @@ use std::{
 };
 
 use crate::{
-    error::ServiceError,
-    postgres::{Detached, Server, Settings},
+    broker, error::ServiceError, kafka, nats, postgres, process::Left, process::Step, rabbitmq, sqs,
 };
 
-/// The servers remembered in one directory, as `NAME.url`, `NAME.pid` and `NAME.dir`.
+/// One server remembered in a directory, as `NAME.url`, `NAME.pid` and `NAME.dir`.
 #[derive(Debug, Clone)]
 pub struct Roster {
     dir: PathBuf,
+    service: Service,
+}
+
+/// The servers there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// PostgreSQL.
+    Postgres,
+    /// Apache Kafka.
+    Kafka,
+    /// NATS with JetStream.
+    Nats,
+    /// RabbitMQ.
+    RabbitMq,
+    /// A server that speaks Amazon's SQS.
+    Sqs,
 }
 
 /// What [`Roster::up`] found.
@@ -34,26 +49,30 @@ pub enum Up {
 impl fmt::Display for Up {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Started { url } => write!(f, "postgres started: {url}"),
-            Self::WasRunning { url } => write!(f, "postgres was running: {url}"),
+            Self::Started { url } => write!(f, "started: {url}"),
+            Self::WasRunning { url } => write!(f, "was running: {url}"),
         }
     }
 }
 
 impl Roster {
-    /// The roster kept in `dir`, which need not exist yet.
+    /// The PostgreSQL remembered in `dir`, which need not exist yet.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), service: Service::Postgres }
     }
 
-    /// Makes sure PostgreSQL runs, and remembers it.
+    /// Another server remembered in the same directory.
+    pub fn of(&self, service: Service) -> Self {
+        Self { dir: self.dir.clone(), service }
+    }
+
+    /// Makes sure the server runs, and remembers it.
     pub fn up(&self) -> Result<Up, ServiceError> {
         if let Some(url) = self.url() {
             return Ok(Up::WasRunning { url });
         }
         self.down()?;
-        let server = Server::start(Settings::default())?;
-        let server = server.detach();
+        let server = self.service.start()?;
         if let Err(error) = self.remember(&server) {
             server.remove()?;
             return Err(error);
@@ -61,8 +80,8 @@ impl Roster {
         Ok(Up::Started { url: server.url })
     }
 
-    /// Stops the remembered PostgreSQL if it is still ours, removes its files and forgets it; false
-    /// if none was remembered.
+    /// Stops the remembered server if it is still ours, removes its files and forgets it; false if
+    /// none was remembered.
     pub fn down(&self) -> Result<bool, ServiceError> {
         let Some(server) = self.remembered() else { return Ok(false) };
         server.remove()?;
@@ -74,7 +93,7 @@ impl Roster {
         Ok(true)
     }
 
-    /// Where clients connect to the remembered PostgreSQL; `None` if it does not run.
+    /// Where clients connect to the remembered server; `None` if it does not run.
     pub fn url(&self) -> Option<String> {
         self.remembered().filter(Detached::is_running).map(|server| server.url)
     }
@@ -83,7 +102,8 @@ impl Roster {
         fs::create_dir_all(&self.dir)
             .map_err(ServiceError::io(format!("make {}", self.dir.display())))?;
         let dir = server.dir.display().to_string();
-        for (part, text) in PARTS.into_iter().zip([&server.pid.to_string(), &dir, &server.url]) {
+        let pids: Vec<_> = server.pids.iter().map(u32::to_string).collect();
+        for (part, text) in PARTS.into_iter().zip([&pids.join(" "), &dir, &server.url]) {
             let file = self.file(part);
             fs::write(&file, text)
                 .map_err(ServiceError::io(format!("write {}", file.display())))?;
@@ -92,15 +112,94 @@ impl Roster {
     }
 
     fn remembered(&self) -> Option<Detached> {
-        let [pid, dir, url] = PARTS.map(|part| fs::read_to_string(self.file(part)).ok());
+        let [pids, dir, url] = PARTS.map(|part| fs::read_to_string(self.file(part)).ok());
+        let pids = pids?.split_whitespace().map(|pid| pid.parse().ok()).collect::<Option<_>>()?;
         let dir = Path::new(dir?.trim()).to_owned();
-        Some(Detached { url: url?.trim().to_owned(), pid: pid?.trim().parse().ok()?, dir })
+        Some(Detached { service: self.service, url: url?.trim().to_owned(), pids, dir })
     }
 
     fn file(&self, part: &str) -> PathBuf {
-        self.dir.join(format!("postgres.{part}"))
+        self.dir.join(format!("{}.{part}", self.service.name()))
     }
 }
 
 /// In the order they are written: whoever reads the URL finds the rest.
 const PARTS: [&str; 3] = ["pid", "dir", "url"];
+
+impl Service {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Postgres, Self::Kafka, Self::Nats, Self::RabbitMq, Self::Sqs];
+
+    /// What it is called on the command line and in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Kafka => "kafka",
+            Self::Nats => "nats",
+            Self::RabbitMq => "rabbitmq",
+            Self::Sqs => "sqs",
+        }
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Kafka => "Apache Kafka",
+            Self::Nats => "NATS",
+            Self::RabbitMq => "RabbitMQ",
+            Self::Sqs => "ElasticMQ",
+        }
+    }
+
+    fn start(self) -> Result<Detached, ServiceError> {
+        match self {
+            Self::Postgres => Ok(postgres::Server::start(postgres::Settings::default())?.detach()),
+            Self::Kafka => Ok(kafka::start()?.detach()),
+            Self::Nats => Ok(nats::start()?.detach()),
+            Self::RabbitMq => Ok(rabbitmq::start()?.detach()),
+            Self::Sqs => Ok(sqs::start()?.detach()),
+        }
+    }
+
+    fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Postgres => postgres::Mode::Fast.steps(),
+            Self::Kafka | Self::Nats | Self::RabbitMq | Self::Sqs => broker::Mode::Orderly.steps(),
+        }
+    }
+}
+
+/// A server that outlives the program that started it.
+#[derive(Debug, Clone)]
+pub(crate) struct Detached {
+    pub(crate) service: Service,
+    pub(crate) url: String,
+    /// Its processes, in the order they were started.
+    pub(crate) pids: Vec<u32>,
+    pub(crate) dir: PathBuf,
+}
+
+impl Detached {
+    fn is_running(&self) -> bool {
+        !self.pids.is_empty() && self.left().all(|process| process.is_running())
+    }
+
+    /// Stops it if it runs, and removes its files.
+    fn remove(&self) -> Result<(), ServiceError> {
+        for process in self.left().rev() {
+            process.stop(self.service.steps())?;
+        }
+        if self.dir.exists() {
+            let removed = fs::remove_dir_all(&self.dir);
+            removed.map_err(ServiceError::io(format!("remove {}", self.dir.display())))?;
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> impl DoubleEndedIterator<Item = Left> {
+        let left =
+            |pid: &u32| Left { server: self.service.title(), pid: *pid, mark: self.dir.clone() };
+        self.pids.iter().map(left)
+    }
+}

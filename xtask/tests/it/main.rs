@@ -5,6 +5,7 @@ mod documents;
 mod files;
 mod links;
 mod repository;
+mod services;
 mod sizes;
 mod tally;
 mod words;
