@@ -4,6 +4,8 @@
     doc = "One effect per key: the library a Rust service adds to make retries harmless."
 )]
 
+#[cfg(feature = "client")]
+pub use hapax_client::{self as client, Client};
 pub use hapax_core::{
     Attempt, Body, Database, Deed, Difference, Doubt, Ended, Event, Fence, Fingerprint, Header,
     InvalidEvent, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted,

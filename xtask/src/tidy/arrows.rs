@@ -46,6 +46,11 @@ const RULES: &[Rule] = &[
         reason: "the layer protects any tower service on any store",
     },
     Rule {
+        package: "hapax-client",
+        forbidden: &[BACKENDS, &["postgres", "sqlx", "sqlx-core", "tokio-postgres"]],
+        reason: "the client reads no store: its journal is a file of its own",
+    },
+    Rule {
         package: "hapax-gateway",
         forbidden: &[DRIVERS, BACKENDS],
         reason: "the gateway runs on any store; the program picks one",

@@ -1,0 +1,172 @@
+//! How a client is put together.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use hapax_tower::{
+    BoxError,
+    client::{InvalidRetry, KeySource, RetryLayer, RetryOptions},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT};
+use tower_layer::Layer;
+
+use crate::{
+    call::{IDEMPOTENCY_KEY, InvalidCall, header},
+    client::{Client, Shared},
+    flights::Flights,
+    journal::{Journal, JournalOptions, OpenError},
+    transport::{Reqwest, ReqwestOptions, Transport, TransportError},
+    window::Windows,
+};
+
+/// Says how a client is to work; [`build`](Self::build) makes it.
+#[derive(Debug)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct ClientBuilder {
+    retry: RetryOptions,
+    transport: ReqwestOptions,
+    journal: Option<Kept>,
+    headers: HeaderMap,
+    reads_windows: bool,
+    refused: Option<BuildError>,
+}
+
+/// Where the journal is.
+#[derive(Debug)]
+enum Kept {
+    At(PathBuf),
+    Open(Journal),
+}
+
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("hapax/", env!("CARGO_PKG_VERSION")));
+
+impl ClientBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            retry: RetryOptions::default(),
+            transport: ReqwestOptions::default(),
+            journal: None,
+            headers: HeaderMap::from_iter([(USER_AGENT, AGENT)]),
+            reads_windows: true,
+            refused: None,
+        }
+    }
+
+    /// Keeps named operations in this file, which is made if it is not there.
+    pub fn journal(mut self, path: impl Into<PathBuf>) -> Self {
+        self.journal = Some(Kept::At(path.into()));
+        self
+    }
+
+    /// Keeps named operations in a journal that is open already.
+    pub fn journal_opened(mut self, journal: Journal) -> Self {
+        self.journal = Some(Kept::Open(journal));
+        self
+    }
+
+    /// Sends a header with every request that does not set it. It is never written to the journal.
+    pub fn header<N, V>(mut self, name: N, value: V) -> Self
+    where
+        N: TryInto<HeaderName, Error: Into<BoxError>>,
+        V: TryInto<HeaderValue, Error: Into<BoxError>>,
+    {
+        match header(name, value) {
+            Ok((name, _)) if name == IDEMPOTENCY_KEY => self.refuse(BuildError::KeyForEverything),
+            Ok((name, value)) => {
+                self.headers.insert(name, value);
+            }
+            Err(invalid) => self.refuse(BuildError::Header(invalid)),
+        }
+        self
+    }
+
+    /// What the client calls itself.
+    pub fn user_agent<V>(self, agent: V) -> Self
+    where
+        V: TryInto<HeaderValue, Error: Into<BoxError>>,
+    {
+        self.header(USER_AGENT, agent)
+    }
+
+    /// How long all attempts of an operation together may take, unless a call says otherwise.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.retry.deadline = deadline;
+        self
+    }
+
+    /// How often, how long and how large: everything about retries.
+    pub fn retry(mut self, retry: RetryOptions) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How connections are made.
+    pub fn connections(mut self, options: ReqwestOptions) -> Self {
+        self.transport = options;
+        self
+    }
+
+    /// Never asks a server for how long it remembers keys.
+    ///
+    /// Then nothing keeps an operation from being sent again after its server has forgotten the key.
+    pub fn ignore_published_windows(mut self) -> Self {
+        self.reads_windows = false;
+        self
+    }
+
+    /// A client over reqwest.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let transport = Reqwest::new(&self.transport)?;
+        self.build_on(transport)
+    }
+
+    /// A client over any transport; how connections are made is up to it.
+    pub fn build_on<T: Transport>(self, transport: T) -> Result<Client<T>, BuildError> {
+        if let Some(refused) = self.refused {
+            return Err(refused);
+        }
+        let journal = match self.journal {
+            Some(Kept::At(path)) => Some(Journal::open(path, JournalOptions::default())?),
+            Some(Kept::Open(journal)) => Some(journal),
+            None => None,
+        };
+        let layer = RetryLayer::new(self.retry.clone())?;
+        Ok(Client(Arc::new(Shared {
+            retry: layer.layer(transport.clone()),
+            options: self.retry,
+            keys: KeySource::new(),
+            headers: self.headers,
+            journal,
+            flights: Flights::default(),
+            windows: self.reads_windows.then(|| Windows::new(transport)),
+        })))
+    }
+
+    /// The first thing that is wrong is what is told.
+    fn refuse(&mut self, error: BuildError) {
+        self.refused.get_or_insert(error);
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A header cannot be sent.
+    #[error("a header of the client cannot be sent")]
+    Header(#[source] InvalidCall),
+    /// All operations would have the same key.
+    #[error(
+        "Idempotency-Key is set for every request, so that all would be one operation; the client \
+         makes keys by itself, and `Call::key` sets one"
+    )]
+    KeyForEverything,
+    /// The retry options are out of bounds.
+    #[error("the retry options are refused")]
+    Retry(#[from] InvalidRetry),
+    /// The journal cannot be opened.
+    #[error("the journal cannot be opened")]
+    Journal(#[from] OpenError),
+    /// There is no transport.
+    #[error("requests could not leave")]
+    Transport(#[from] TransportError),
+}

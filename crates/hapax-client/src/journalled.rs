@@ -1,0 +1,160 @@
+//! A named operation: in the journal before its first byte leaves, and until it is over.
+//!
+//! What is left if the process dies, by when it does:
+//!
+//! - before `begin` is on disk: nothing, and nothing was sent;
+//! - after it, before, while or after anything is sent: a pending entry with the key, which a resume
+//!   asks for again;
+//! - after an answer, before it is on disk: the same, and the server answers as before;
+//! - after that: the answer.
+
+use std::time::Duration;
+
+use hapax_core::Key;
+use http::HeaderMap;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    answer::Answer,
+    call::{Asked, InvalidCall},
+    client::Client,
+    error::CallError,
+    flights::Turn,
+    journal::{Begin, Begun, Granted, Journal, JournalError, Name, Request},
+    lease::{Lease, Log},
+    pursue::{Before, Errand, pursue},
+    recorded,
+    send::draw,
+    transport::Transport,
+};
+
+/// Pursues an operation, unless somebody does, or it is over.
+pub(crate) async fn send<T: Transport>(
+    client: &Client<T>,
+    name: Name,
+    asked: Asked,
+) -> Result<Answer, CallError> {
+    let (shared, journal) = (&client.0, client.journal()?);
+    let deadline = asked.deadline.unwrap_or(shared.options.deadline);
+    let Some(key) = asked.key.clone().or_else(|| draw(shared)) else {
+        return Err(CallError::Invalid(InvalidCall::KeyAsHeader));
+    };
+    let request = Request::new(
+        asked.method.clone(),
+        asked.url.clone(),
+        asked.headers.clone(),
+        asked.body.clone(),
+        asked.credentials,
+    );
+    let request = request.map_err(|invalid| CallError::Invalid(InvalidCall::NotKept(invalid)))?;
+    let digest = request.digest();
+    let begin = Begin::new(name.clone(), key, request, deadline);
+    let patience = Instant::now() + deadline;
+    loop {
+        match shared.flights.enter(&name, Some(digest)) {
+            Turn::Mine(_turn) => {
+                return lead(client, journal, (name, begin), (asked, deadline)).await;
+            }
+            Turn::Anothers { digest: Some(other), .. } if other != digest => {
+                return Err(CallError::NameReused { name });
+            }
+            Turn::Anothers { mut over, .. } => {
+                // It ends with an error when whoever pursues it is gone, and never otherwise.
+                if timeout_at(patience, over.changed()).await.is_err() {
+                    return Err(CallError::Held { name, ends_in: Duration::ZERO });
+                }
+                if let Some(entry) = journal.find(&name).await?
+                    && entry.request.digest() == digest
+                    && entry.state.ended().is_some()
+                {
+                    return recorded::told(entry);
+                }
+            }
+        }
+    }
+}
+
+async fn lead<T: Transport>(
+    client: &Client<T>,
+    journal: &Journal,
+    (name, begin): (Name, Begin),
+    (asked, deadline): (Asked, Duration),
+) -> Result<Answer, CallError> {
+    let begun = match journal.begin(begin.clone()).await {
+        // What was granted is granted again.
+        Err(JournalError::Unconfirmed(_)) => journal.begin(begin).await?,
+        begun => begun?,
+    };
+    match begun {
+        Begun::Granted(granted) => {
+            let is_other = |given: &Key| given != granted.hold.key();
+            if asked.key.as_ref().is_some_and(is_other) {
+                let before = before(&granted);
+                Lease::new(journal, granted.hold, Log::new(None), (before, deadline));
+                return Err(CallError::NameReused { name });
+            }
+            let mut headers = asked.headers;
+            headers.extend(asked.inherited);
+            let with = With { headers, deadline, log: Log::new(asked.watch) };
+            carry(client, journal, *granted, with).await
+        }
+        Begun::Ended(entry) => recorded::told(*entry),
+        Begun::Held { ends_in } => Err(CallError::Held { name, ends_in }),
+        Begun::Mismatch => Err(CallError::NameReused { name }),
+    }
+}
+
+/// What an operation is pursued with, besides what the journal keeps.
+pub(crate) struct With {
+    pub(crate) headers: HeaderMap,
+    pub(crate) deadline: Duration,
+    pub(crate) log: std::sync::Arc<Log>,
+}
+
+/// Pursues what was granted, says so in the journal meanwhile, and how it ended.
+pub(crate) async fn carry<T: Transport>(
+    client: &Client<T>,
+    journal: &Journal,
+    granted: Granted,
+    with: With,
+) -> Result<Answer, CallError> {
+    let With { headers, deadline, log } = with;
+    let before = before(&granted);
+    let Granted { hold, request, .. } = granted;
+    read_window_meanwhile(client, &request);
+    let errand = Errand {
+        name: Some(hold.name().clone()),
+        key: Some(hold.key().clone()),
+        method: request.method().clone(),
+        url: request.url().clone(),
+        headers,
+        body: request.body().clone(),
+        deadline,
+        before,
+        watch: Some(std::sync::Arc::clone(&log) as _),
+    };
+    let mut lease = Lease::new(journal, hold, log, (before, deadline));
+    tokio::select! {
+        biased;
+        ended = pursue(&client.0, errand) => lease.settle(ended).await,
+        lost = lease.kept_up() => lost,
+    }
+}
+
+pub(crate) fn before(granted: &Granted) -> Before {
+    Before { attempts: granted.attempts, sent: granted.sent }
+}
+
+/// Asks the server for its window beside the operation, so that a deadline beyond it is told.
+fn read_window_meanwhile<T: Transport>(client: &Client<T>, request: &Request) {
+    let asks = client.0.windows.as_ref().is_some_and(|windows| !windows.is_asked(request.url()));
+    if asks {
+        let (client, method, url) =
+            (client.clone(), request.method().clone(), request.url().clone());
+        tokio::spawn(async move {
+            if let Some(windows) = &client.0.windows {
+                windows.of(&method, &url).await;
+            }
+        });
+    }
+}

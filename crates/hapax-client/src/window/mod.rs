@@ -1,0 +1,9 @@
+//! How long a server remembers a key, as it publishes it.
+//!
+//! A key that is sent after its server has forgotten it starts the operation a second time, so
+//! nothing is sent then.
+
+mod cache;
+mod published;
+
+pub(crate) use self::cache::{Window, Windows};
