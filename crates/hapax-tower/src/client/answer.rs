@@ -73,24 +73,15 @@ impl Answer {
         Self { heard, told, should_retry, ..self }
     }
 
-    /// What to do about it.
-    pub(super) fn verdict(&self, repeat: Repeat) -> Verdict {
-        let verdict = self.heard.verdict(repeat);
+    /// What to do about it, if the request may be sent again.
+    pub(super) fn verdict(&self) -> Verdict {
+        let verdict = self.heard.verdict(Repeat::Harmless);
         match (verdict, self.should_retry) {
             (Verdict::Retry | Verdict::Wait, Some(false)) => Verdict::Never,
             // What is kept under the key will be said again, however often it is asked for.
             (Verdict::Retry, _) if self.replayed => Verdict::Never,
-            (Verdict::Never, Some(true)) if repeat == Repeat::Harmless && !self.replayed => {
-                Verdict::Retry
-            }
-            (
-                Verdict::Success
-                | Verdict::Retry
-                | Verdict::Wait
-                | Verdict::Never
-                | Verdict::Unknown,
-                _,
-            ) => verdict,
+            (Verdict::Never, Some(true)) if !self.replayed => Verdict::Retry,
+            (verdict, _) => verdict,
         }
     }
 }
@@ -193,9 +184,7 @@ mod tests {
 
     #[test]
     fn stripe_is_obeyed_when_it_says_whether_to_retry() {
-        let verdict = |status, said| {
-            read(status, &[("stripe-should-retry", said)], "").verdict(Repeat::Harmless)
-        };
+        let verdict = |status, said| read(status, &[("stripe-should-retry", said)], "").verdict();
         assert_eq!(verdict(500, "false"), Verdict::Never);
         assert_eq!(verdict(409, "false"), Verdict::Never);
         assert_eq!(verdict(400, "true"), Verdict::Retry);
@@ -207,7 +196,7 @@ mod tests {
     fn what_was_kept_is_not_asked_for_again() {
         let kept = read(500, &[("idempotent-replayed", "true")], "");
         assert!(kept.replayed && kept.knows_key);
-        assert_eq!(kept.verdict(Repeat::Harmless), Verdict::Never);
+        assert_eq!(kept.verdict(), Verdict::Never);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use hapax_core::retry::{
-    Cost, Course, Deadline, Failure, Next, Pass, Repeat, Schedule, Verdict, Withdrawn,
+    Cost, Course, Deadline, Failure, Next, Pass, Schedule, Verdict, Withdrawn,
 };
 use http::{Request, Response, request};
 
@@ -33,8 +33,8 @@ pub(super) struct Call {
 
 /// What is sent, as often as it may be.
 pub(super) enum Outgoing {
-    Again(Box<request::Parts>, Whole),
-    Once(Option<Box<Request<Body>>>),
+    Again(request::Parts, Whole),
+    Once(Option<Request<Body>>),
 }
 
 /// What a call has used up.
@@ -69,9 +69,9 @@ impl Call {
         if time < TIME_MIN {
             return Err(Stop::DeadlineTooNear);
         }
-        let mut request = self.outgoing.next().ok_or(Stop::NotRepeatable)?;
         let admitted = destination.breaker.admit(now, fastrand::u64(..));
         let pass = admitted.map_err(|refused| Stop::BreakerOpen { wait: refused.wait })?;
+        let mut request = self.outgoing.next().ok_or(Stop::NotRepeatable)?;
         signal::set_time_left(request.headers_mut(), time);
         if options.grpc_timeout {
             signal::set_grpc_time_left(request.headers_mut(), time);
@@ -95,7 +95,7 @@ impl Call {
             status: ended.result.as_ref().map(Response::status).ok(),
             error: ended.result.as_ref().err(),
         });
-        let (next, retry) = match ended.answer.verdict(self.repeat()) {
+        let (next, retry) = match ended.answer.verdict() {
             Verdict::Success => {
                 destination.budget.succeed(self.tally.withdrawn);
                 return Err(Stop::Answered);
@@ -164,14 +164,6 @@ impl Call {
         Ok(())
     }
 
-    fn repeat(&self) -> Repeat {
-        match (&self.outgoing, &self.key) {
-            (Outgoing::Again(..), _) | (_, Some(_)) => Repeat::Harmless,
-            (Outgoing::Once(_), None) if self.reads_only => Repeat::Harmless,
-            (Outgoing::Once(_), None) => Repeat::Harmful,
-        }
-    }
-
     fn tell(&self, event: Event<'_>) {
         if let Some(watch) = &self.watch {
             watch.saw(event);
@@ -182,13 +174,12 @@ impl Call {
 impl Outgoing {
     fn next(&mut self) -> Option<Request<Body>> {
         match self {
-            Self::Again(parts, whole) => {
-                Some(Request::from_parts(request::Parts::clone(parts), whole.body()))
-            }
-            Self::Once(request) => request.take().map(|request| *request),
+            Self::Again(parts, whole) => Some(Request::from_parts(parts.clone(), whole.body())),
+            Self::Once(request) => request.take(),
         }
     }
 
+    /// Whether it may be sent once more.
     fn is_left(&self) -> bool {
         match self {
             Self::Again(..) => true,

@@ -37,13 +37,13 @@ where
         let reading = read(body, options.request_bytes_max);
         let read = timeout(deadline.left(now), reading).await;
         match read.unwrap_or_else(|elapsed| Err(elapsed.into())).map_err(InvalidRequest::Body)? {
-            Read::Whole(whole) => Outgoing::Again(Box::new(parts), whole),
+            Read::Whole(whole) => Outgoing::Again(parts, whole),
             Read::Larger(_) => {
                 return Err(InvalidRequest::TooLarge { bytes_max: options.request_bytes_max });
             }
         }
     } else {
-        Outgoing::Once(Some(Box::new(Request::from_parts(parts, Body::new(body)))))
+        Outgoing::Once(Some(Request::from_parts(parts, Body::new(body))))
     };
     Ok(Call {
         outgoing,

@@ -8,6 +8,7 @@
 
 mod bodies;
 mod canonical;
+mod client;
 mod connections;
 mod doubt;
 mod handled;
