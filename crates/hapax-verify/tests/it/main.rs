@@ -4,4 +4,5 @@
 mod checker;
 mod memory;
 mod model;
+mod outbox_model;
 mod suite;
