@@ -54,12 +54,17 @@ impl Database {
         if connection.is_readonly("main").map_err(refused)? {
             return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
         }
-        if !self.is_current(&connection)? {
+        let is_current = self.is_current(&connection)?;
+        if self.file.is_some() && !is_current {
+            return Err(OpenError::NotAJournal { path: self.path.clone(), source: None });
+        }
+        self.configure(&connection)?;
+        if !is_current {
             self.make(&mut connection)?;
         }
-        configure(&connection).map_err(refused)?;
-        let file = file_id(&self.path).map_err(OpenError::System)?;
-        self.file = Some(file);
+        if self.file.is_none() {
+            self.file = Some(file_id(&self.path).map_err(OpenError::System)?);
+        }
         Ok(connection)
     }
 
@@ -76,21 +81,34 @@ impl Database {
 
     /// Whether it is a journal already; `false` if it is empty. Anything else is refused.
     fn is_current(&self, connection: &Connection) -> Result<bool, OpenError> {
-        let refused = |source| self.refused(source);
-        let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
-        let (id, version): (i64, i64) =
-            (number("application_id").map_err(refused)?, number("user_version").map_err(refused)?);
-        let count = "SELECT count(*) FROM sqlite_schema";
-        let tables: i64 = connection.query_row(count, [], |row| row.get(0)).map_err(refused)?;
+        // One statement, because another process may be making it.
+        let look = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+                    FROM pragma_application_id, pragma_user_version";
+        let found: (i64, i64, i64) = connection
+            .query_row(look, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .map_err(|source| self.refused(source))?;
         let path = self.path.clone();
-        match (id, version) {
-            (APPLICATION_ID, VERSION) => Ok(true),
-            (APPLICATION_ID, found) if found > VERSION => {
+        match found {
+            (APPLICATION_ID, VERSION, _) => Ok(true),
+            (APPLICATION_ID, found, _) if found > VERSION => {
                 Err(OpenError::NewerVersion { path, found, known: VERSION })
             }
-            (0, 0) if tables == 0 => Ok(false),
+            (0, 0, 0) => Ok(false),
             _ => Err(OpenError::NotAJournal { path, source: None }),
         }
+    }
+
+    /// Every commit is on disk before it is answered: a request that is not must not be sent.
+    fn configure(&self, connection: &Connection) -> Result<(), OpenError> {
+        let refused = |source| self.refused(source);
+        let mode = self.switch(connection).map_err(refused)?;
+        if mode != "wal" {
+            return Err(OpenError::NoWriteAheadLog { path: self.path.clone(), mode });
+        }
+        let set = |pragma, value| connection.pragma_update(None, pragma, value).map_err(refused);
+        set("wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        set("journal_size_limit", LOG_BYTES_MAX)?;
+        connection.pragma_update(None, "synchronous", "FULL").map_err(refused)
     }
 
     /// Makes an empty file a journal. Any number of processes may do so at once, and any may be
@@ -98,11 +116,6 @@ impl Database {
     fn make(&self, connection: &mut Connection) -> Result<(), OpenError> {
         let refused = |source| self.refused(source);
         let faults = &self.options.faults;
-        let mode = self.switch(connection).map_err(refused)?;
-        if mode != "wal" {
-            return Err(OpenError::NoWriteAheadLog { path: self.path.clone(), mode });
-        }
-        connection.pragma_update(None, "synchronous", "FULL").map_err(refused)?;
         faults.at(place::MAKE_BEFORE_BEGIN)?;
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -148,7 +161,9 @@ impl Database {
         if !directory.is_dir() {
             return Err(OpenError::MissingDirectory { directory: directory.to_owned() });
         }
-        if self.path.as_os_str().is_empty() || self.path.is_dir() {
+        // SQLite would take the first two for databases that are no files.
+        let no_file = ["", ":memory:"].iter().any(|name| self.path.as_os_str() == *name);
+        if no_file || self.path.is_dir() {
             return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
         }
         match network_filesystem(directory) {
@@ -176,13 +191,6 @@ impl Database {
             _ => OpenError::Sqlite { path, source },
         }
     }
-}
-
-/// Every commit is on disk before it is answered: a request that is not must not be sent.
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    connection.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)
 }
 
 /// Makes the file for its owner's eyes alone, if there is none; SQLite gives the files beside it

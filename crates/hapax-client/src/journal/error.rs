@@ -36,6 +36,9 @@ pub enum JournalError {
         /// What was found.
         source: Unreadable,
     },
+    /// The file itself is damaged. Nothing was written.
+    #[error("the journal is damaged: stop using it, and restore it from a backup")]
+    Corrupt(#[source] Cause),
     /// The request is larger than the journal takes. Nothing was written.
     #[error(
         "the body of the operation `{name}` is {len} bytes; this journal takes up to {max}: raise \
@@ -220,7 +223,12 @@ pub enum OpenError {
 
 /// What a failure before COMMIT means: nothing was written.
 pub(super) fn nothing_written(error: rusqlite::Error) -> JournalError {
-    JournalError::unavailable(error)
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            JournalError::Corrupt(Arc::new(error))
+        }
+        _ => JournalError::unavailable(error),
+    }
 }
 
 /// What a failure of COMMIT itself means.

@@ -1,5 +1,74 @@
 //! What became of every operation, on disk before the first byte is sent.
+//!
+//! A [`Journal`] is one SQLite file. Before a request leaves, [`Journal::begin`] writes it down
+//! whole, with the key it is sent with; when it is over, [`Journal::settle`] writes down how it
+//! ended. Whoever finds the file after a crash, a reboot or a pulled plug knows what may have been
+//! sent and not answered, and can finish it with the same key, so that it still happens once.
+//!
+//! | State | Meaning | The same name and request again |
+//! | --- | --- | --- |
+//! | `pending` | somebody pursues it, or should | held while the lease lasts; then granted, same key |
+//! | `done` | the answer said yes | the recorded answer, nothing is sent |
+//! | `refused` | the answer said no | the recorded answer, nothing is sent |
+//! | `unknown` | it may have happened, and nobody said | granted: asked again with the same key |
+//! | `gave_up` | no attempt can have had an effect | granted: asked again with the same key |
+//!
+//! The same name with another request is refused in every state. Requests are the same if method,
+//! URL, content type and body are; other headers may differ. Names are forgotten by
+//! [`Journal::purge`] when they were `done`, `refused` or `gave_up` for longer than the retention.
+//! What is `pending` or `unknown` stays until it is finished or a person forgets it.
+//!
+//! # Several processes
+//!
+//! Any number of processes on one machine share a journal. Who pursues an operation has a *lease*,
+//! renewed while it lives; a lease that has ended lets the next one take over. That is only about
+//! not being idle: two owners at once would send the same key twice. The *fence*, which grows with
+//! every taking up, decides whose word counts: `unknown` and `gave_up` are believed of the current
+//! owner alone. An answer is an answer whoever heard it, and the first one stays.
+//!
+//! # Time
+//!
+//! Leases, deadlines and retention count on the clock that runs since the machine was started, so
+//! setting the wall clock changes none of them. A reboot ends all leases; deadlines then go on by
+//! the wall clock, which never adds less than the time since that start ([`Moment::since`]).
+//!
+//! # Crashes
+//!
+//! What is answered is on disk: every transaction is synced, and what is asked for at the same time
+//! shares one. A row that is not what was written is an error that names the operation, never a
+//! guess, and is never written over. Credentials are not kept unless asked for ([`Credentials`]),
+//! and the file is its owner's alone.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use hapax_client::journal::*;
+//! # use hapax_core::{Key, Outcome};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("client.db");
+//! let journal = Journal::open(path, JournalOptions::default())?;
+//! let request = Request::new(
+//!     http::Method::POST,
+//!     "https://api.example.com/charges".parse()?,
+//!     http::HeaderMap::new(),
+//!     "{\"amount\":100}".into(),
+//!     Credentials::Withhold,
+//! )?;
+//! let (name, key) = (Name::parse("charge-order-42")?, Key::parse("9f1c2d")?);
+//! let begin = Begin::new(name.clone(), key, request, Duration::from_secs(60));
+//! let Begun::Granted(granted) = journal.begin(begin).await? else { return Ok(()) };
+//!
+//! // ... it is sent with `granted.hold.key()`, and answered with 201 ...
+//! journal.settle(&granted.hold, 1, End::Done(Outcome::bare(201))).await?;
+//!
+//! let found = journal.find(&name).await?.map(|entry| entry.state.tag());
+//! assert_eq!(found, Some(StateTag::Done));
+//! # Ok(())
+//! # }
+//! ```
 
+mod answer;
 mod book;
 mod connect;
 mod entry;
@@ -16,6 +85,7 @@ mod work;
 mod writer;
 
 pub use self::{
+    answer::outcome,
     entry::{Entry, Hold, Noted, State, StateTag, Summary},
     error::{Cause, JournalError, OpenError, Unreadable},
     handle::{Journal, JournalStats},
