@@ -38,7 +38,8 @@
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
-//! - [`signal`] is what callers say hop by hop: how much time is left, and who retries.
+//! - [`signal`] is what callers say hop by hop: how much time is left, and who retries; [`AnswerBy`]
+//!   tells the service until when its caller waits.
 //!
 //! The layer runs the protected service in a task of its own: a client that hangs up neither stops
 //! it nor loses its answer.
@@ -53,8 +54,8 @@ pub use self::{
     body::{Body, BoxError},
     nothing_sent::NothingSent,
     server::{
-        Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled, Idempotency,
-        IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
+        AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,
+        Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
         Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
         canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,

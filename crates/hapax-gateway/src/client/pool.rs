@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_tower::{Body, BoxError};
+use hapax_tower::{AnswerBy, Body, BoxError};
 use http::{Request, Response, StatusCode, Uri, Version};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -155,6 +155,7 @@ impl Pool {
         if sender.ready().await.is_err() {
             return Ok(Err(request));
         }
+        say_time_left(&mut request)?;
         *request.version_mut() = Version::HTTP_11;
         if request.uri().authority().is_some() {
             *request.uri_mut() = path_of(request.uri());
@@ -181,6 +182,7 @@ impl Pool {
         if sender.ready().await.is_err() {
             return Ok(Err(request));
         }
+        say_time_left(&mut request)?;
         *request.version_mut() = Version::HTTP_2;
         *request.uri_mut() = self.at_origin(request.uri())?;
         request.headers_mut().remove(http::header::HOST);
@@ -236,6 +238,16 @@ impl Pool {
         parts.path_and_query = path_of(target).into_parts().path_and_query;
         Uri::from_parts(parts).map_err(|error| SendError::NothingSent(error.into()))
     }
+}
+
+/// Says anew how long the caller waits, which may have been spent on waiting for a connection.
+fn say_time_left(request: &mut Request<Body>) -> Result<(), SendError> {
+    let Some(by) = request.extensions().get::<AnswerBy>().copied() else { return Ok(()) };
+    if by.left().is_zero() {
+        return Err(SendError::NothingSent("the caller's time is over".into()));
+    }
+    by.say(request.headers_mut());
+    Ok(())
 }
 
 /// The target without scheme and authority.

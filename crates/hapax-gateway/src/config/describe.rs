@@ -72,6 +72,9 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
     if !retention.tombstone.is_zero() {
         words.push(format!("tombstone {}", spelled(retention.tombstone)));
     }
+    if protection.grpc_timeout {
+        words.push("reads grpc-timeout".to_owned());
+    }
     if protection.limit.is_some() {
         words.push("rate limited".to_owned());
     }

@@ -71,7 +71,7 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 26] = [
+const PROTECTION: [&str; 27] = [
     "key",
     "header",
     "dialect",
@@ -82,6 +82,7 @@ const PROTECTION: [&str; 26] = [
     "tombstone",
     "lease",
     "timeout",
+    "grpc_timeout",
     "receive_within",
     "in_flight",
     "wait",

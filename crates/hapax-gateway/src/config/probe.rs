@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Asked, Probed, Prober};
+use hapax_tower::{Asked, Probed, Prober, signal};
 use http::{
     Request, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION},
@@ -100,6 +100,8 @@ impl Template {
                 request.headers_mut().append(&name, line.clone());
             }
         }
+        // Whoever asks also asks again.
+        signal::set_retried_further_out(request.headers_mut());
         match client.fetch(request, reading.bytes_max, reading.within).await {
             Ok(answer) if answer.status().is_success() => Probed::Happened(answer),
             Ok(answer) => match answer.status() {

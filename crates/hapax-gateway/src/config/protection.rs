@@ -57,6 +57,7 @@ pub(super) fn read(
         in_flight: in_flight(route).unwrap_or(usual.in_flight),
         wait_max: duration("wait_max").unwrap_or(usual.wait_max),
         timeout,
+        grpc_timeout: route.flag("grpc_timeout").unwrap_or(usual.grpc_timeout),
         receive_within: duration("receive_within").unwrap_or(usual.receive_within),
         body: body(&fingerprint).unwrap_or(usual.body),
         compared_headers: fingerprint

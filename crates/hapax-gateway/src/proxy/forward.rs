@@ -62,10 +62,11 @@ pub(crate) fn strip_hops(headers: &mut HeaderMap) {
 
 fn remove_named(headers: &mut HeaderMap, names: &str) {
     for name in names.split(',').map(str::trim) {
-        // These frame the message, name its target and tell the upstream which attempt it is: a
-        // client must not have them removed.
+        // These frame the message, name its target and tell the upstream what the layer has to say:
+        // a client must not have them removed.
         let is_kept = |kept: &str| name.eq_ignore_ascii_case(kept);
-        if !["host", "content-length", "hapax-fence"].into_iter().any(is_kept) {
+        let is_ours = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("hapax-"));
+        if !is_ours && !["host", "content-length"].into_iter().any(is_kept) {
             headers.remove(name);
         }
     }
@@ -105,8 +106,9 @@ mod tests {
     fn what_is_said_to_one_connection_is_not_passed_on() {
         let mut request = Request::post("/pay")
             .header("host", "shop.example")
-            .header("connection", "x-hop, host, Hapax-Fence, close")
+            .header("connection", "x-hop, host, Hapax-Fence, hapax-retry, close")
             .header("hapax-fence", "1")
+            .header("hapax-retry", "never")
             .header("x-hop", "1")
             .header("keep-alive", "timeout=5")
             .header("transfer-encoding", "chunked")
@@ -116,7 +118,7 @@ mod tests {
         prepare(&mut request, Some(&HeaderValue::from_static("inner:80")));
         let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
-        assert_eq!(names, ["hapax-fence", "host", "x-kept"]);
+        assert_eq!(names, ["hapax-fence", "hapax-retry", "host", "x-kept"]);
         assert_eq!(request.headers()["host"], "inner:80");
     }
 

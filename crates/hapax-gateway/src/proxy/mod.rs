@@ -12,9 +12,9 @@ use std::{
 };
 
 use hapax_core::Attempt;
-use hapax_tower::{Body, BoxError, NothingSent};
+use hapax_tower::{AnswerBy, Body, BoxError, NothingSent};
 use http::{Request, Response};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
 pub(crate) use self::stall::Stalling;
@@ -68,11 +68,19 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        let by = parts.extensions.get_mut::<AnswerBy>().map(|by| {
+            *by = by.within(inner.answer_timeout);
+            *by
+        });
         let (body, upload) = Upload::watch(body);
         let sending = inner.client.send(Request::from_parts(parts, body));
-        let overdue = || Err(SendError::Unanswered(Overdue.into()));
-        upload.answer(sending, inner.answer_timeout).await.unwrap_or_else(overdue)
+        let answering = upload.answer(sending, inner.answer_timeout);
+        let answered = match by {
+            None => answering.await,
+            Some(by) => timeout_at(by.at(), answering).await.unwrap_or(None),
+        };
+        answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
     };
     inner.meter.record_exchange(exchange(&answered), began.elapsed());
     let mut response = answered.map_err(|error| match error {

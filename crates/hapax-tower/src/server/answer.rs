@@ -70,6 +70,13 @@ pub(crate) fn in_flight(id: OperationId, lease_left: Duration) -> Problem {
     Problem::new(Code::KeyInFlight, detail).operation(id).retry_after(lease_left)
 }
 
+/// What a caller hears whose time is over before the service has answered.
+pub(crate) fn still_at_work(id: OperationId) -> Problem {
+    let detail = "The time given is over, and the service is still at work. Ask again with the \
+                  same key.";
+    Problem::new(Code::ExecutionTimedOut, detail).operation(id).retry_after(TRY_AGAIN)
+}
+
 pub(crate) fn in_doubt(id: OperationId) -> Problem {
     let detail = "An attempt ended without an answer. It is not repeated until somebody has found \
                   out whether it happened.";

@@ -19,6 +19,7 @@ use super::{
     prefer,
     problem::Problem,
     receive::{Received, Refused, receive},
+    said::{Said, too_late},
     span::span,
     stored_request,
 };
@@ -32,6 +33,8 @@ pub(crate) struct Arrival {
     /// The room the body takes, to be given back when it is done with.
     pub(crate) room: Option<OwnedSemaphorePermit>,
     pub(crate) protection: Arc<Protection>,
+    /// What its caller says about its time and about retries.
+    pub(crate) said: Said,
     /// How long it waits while somebody else is at work.
     pub(crate) patience: Duration,
     /// Whether it is answered before it is run.
@@ -46,11 +49,16 @@ pub(crate) async fn arrive(
     front: &Front,
     has_later: bool,
     protection: &Arc<Protection>,
+    said: Said,
     operation: Operation,
     (parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
-    let Received { body, room } = receive(front.room.as_ref(), protection, &parts, body).await?;
+    let Received { body, room } =
+        receive(front.room.as_ref(), protection, said, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
+    if said.is_over() {
+        return Err(nothing_left(too_late()));
+    }
     let tenant_key = front.tenant_key(operation.tenant());
     let fingerprint =
         compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
@@ -69,7 +77,18 @@ pub(crate) async fn arrive(
     let span = span(&operation, Some(&tenant_key));
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
     let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
-    Ok(Arrival { ask, parts, body, room, protection, patience, for_later, prefers_async, span })
+    Ok(Arrival {
+        ask,
+        parts,
+        body,
+        room,
+        protection,
+        said,
+        patience: said.cut(patience),
+        for_later,
+        prefers_async,
+        span,
+    })
 }
 
 /// Which operation is meant.

@@ -7,7 +7,7 @@ use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
 use tokio::{
     sync::{OwnedSemaphorePermit, oneshot},
-    time::Instant,
+    time::{Instant, timeout_at},
 };
 use tracing::{Instrument, Span};
 
@@ -18,11 +18,12 @@ use super::{
     code::Code,
     handled::Verdict,
     headers,
-    layer::Shared,
+    layer::{Shared, Site},
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
     protected::Protected,
+    said::too_late,
     service::{Judged, pass},
     unit::Unit,
 };
@@ -44,7 +45,7 @@ where
             tracing::error!(%error, "the store is away: running without protection");
             arrival.span.record("decision", Verdict::Unprotected.as_str());
             let request = Request::from_parts(arrival.parts, Body::from(arrival.body));
-            let mut response = pass(inner, request).await?;
+            let mut response = pass(inner, arrival.said, request).await?;
             let yes = HeaderValue::from_static("true");
             response.headers_mut().insert(headers::UNPROTECTED, yes);
             return Ok((response, Verdict::Unprotected));
@@ -57,14 +58,12 @@ where
     let verdict = Verdict::of(&begun);
     arrival.span.record("decision", verdict.as_str());
     let response = match begun {
+        Begun::Execute(permit) | Begun::TakenOver { permit, .. } if arrival.said.is_over() => {
+            return Ok(given_back(permit, too_late(), site).await);
+        }
         Begun::Execute(permit) => match over_limit(&arrival) {
             None => execute(inner, shared, permit, arrival).await,
-            Some(problem) => {
-                // Nothing was begun; if that cannot be written, the lease will end.
-                let _ = permit.give_back().await;
-                let verdict = Verdict::Refused(problem.code);
-                return Ok((problem.into_response(site), verdict));
-            }
+            Some(problem) => return Ok(given_back(permit, problem, site).await),
         },
         Begun::TakenOver { permit, .. } => execute(inner, shared, permit, arrival).await,
         Begun::Queued(record) => {
@@ -86,6 +85,14 @@ where
     Ok((response, verdict))
 }
 
+/// Refuses a request that had won its right, and gives that back.
+async fn given_back<S: Store>(permit: Permit<S>, problem: Problem, site: &Site) -> Judged {
+    // Nothing was begun; if that cannot be written, the lease will end.
+    let _ = permit.give_back().await;
+    let verdict = Verdict::Refused(problem.code);
+    (problem.into_response(site), verdict)
+}
+
 /// Says so where 202 is what the client preferred, not only what the route does.
 fn accepted(arrival: &Arrival, mut response: Response<Body>) -> Response<Body> {
     if arrival.prefers_async {
@@ -104,7 +111,7 @@ async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<
     }
 }
 
-/// Runs the attempt detached, and waits for its answer.
+/// Runs the attempt detached, and waits for its answer while the caller does.
 async fn execute<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
@@ -121,11 +128,21 @@ where
         permit,
         request: Request::from_parts(arrival.parts, arrival.body),
         protection: arrival.protection,
+        said: arrival.said,
         site: Arc::clone(&shared.front.site),
     };
     let answered = detach(unit, inner, arrival.room, arrival.span);
+    let answered = match arrival.said.until() {
+        None => answered.await,
+        Some(until) => match timeout_at(until, answered).await {
+            Ok(answered) => answered,
+            Err(_elapsed) => {
+                return answer::still_at_work(id).into_response(&shared.front.site);
+            }
+        },
+    };
     // Without an answer the task died; its right was given up as interrupted.
-    answered.await.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.front.site))
+    answered.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.front.site))
 }
 
 /// Starts the attempt in a task of its own.

@@ -31,6 +31,10 @@ pub enum Code {
     FirstSentMalformed,
     /// It can no longer be told whether the operation was done.
     FirstSentTooOld,
+    /// `Hapax-Deadline`, or `grpc-timeout` where it is read, is not a time.
+    DeadlineMalformed,
+    /// The caller's time was over before anything was run.
+    DeadlinePassed,
     /// Nobody can be told whose key this is.
     CredentialMissing,
     /// The caller is known and may not ask.
@@ -103,6 +107,8 @@ impl Code {
         Self::KeyGone,
         Self::FirstSentMalformed,
         Self::FirstSentTooOld,
+        Self::DeadlineMalformed,
+        Self::DeadlinePassed,
         Self::CredentialMissing,
         Self::CallerRefused,
         Self::CallerUnverifiable,
@@ -147,6 +153,8 @@ impl Code {
             Self::KeyGone => "key-gone",
             Self::FirstSentMalformed => "first-sent-malformed",
             Self::FirstSentTooOld => "first-sent-too-old",
+            Self::DeadlineMalformed => "deadline-malformed",
+            Self::DeadlinePassed => "deadline-passed",
             Self::CredentialMissing => "credential-missing",
             Self::CallerRefused => "caller-refused",
             Self::CallerUnverifiable => "caller-unverifiable",
@@ -192,6 +200,8 @@ impl Code {
             Self::KeyGone => "The idempotency key is past its retention",
             Self::FirstSentMalformed => "The time of the first attempt is missing or malformed",
             Self::FirstSentTooOld => "The first attempt is older than what is remembered",
+            Self::DeadlineMalformed => "The time left is malformed",
+            Self::DeadlinePassed => "The caller's time was over before anything was run",
             Self::CredentialMissing => "The request has no credential",
             Self::CallerRefused => "The caller may not ask for this",
             Self::CallerUnverifiable => "It cannot be found out who asks",
@@ -233,6 +243,7 @@ impl Code {
             | Self::KeyTooLong
             | Self::KeyRepeated
             | Self::FirstSentMalformed
+            | Self::DeadlineMalformed
             | Self::ScopeUnusable
             | Self::UpgradeRefused
             | Self::HostUnclear
@@ -263,7 +274,7 @@ impl Code {
             Self::StoredResponseCorrupt | Self::ExecutionPanicked => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
-            Self::ExecutionTimedOut => StatusCode::GATEWAY_TIMEOUT,
+            Self::ExecutionTimedOut | Self::DeadlinePassed => StatusCode::GATEWAY_TIMEOUT,
             Self::ExecutionUnanswered => StatusCode::BAD_GATEWAY,
             Self::OperationUnknown => StatusCode::NOT_FOUND,
         }

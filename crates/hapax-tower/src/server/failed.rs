@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use hapax_core::{Ended, OperationId};
 
-use super::{answer, code::Code, layer::Site, problem::Problem};
+use super::{answer, code::Code, layer::Site, problem::Problem, said};
 
 /// How an attempt ended without a complete answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// Nothing was sent.
     NotStarted,
+    /// The caller's time was over before anything was sent.
+    TooLate,
     /// It was sent, and the answer failed or broke off.
     Unanswered,
     Panicked,
@@ -23,6 +25,7 @@ impl Failed {
     pub(crate) fn code(self) -> Code {
         match self {
             Self::NotStarted => Code::ExecutionNotStarted,
+            Self::TooLate => Code::DeadlinePassed,
             Self::Unanswered => Code::ExecutionUnanswered,
             Self::Panicked => Code::ExecutionPanicked,
             Self::TimedOut => Code::ExecutionTimedOut,
@@ -34,6 +37,7 @@ impl Failed {
         match self {
             Self::NotStarted => Problem::new(self.code(), "Nothing was run. Ask again.")
                 .retry_after(Duration::from_secs(1)),
+            Self::TooLate => said::too_late(),
             Self::Unanswered | Self::Panicked | Self::TimedOut => {
                 Problem::new(self.code(), "Nobody knows whether the operation happened.")
             }
@@ -48,10 +52,30 @@ impl Failed {
         Problem::new(self.code(), detail).operation(id).retry_after(Duration::from_secs(5))
     }
 
+    /// What a client hears that repeats by itself: the next request finds out.
+    pub(crate) fn left_to_the_next(self, id: OperationId, pause: Duration) -> Problem {
+        let detail = "Nobody knows whether the operation happened. Asking again with the same key \
+                      finds out.";
+        match self {
+            Self::NotStarted
+            | Self::TooLate
+            | Self::Unanswered
+            | Self::Panicked
+            | Self::TimedOut => {
+                let problem = Problem::new(self.code(), detail).operation(id);
+                if pause.is_zero() { problem } else { problem.retry_after(pause) }
+            }
+            // Not in doubt: that would tell the client to stop asking.
+            Self::NotRecovered => Problem::new(Code::KeyInFlight, detail)
+                .operation(id)
+                .retry_after(pause.max(answer::TRY_AGAIN)),
+        }
+    }
+
     pub(crate) fn ended(self, id: OperationId, site: &Site) -> Ended {
         let told = self.problem(id).to_outcome(site);
         match self {
-            Self::NotStarted => Ended::NothingSent { told },
+            Self::NotStarted | Self::TooLate => Ended::NothingSent { told },
             Self::Unanswered => Ended::Unanswered { told },
             Self::Panicked | Self::TimedOut => Ended::Interrupted { told },
             Self::NotRecovered => Ended::NotRecovered { told },

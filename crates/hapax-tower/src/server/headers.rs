@@ -91,7 +91,7 @@ pub(crate) fn add_expiry(headers: &mut HeaderMap, expires_at: Timestamp) {
     }
 }
 
-fn is_ours(name: &HeaderName) -> bool {
+pub(crate) fn is_ours(name: &HeaderName) -> bool {
     *name == REPLAYED || *name == EXPIRES || name.as_str().starts_with("hapax-")
 }
 

@@ -12,8 +12,8 @@ use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
-    handled::Verdict, layer::Site, options::Protection, route::Routes, span::span, stored_request,
-    unit::Unit,
+    handled::Verdict, layer::Site, options::Protection, route::Routes, said::Said, span::span,
+    stored_request, unit::Unit,
 };
 use crate::body::{Body, BoxError};
 
@@ -118,7 +118,8 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
             let span = span(&permit.record().operation, None);
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());
-            let unit = Unit { permit, request, protection, site: Arc::clone(&shared.site) };
+            let (said, site) = (Said::default(), Arc::clone(&shared.site));
+            let unit = Unit { permit, request, protection, said, site };
             run(unit).instrument(span).await;
         }
         (_, _) => {

@@ -17,6 +17,7 @@ mod failed;
 mod front;
 mod handled;
 mod headers;
+mod inner_words;
 mod key;
 mod later;
 mod layer;
@@ -33,6 +34,7 @@ mod receive;
 mod recover;
 mod repeatability;
 mod route;
+mod said;
 mod service;
 mod span;
 #[cfg(test)]
@@ -56,6 +58,7 @@ pub use self::{
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     route::{InvalidRoute, Routes, Treatment, path_fits},
+    said::AnswerBy,
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},

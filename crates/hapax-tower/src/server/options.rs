@@ -32,6 +32,9 @@ pub struct Protection {
     /// How long the service may work, and how long its body or its reader may stall; shorter than
     /// the lease.
     pub timeout: Duration,
+    /// Whether callers say how long they wait in `grpc-timeout`, and the service is told so; it is
+    /// passed on as it is otherwise. `Hapax-Deadline` is always read.
+    pub grpc_timeout: bool,
     /// How long an attempt that nobody answered is looked after by itself: sent again under
     /// [`Recovery::Resend`], asked about under [`Recovery::Probe`]. Zero for not at all.
     pub recover_for: Duration,
@@ -74,6 +77,7 @@ impl Default for Protection {
             in_flight: InFlight::Reject,
             wait_max: Duration::from_secs(30),
             timeout: Duration::from_secs(25),
+            grpc_timeout: false,
             recover_for: Duration::from_secs(60),
             probe: None,
             limit: None,

@@ -16,6 +16,8 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::KeyGone => include_str!("../../errors/key-gone.md"),
         Code::FirstSentMalformed => include_str!("../../errors/first-sent-malformed.md"),
         Code::FirstSentTooOld => include_str!("../../errors/first-sent-too-old.md"),
+        Code::DeadlineMalformed => include_str!("../../errors/deadline-malformed.md"),
+        Code::DeadlinePassed => include_str!("../../errors/deadline-passed.md"),
         Code::CredentialMissing => include_str!("../../errors/credential-missing.md"),
         Code::CallerRefused => include_str!("../../errors/caller-refused.md"),
         Code::CallerUnverifiable => include_str!("../../errors/caller-unverifiable.md"),

@@ -13,6 +13,7 @@ use super::{
     failed::Failed,
     options::Protection,
     protected::Protected,
+    said::Said,
 };
 use crate::{
     body::{Body, BoxError},
@@ -30,12 +31,14 @@ pub(crate) struct Answer {
 pub(crate) async fn produce<Inner>(
     inner: Inner,
     request: Request<Bytes>,
+    said: Said,
     protection: &Protection,
 ) -> Result<Answer, Failed>
 where
     Inner: Protected,
 {
-    let work = call(inner, request.map(Body::from), protection.response_bytes_max);
+    let said = said.within(protection.timeout);
+    let work = call(inner, request.map(Body::from), said, protection.response_bytes_max);
     match timeout(protection.timeout, AssertUnwindSafe(work).catch_unwind()).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_panic)) => Err(Failed::Panicked),
@@ -46,13 +49,18 @@ where
 /// Hands the request over, and takes the answer up to the cap.
 pub(crate) async fn call<Inner>(
     mut inner: Inner,
-    request: Request<Body>,
+    mut request: Request<Body>,
+    said: Said,
     cap: usize,
 ) -> Result<Answer, Failed>
 where
     Inner: Protected,
 {
     poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
+    if said.is_over() {
+        return Err(Failed::TooLate);
+    }
+    said.tell(&mut request);
     let response = inner.call(request).await.map_err(|error| {
         let error = error.into();
         let failed =

@@ -17,6 +17,7 @@ use super::{
     drain::Rest,
     options::Protection,
     problem::Problem,
+    said::{Said, too_late},
 };
 use crate::body::Body;
 
@@ -33,6 +34,7 @@ pub(crate) struct Received {
 pub(crate) async fn receive(
     room: Option<&Room>,
     protection: &Protection,
+    said: Said,
     parts: &Parts,
     body: Body,
 ) -> Result<Received, Refused> {
@@ -52,7 +54,7 @@ pub(crate) async fn receive(
             None => return Err((no_room(), Rest::Unread(body))),
         },
     };
-    let body = match timeout(protection.receive_within, capture(body, cap)).await {
+    let body = match timeout(said.cut(protection.receive_within), capture(body, cap)).await {
         Ok(Ok(Captured::Whole(bytes))) => bytes,
         Ok(Ok(Captured::Larger { rest, .. })) => return Err(too_large(rest)),
         Ok(Err(error)) => {
@@ -60,6 +62,7 @@ pub(crate) async fn receive(
             let problem = Problem::new(Code::BodyIncomplete, "Nothing was run.");
             return Err((problem, Rest::Broken));
         }
+        Err(_elapsed) if said.is_over() => return Err((too_late(), Rest::Broken)),
         Err(_elapsed) => {
             let limit = protection.receive_within.as_secs();
             let detail = format!("It has to be complete within {limit} seconds. Nothing was run.");

@@ -5,16 +5,25 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use hapax_core::{Ended, Outcome, Recovery, ResultPolicy, Store, settle, store::Settlement};
-use http::{Request, Response, StatusCode, header::RETRY_AFTER, response};
+use hapax_core::{
+    Ended, Outcome, Recovery, ResultPolicy, Store,
+    limits::RETRY_ATTEMPTS_MAX,
+    retry::{Backoff, Failure, Jitter, Next, Schedule},
+    settle,
+    store::Settlement,
+};
+use http::{Request, Response, header::RETRY_AFTER, response};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     capture::Captured,
     failed::Failed,
+    inner_words::{Worth, worth},
+    options::Protection,
     probe::{Asked, Probed},
     produce::{Answer, produce},
     protected::Protected,
+    said::Said,
     unit::Unit,
 };
 use crate::body::Body;
@@ -56,6 +65,7 @@ impl<S: Store> Unit<S> {
         &self,
         inner: Inner,
         request: Request<Bytes>,
+        said: Said,
         before: Before,
     ) -> Turn
     where
@@ -73,36 +83,56 @@ impl<S: Store> Unit<S> {
         if before == Before::Unknown && self.permit.lease_left().is_zero() {
             return doubt(Failed::NotRecovered);
         }
-        match (produce(inner, request, &self.protection).await, before) {
-            (Ok(answer), Before::Unknown) if is_not_now(answer.parts.status) => {
+        match (produce(inner, request, said, &self.protection).await, before) {
+            (Ok(answer), Before::Unknown) if is_not_now(&answer.parts) => {
                 Turn::Doubt { failed: Failed::NotRecovered, pause_min: retry_after(&answer.parts) }
             }
+            (Ok(answer), Before::Nothing)
+                if self.recovers() && worth(&answer.parts) == Worth::Unknown =>
+            {
+                Turn::Doubt { failed: Failed::Unanswered, pause_min: retry_after(&answer.parts) }
+            }
             (Err(failed @ (Failed::Unanswered | Failed::TimedOut)), _)
-            | (Err(failed @ Failed::NotStarted), Before::Unknown) => doubt(failed),
+            | (Err(failed @ (Failed::NotStarted | Failed::TooLate)), Before::Unknown) => {
+                doubt(failed)
+            }
             (known, _) => Turn::Known(known),
         }
     }
 
-    /// Takes turns until it is known what happened, or the time for it is over.
+    /// Takes turns until it is known what happened, or the time for it is over. Whoever is sent
+    /// something again is told that it is repeated here.
     pub(crate) async fn find_out<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
         unknown: Failed,
-        mut pause_min: Duration,
+        pause_min: Duration,
     ) -> Result<Answer, Failed>
     where
         Inner: Protected,
     {
-        let began = Instant::now();
-        let mut schedule = Schedule::lasting(self.protection.recover_for);
-        while let Some(pause) = schedule.next(began.elapsed(), pause_min, fastrand::f64()) {
+        let (began, schedule) = (Instant::now(), schedule());
+        let Protection { timeout, recover_for, grpc_timeout, .. } = *self.protection;
+        let mut failure = Failure {
+            attempt: 1,
+            previous: Duration::ZERO,
+            told: told(pause_min),
+            left: recover_for,
+        };
+        while let Next::Wait(pause) = schedule.next(failure, fastrand::u64(..)) {
             sleep(pause).await;
-            match self.turn(inner.clone(), request.clone(), Before::Unknown).await {
+            let said = Said::repeating(timeout, grpc_timeout);
+            match self.turn(inner.clone(), request.clone(), said, Before::Unknown).await {
                 Turn::Known(known) => return known,
-                Turn::Doubt { failed, pause_min: asked } => {
+                Turn::Doubt { failed, pause_min } => {
                     tracing::debug!(code = failed.code().code(), "still unknown what happened");
-                    pause_min = asked;
+                    failure = Failure {
+                        attempt: failure.attempt + 1,
+                        previous: pause,
+                        told: told(pause_min),
+                        left: recover_for.saturating_sub(began.elapsed()),
+                    };
                 }
             }
         }
@@ -147,8 +177,9 @@ impl<S: Store> Unit<S> {
 
 /// Answers to a repeated request that say nothing about the first one: it is still at work, it is
 /// too much now, or the credential that was good then is gone.
-fn is_not_now(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 401 | 403 | 408 | 409 | 425 | 429 | 503)
+fn is_not_now(parts: &response::Parts) -> bool {
+    matches!(parts.status.as_u16(), 401 | 403 | 408 | 409 | 425 | 429 | 503)
+        || worth(parts) != Worth::Outcome
 }
 
 fn retry_after(parts: &response::Parts) -> Duration {
@@ -156,54 +187,17 @@ fn retry_after(parts: &response::Parts) -> Duration {
     Duration::from_secs(seconds.unwrap_or(0))
 }
 
-const PAUSE_MIN: Duration = Duration::from_millis(100);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
-
-/// When to try again: after pauses that double, with jitter, for a limited time.
-struct Schedule {
-    lasts: Duration,
-    pause: Duration,
+/// What a service asked for, if it did.
+fn told(pause_min: Duration) -> Option<Duration> {
+    (!pause_min.is_zero()).then_some(pause_min)
 }
 
-impl Schedule {
-    fn lasting(lasts: Duration) -> Self {
-        Self { lasts, pause: PAUSE_MIN }
-    }
-
-    /// The pause before the next turn; `None` if it would be too late. `random` is in 0 to 1.
-    fn next(&mut self, elapsed: Duration, pause_min: Duration, random: f64) -> Option<Duration> {
-        let half = self.pause / 2;
-        let pause = (half + half.mul_f64(random)).max(pause_min);
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
-        (elapsed.saturating_add(pause) <= self.lasts).then_some(pause)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_double_up_to_a_cap_and_end_when_the_time_is_over() {
-        let mut schedule = Schedule::lasting(Duration::from_secs(20));
-        let mut elapsed = Duration::ZERO;
-        let mut pauses = Vec::new();
-        while let Some(pause) = schedule.next(elapsed, Duration::ZERO, 1.0) {
-            elapsed += pause;
-            pauses.push(pause.as_millis());
-        }
-        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
-    }
-
-    #[test]
-    fn jitter_takes_up_to_half_of_a_pause_and_a_service_may_ask_for_more() {
-        let mut schedule = Schedule::lasting(Duration::from_secs(20));
-        let mut next = |pause_min, random| {
-            schedule.next(Duration::ZERO, Duration::from_secs(pause_min), random)
-        };
-        assert_eq!(next(0, 0.0), Some(Duration::from_millis(50)));
-        assert_eq!(next(0, 0.5), Some(Duration::from_millis(150)));
-        assert_eq!(next(7, 0.5), Some(Duration::from_secs(7)));
-        assert_eq!(next(21, 0.5), None);
-    }
+/// Pauses that double from 100 ms to 5 s, at least half of each; time ends it, not their number.
+fn schedule() -> Schedule {
+    let backoff = Backoff {
+        jitter: Jitter::Equal,
+        base: Duration::from_millis(100),
+        cap: Duration::from_secs(5),
+    };
+    Schedule::new(backoff, RETRY_ATTEMPTS_MAX).unwrap_or_default()
 }

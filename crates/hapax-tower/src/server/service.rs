@@ -19,13 +19,14 @@ use super::{
     ask::ask,
     drain::{Rest, Wire},
     handled::{Handled, Verdict},
-    headers,
-    layer::Shared,
+    layer::{Shared, Site},
     options::{Dialect, KeyRule, Protection},
     problem::Problem,
     protected::Protected,
     receive::Refused,
-    repeatability, wellknown,
+    repeatability,
+    said::Said,
+    wellknown,
 };
 use crate::body::{Body, BoxError};
 
@@ -92,15 +93,20 @@ where
     S: Store,
 {
     let (mut parts, body) = request.into_parts();
-    headers::strip_ours(&mut parts.headers);
     let (route, protection) = shared.front.routes.find(&parts);
-    let (mut response, verdict) = if let Some(page) = wellknown::serve(&shared, &parts).await {
-        (page, Verdict::Page)
-    } else if let Some(protection) = protection.filter(|protection| applies(protection, &parts)) {
-        // Boxed, so that what passes does not pay for its size.
-        Box::pin(protect(inner, &shared, protection, parts, body)).await?
-    } else {
-        (pass(inner, Request::from_parts(parts, body)).await?, Verdict::Passed)
+    let said = Said::take(&mut parts.headers, reads_grpc(protection));
+    let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
+        (Some(page), _) => (page, Verdict::Page),
+        (None, Err(problem)) => {
+            Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
+        }
+        (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
+            // Boxed, so that what passes does not pay for its size.
+            Some(protection) => {
+                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await?
+            }
+            None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
+        },
     };
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
@@ -113,19 +119,32 @@ pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
     }
 }
 
+/// Whether callers of this route also say their time in the words of gRPC.
+pub(crate) fn reads_grpc(protection: Option<&Arc<Protection>>) -> bool {
+    protection.is_some_and(|protection| protection.grpc_timeout)
+}
+
+/// Refuses a request before it is known what it asks for.
+pub(crate) async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Rest) -> Judged {
+    let verdict = Verdict::Refused(problem.code);
+    let mut response = problem.into_response(site);
+    Wire::of(parts.version, &parts.headers).leave_clean(rest, &mut response).await;
+    (response, verdict)
+}
+
 async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
     protection: &Arc<Protection>,
-    parts: Parts,
-    body: Body,
+    said: Said,
+    (parts, body): (Parts, Body),
 ) -> Result<Judged, Inner::Error>
 where
     Inner: Protected,
     S: Store,
 {
     let wire = Wire::of(parts.version, &parts.headers);
-    let arrived = arrived(shared, protection, parts, body).await;
+    let arrived = arrived(shared, protection, said, (parts, body)).await;
     let ((mut response, verdict), honoured) = match arrived {
         Ok(arrival) => {
             let span = arrival.span.clone();
@@ -148,8 +167,8 @@ where
 async fn arrived<S: Store>(
     shared: &Shared<S>,
     protection: &Arc<Protection>,
-    parts: Parts,
-    body: Body,
+    said: Said,
+    (parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
     let named = match arrival::name(&shared.front, protection, &parts).await {
         Ok(operation) => remembered(shared, protection, &parts, operation).await,
@@ -158,7 +177,7 @@ async fn arrived<S: Store>(
     match named {
         Ok(operation) => {
             let request = (parts, body);
-            arrive(&shared.front, shared.has_later, protection, operation, request).await
+            arrive(&shared.front, shared.has_later, protection, said, operation, request).await
         }
         Err(problem) => Err((problem, Rest::Unread(body))),
     }
@@ -184,14 +203,16 @@ async fn remembered<S: Store>(
     }
 }
 
-/// Hands a request to the service as it is.
+/// Hands a request to the service as it is, with what its caller says.
 pub(crate) async fn pass<Inner>(
     mut inner: Inner,
-    request: Request<Body>,
+    said: Said,
+    mut request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
     Inner: Protected,
 {
     std::future::poll_fn(|cx| inner.poll_ready(cx)).await?;
+    said.tell(&mut request);
     Ok(inner.call(request).await?.map(Body::new))
 }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{Body as StoredBody, Ended, Outcome, Store};
-use hapax_engine::{Permit, Settled};
+use hapax_core::{Body as StoredBody, Ended, OperationId, Outcome, Store};
+use hapax_engine::{Permit, SettleError, Settled};
 use http::{Request, Response, response};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -17,12 +17,14 @@ use super::{
     code::Code,
     failed::Failed,
     headers,
+    inner_words::{Worth, worth},
     layer::Site,
     options::Protection,
     problem::Problem,
     produce::{Answer, pump},
     protected::Protected,
     recover::{Before, Turn},
+    said::Said,
 };
 use crate::body::Body;
 
@@ -31,6 +33,7 @@ pub(crate) struct Unit<S: Store> {
     pub(crate) permit: Permit<S>,
     pub(crate) request: Request<Bytes>,
     pub(crate) protection: Arc<Protection>,
+    pub(crate) said: Said,
     pub(crate) site: Arc<Site>,
 }
 
@@ -45,23 +48,24 @@ impl<S: Store> Unit<S> {
     {
         let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
-        let known = if self.recovers() {
+        let turn = if self.recovers() {
             // Boxed, so that only routes that recover pay for its size.
             Box::pin(self.persist(inner, request, before, &mut reply)).await
         } else {
-            match self.turn(inner, request, before).await {
-                Turn::Known(known) => known,
-                Turn::Doubt { failed, .. } => Err(failed),
+            match self.turn(inner, request, self.said, before).await {
+                Turn::Doubt { failed, .. } => Turn::Known(Err(failed)),
+                known @ Turn::Known(_) => known,
             }
         };
-        match known {
-            Ok(Answer { parts, body: Captured::Whole(body) }) => {
+        match turn {
+            Turn::Known(Ok(Answer { parts, body: Captured::Whole(body) })) => {
                 self.answer(parts, body, reply).await;
             }
-            Ok(Answer { parts, body: Captured::Larger { read, rest } }) => {
+            Turn::Known(Ok(Answer { parts, body: Captured::Larger { read, rest } })) => {
                 self.pass_on(parts, read, rest, reply).await;
             }
-            Err(failed) => self.fail(failed, reply).await,
+            Turn::Known(Err(failed)) => self.fail(failed, reply).await,
+            Turn::Doubt { failed, pause_min } => self.leave(failed, pause_min, reply).await,
         }
     }
 
@@ -75,20 +79,26 @@ impl<S: Store> Unit<S> {
         request
     }
 
-    /// Runs it, and does not stop before it is known what happened. The client hears what is known
-    /// when its time is over.
+    /// Runs it, and does not stop before it is known what happened, unless somebody further out
+    /// repeats it. The client hears what is known when its time is over.
     async fn persist<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
         before: Before,
         reply: &mut Reply,
-    ) -> Result<Answer, Failed>
+    ) -> Turn
     where
         Inner: Protected,
     {
-        let answer_by = Instant::now() + self.protection.timeout;
-        let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), before));
+        let Protection { timeout, grpc_timeout, .. } = *self.protection;
+        let answer_by = Instant::now() + timeout;
+        let said = match (before, &reply) {
+            // Nobody asked for this now: it is repeated because its owner vanished.
+            (Before::Unknown, None) => Said::repeating(timeout, grpc_timeout),
+            (Before::Unknown | Before::Nothing, _) => self.said,
+        };
+        let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), said, before));
         let turn = match timeout_at(answer_by, &mut first).await {
             Ok(turn) => turn,
             Err(_elapsed) => {
@@ -97,22 +107,25 @@ impl<S: Store> Unit<S> {
             }
         };
         let (unknown, pause_min) = match turn {
-            Turn::Known(known) => return known,
+            known @ Turn::Known(_) => return known,
             // That nothing was sent now says nothing about the owner before.
-            Turn::Doubt { failed: Failed::NotStarted, pause_min } => {
+            Turn::Doubt { failed: Failed::NotStarted | Failed::TooLate, pause_min } => {
                 (Failed::NotRecovered, pause_min)
             }
             Turn::Doubt { failed, pause_min } => (failed, pause_min),
         };
+        if self.said.retried_further_out {
+            return Turn::Doubt { failed: unknown, pause_min };
+        }
         tracing::warn!(code = unknown.code().code(), "no answer; finding out what happened");
         let mut finding = std::pin::pin!(self.find_out(inner, request, unknown, pause_min));
-        match timeout_at(answer_by, &mut finding).await {
+        Turn::Known(match timeout_at(answer_by, &mut finding).await {
             Ok(known) => known,
             Err(_elapsed) => {
                 self.tell_unknown(unknown, reply);
                 finding.await
             }
-        }
+        })
     }
 
     /// Answers a client that cannot wait longer.
@@ -126,9 +139,13 @@ impl<S: Store> Unit<S> {
         // a record in memory would keep all of it.
         let kept = StoredBody::Kept(Bytes::copy_from_slice(&body));
         let outcome = outcome(&parts, kept, &self.protection);
+        let ended = match worth(&parts) {
+            Worth::NothingRan => Ended::NothingSent { told: outcome },
+            Worth::Outcome | Worth::Unknown => Ended::Answered(outcome),
+        };
         headers::strip_ours(&mut parts.headers);
         let first = Response::from_parts(parts, Body::from(body));
-        self.settle(Ended::Answered(outcome), first, reply).await;
+        self.settle(ended, first, reply).await;
     }
 
     /// Hands a response that is too large to keep to the client while it comes, and stores at its
@@ -166,28 +183,53 @@ impl<S: Store> Unit<S> {
         self.settle(ended, told, reply).await;
     }
 
+    /// Leaves an operation of unknown fate to whoever asks next, or to the sweeper if nobody does.
+    async fn leave(self, failed: Failed, pause: Duration, reply: Reply) {
+        let (code, id) = (failed.code().code(), self.permit.attempt().id);
+        tracing::warn!(code, "no answer; whoever repeats the request finds out what happened");
+        let told = failed.left_to_the_next(id, pause).into_response(&self.site);
+        if self.permit.record().request().is_some() {
+            let left = self.permit.leave(pause).await;
+            send(reply, settled(left, &self.site, id, told));
+        } else {
+            // Without its request a sweeper would forget the attempt; a doubt stays until somebody
+            // asks, who then takes over all the same.
+            let ended = failed.ended(id, &self.site);
+            self.settle(ended, told, reply).await;
+        }
+    }
+
     /// Stores the end, and answers with `first` if that is what counts.
     async fn settle(self, ended: Ended, first: Response<Body>, reply: Reply) {
         let (site, id) = (self.site, self.permit.attempt().id);
-        let response = match self.permit.settle(ended).await {
-            Ok(Settled::Done(record)) => {
-                let mut response = first;
-                if record.outcome().is_some() {
-                    headers::add_expiry(response.headers_mut(), record.expires_at);
-                }
-                response
+        send(reply, settled(self.permit.settle(ended).await, &site, id, first));
+    }
+}
+
+/// What a client hears once an end is stored, or is not.
+fn settled(
+    stored: Result<Settled, SettleError>,
+    site: &Site,
+    id: OperationId,
+    first: Response<Body>,
+) -> Response<Body> {
+    match stored {
+        Ok(Settled::Done(record)) => {
+            let mut response = first;
+            if record.outcome().is_some() {
+                headers::add_expiry(response.headers_mut(), record.expires_at);
             }
-            Ok(Settled::Superseded(record)) => answer::superseded(&site, id, record.as_deref()),
-            Err(error) => {
-                tracing::error!(%error, %id, "an outcome could not be recorded");
-                let detail = "The request may have been carried out. Ask again with the same key.";
-                Problem::new(Code::OutcomeNotRecorded, detail)
-                    .operation(id)
-                    .retry_after(Duration::from_secs(1))
-                    .into_response(&site)
-            }
-        };
-        send(reply, response);
+            response
+        }
+        Ok(Settled::Superseded(record)) => answer::superseded(site, id, record.as_deref()),
+        Err(error) => {
+            tracing::error!(%error, %id, "an outcome could not be recorded");
+            let detail = "The request may have been carried out. Ask again with the same key.";
+            Problem::new(Code::OutcomeNotRecorded, detail)
+                .operation(id)
+                .retry_after(Duration::from_secs(1))
+                .into_response(site)
+        }
     }
 }
 

@@ -60,10 +60,10 @@ async fn the_first_answer_counts_whatever_it_says() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_asks_to_be_left_alone_is() {
     let store = Wire::new();
-    let process = Process::start(&store, resend(), &[Breaks, SaysWait(429, 20), Says(201)]);
+    let process = Process::start(&store, resend(), &[Breaks, SaysWait(429, 16), Says(201)]);
     let began = Instant::now();
     assert_eq!(process.send("").await.status, 201);
-    assert_eq!(began.elapsed().as_secs(), 20);
+    assert!((16..=20).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,6 +196,6 @@ fn what_a_process_was_finding_out_when_it_died_is_finished_by_the_next_one() {
         assert!(answer.is_replay());
         assert_eq!((answer.status, &answer.body[..]), (201, &b"answer 3"[..]));
         let without_credential = ("2".to_owned(), false);
-        assert_eq!(*process.got.lock().unwrap(), [(); 3].map(|()| without_credential.clone()));
+        assert_eq!(process.got(), [(); 3].map(|()| without_credential.clone()));
     });
 }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -210,6 +210,8 @@ pub(crate) struct Wire {
     pub(crate) memory: memory::Store,
     away: Arc<AtomicBool>,
     loses_answers: Arc<AtomicBool>,
+    /// How long a commit takes, in milliseconds.
+    takes: Arc<AtomicU64>,
 }
 
 impl Wire {
@@ -217,7 +219,7 @@ impl Wire {
         let began = Instant::now();
         let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
         let memory = memory::Store::new(Salt::from_bytes([9; 32]), clock);
-        Self { memory, away: Arc::default(), loses_answers: Arc::default() }
+        Self { memory, away: Arc::default(), loses_answers: Arc::default(), takes: Arc::default() }
     }
 
     /// From now on the store refuses, or does so no more.
@@ -228,6 +230,11 @@ impl Wire {
     /// From now on commits are written and not confirmed, or are again.
     pub(crate) fn loses_answers(&self, loses: bool) {
         self.loses_answers.store(loses, Relaxed);
+    }
+
+    /// From now on every commit takes so long.
+    pub(crate) fn takes(&self, millis: u64) {
+        self.takes.store(millis, Relaxed);
     }
 
     /// Everything stored.
@@ -248,6 +255,10 @@ impl Store for Wire {
     }
 
     async fn commit(&self, batch: Batch) -> Committed {
+        let takes = self.takes.load(Relaxed);
+        if takes > 0 {
+            tokio::time::sleep(Duration::from_millis(takes)).await;
+        }
         if self.away.load(Relaxed) {
             return batch.all_failed(&StoreError::unavailable("cut"));
         }

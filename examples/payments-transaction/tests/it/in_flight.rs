@@ -77,6 +77,28 @@ async fn a_duplicate_that_prefers_to_wait_is_answered_with_what_the_first_stored
     assert_eq!(shop.postgres.found().await, ONE);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_whose_time_is_over_finds_the_answer_under_its_key() {
+    let (gate, shop) = gated(Duration::from_millis(50)).await;
+    let told = shop.send(request(&shop.url, "k").header("hapax-deadline", "500"), "").await;
+    told.check_for_now(504, "execution-timed-out");
+    gate.begun().await;
+    gate.open();
+    let again = shop.send(request(&shop.url, "k").header("prefer", "wait=25"), "").await;
+    assert_eq!((again.status, again.is_replay()), (201, true));
+    assert_eq!(shop.postgres.found().await, ONE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_without_time_begins_no_transaction() {
+    let shop = Shop::open().await;
+    let late = request(&shop.url, "k").header("hapax-deadline", "0");
+    shop.send(late, &order(500)).await.check(504, "deadline-passed");
+    let malformed = request(&shop.url, "k").header("hapax-deadline", "soon");
+    assert_eq!(shop.send(malformed, &order(500)).await.status, 400);
+    assert!(!shop.pay("k", &order(500)).await.is_replay());
+}
+
 /// A handler that writes, says so, and waits to be let through.
 #[derive(Clone)]
 struct Gate {

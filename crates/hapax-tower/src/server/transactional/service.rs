@@ -21,7 +21,7 @@ use hapax_engine::{
 };
 use http::{Method, Request, Response, request::Parts, response};
 use http_body_util::BodyExt;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 use tracing::Instrument;
 
@@ -41,7 +41,8 @@ use crate::{
         problem::Problem,
         produce::call,
         protected::Protected,
-        service::{Judged, applies, pass},
+        said::{Said, too_late},
+        service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
         wellknown,
     },
@@ -108,14 +109,19 @@ where
     D: Database,
 {
     let (mut parts, body) = request.into_parts();
-    headers::strip_ours(&mut parts.headers);
     let (route, protection) = shared.front.routes.find(&parts);
-    let (mut response, verdict) = if let Some(page) = page(&shared, &parts) {
-        (page, Verdict::Page)
-    } else if let Some(protection) = protection.filter(|protection| applies(protection, &parts)) {
-        Box::pin(protect(inner, &shared, protection, parts, body)).await
-    } else {
-        (pass(inner, Request::from_parts(parts, body)).await?, Verdict::Passed)
+    let said = Said::take(&mut parts.headers, reads_grpc(protection));
+    let (mut response, verdict) = match (page(&shared, &parts), said) {
+        (Some(page), _) => (page, Verdict::Page),
+        (None, Err(problem)) => {
+            Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
+        }
+        (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
+            Some(protection) => {
+                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await
+            }
+            None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
+        },
     };
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
@@ -133,8 +139,8 @@ async fn protect<Inner, D>(
     inner: Inner,
     shared: &Arc<Shared<D>>,
     protection: &Arc<Protection>,
-    parts: Parts,
-    body: Body,
+    said: Said,
+    (parts, body): (Parts, Body),
 ) -> Judged
 where
     Inner: Protected,
@@ -142,7 +148,7 @@ where
 {
     let (wire, front) = (Wire::of(parts.version, &parts.headers), &shared.front);
     let arrived = match arrival::name(front, protection, &parts).await {
-        Ok(operation) => arrive(front, false, protection, operation, (parts, body)).await,
+        Ok(operation) => arrive(front, false, protection, said, operation, (parts, body)).await,
         Err(problem) => Err((problem, Rest::Unread(body))),
     };
     match arrived {
@@ -167,10 +173,10 @@ where
     Inner: Protected,
     D: Database,
 {
-    let Arrival { ask, parts, body, room, protection, patience, .. } = arrival;
+    let Arrival { ask, parts, body, room, protection, said, patience, .. } = arrival;
     let (site, id, policy) = (&shared.front.site, ask.operation.id(), ask.policy);
     let usual = *shared.transactional.options();
-    let wait = if patience.is_zero() { usual.wait } else { patience };
+    let wait = if patience.is_zero() { said.cut(usual.wait) } else { patience };
     let options = TransactionOptions { policy, wait, timeout: protection.timeout, ..usual };
     let first = Arc::new(First::default());
     let work = Work {
@@ -178,12 +184,22 @@ where
         request: Request::from_parts(parts, body),
         operation: ask.operation.clone(),
         protection: Arc::clone(&protection),
+        said,
         first: Arc::clone(&first),
         counted: Arc::default(),
         _room: room.map(Arc::new),
     };
     let work = move |tx: Lent<D::Transaction>| work.clone().run::<D>(tx);
-    let answered = shared.transactional.run(ask.operation, ask.fingerprint, options, work).await;
+    let running = shared.transactional.run(ask.operation, ask.fingerprint, options, work);
+    let answered = match said.until() {
+        None => running.await,
+        Some(until) => match timeout_at(until, running).await {
+            Ok(answered) => answered,
+            Err(_elapsed) => {
+                return (answer::still_at_work(id).into_response(site), Verdict::Executed);
+            }
+        },
+    };
     match answered {
         Ok(Answered { fate: Fate::Stored { expires_at }, outcome }) => {
             let mut response = first.take(&outcome);
@@ -218,6 +234,9 @@ fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
             (problem, Verdict::Mismatch)
         }
         OnceError::Refused(Answer::Gone { .. }) => (answer::gone(), Verdict::Gone),
+        OnceError::Failed(error) if error.is::<TooLate>() => {
+            (too_late(), Verdict::Refused(Code::DeadlinePassed))
+        }
         OnceError::Failed(error) if error.is::<OverLimit>() => {
             let wait = error.downcast::<OverLimit>().map_or(TRY_AGAIN, |limit| limit.0);
             let problem = Problem::new(Code::RateLimited, "Nothing was run. Ask again.");
@@ -254,6 +273,7 @@ struct Work<Inner> {
     request: Request<Bytes>,
     operation: hapax_core::Operation,
     protection: Arc<Protection>,
+    said: Said,
     first: Arc<First>,
     /// Whether the rate limit knows of it: running it again is no new operation.
     counted: Arc<AtomicBool>,
@@ -275,8 +295,12 @@ impl<Inner: Protected> Work<Inner> {
         request.extensions_mut().insert(self.operation);
         request.extensions_mut().insert(Slot::<D>::new(tx));
         let cap = self.protection.response_bytes_max;
-        let answer = call(self.inner, request.map(Body::from), cap).await;
-        let mut answer = answer.map_err(|failed: Failed| failed.code().code())?;
+        let said = self.said.within(self.protection.timeout);
+        let mut answer = match call(self.inner, request.map(Body::from), said, cap).await {
+            Ok(answer) => answer,
+            Err(Failed::TooLate) => return Err(Box::new(TooLate)),
+            Err(failed) => return Err(failed.code().code().into()),
+        };
         if let Some(error) = raised(&mut answer.parts.extensions) {
             return Err(error);
         }
@@ -337,6 +361,11 @@ impl First {
         })
     }
 }
+
+/// The caller was gone before the service was called.
+#[derive(Debug, thiserror::Error)]
+#[error("the caller's time was over before the service was called")]
+struct TooLate;
 
 /// The caller began more than its share.
 #[derive(Debug, thiserror::Error)]
