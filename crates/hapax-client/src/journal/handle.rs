@@ -56,7 +56,7 @@ impl Journal {
         path: impl Into<PathBuf>,
         options: JournalOptions,
     ) -> Result<Self, OpenError> {
-        Self::start(path.into(), options, |book| Ok(Door::Inline(Mutex::new(book))))
+        Self::start(path.into(), options, |book| Ok(Door::Inline(Box::new(Mutex::new(book)))))
     }
 
     /// Writes down that this operation is pursued, before anything of it is sent.
@@ -174,13 +174,13 @@ impl Journal {
 
     /// Of a body that is too large to keep, its length.
     fn fitted(&self, answer: Outcome) -> Outcome {
-        let len = match answer.body() {
-            Body::Kept(body) if body.len() > self.shared.answer_bytes_max => body.len() as u64,
-            Body::Kept(_) | _ => return answer,
-        };
-        let fitted =
-            Outcome::new(answer.status(), answer.headers().to_vec(), Body::NotKept { len });
-        fitted.unwrap_or(answer)
+        let Body::Kept(body) = answer.body() else { return answer };
+        if body.len() <= self.shared.answer_bytes_max {
+            return answer;
+        }
+        let len = u64::try_from(body.len()).unwrap_or(u64::MAX);
+        let (status, headers) = (answer.status(), answer.headers().to_vec());
+        Outcome::new(status, headers, Body::NotKept { len }).unwrap_or(answer)
     }
 }
 
@@ -209,7 +209,7 @@ struct Shared {
 /// Where work is handed over.
 enum Door {
     Thread { queue: Option<mpsc::Sender<Box<dyn Job>>>, thread: Option<JoinHandle<()>> },
-    Inline(Mutex<Book>),
+    Inline(Box<Mutex<Book>>),
 }
 
 impl Drop for Door {

@@ -116,10 +116,12 @@ pub(crate) fn wish(text: &str, key: &str) -> Begin {
 }
 
 pub(crate) async fn granted(journal: &Journal, wish: Begin) -> Granted {
-    match journal.begin(wish).await.expect("the journal answers") {
-        Begun::Granted(granted) => *granted,
-        other => panic!("{other:?}"),
-    }
+    grant(journal.begin(wish).await.expect("the journal answers"))
+}
+
+pub(crate) fn grant(begun: Begun) -> Granted {
+    let Begun::Granted(granted) = begun else { panic!("{begun:?}") };
+    *granted
 }
 
 pub(crate) fn progress(attempts: u32) -> Progress {

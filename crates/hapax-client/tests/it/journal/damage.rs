@@ -1,7 +1,8 @@
 //! What is not what was written is refused by name, and left as it is.
 
 use hapax_client::journal::{
-    Begun, End, Filter, Force, Forgotten, Journal, JournalError, Sent, StateTag, TakeUp, Unreadable,
+    Begun, End, Filter, Force, Forgotten, Journal, JournalError, Sent, StateTag, Summary, TakeUp,
+    Unreadable,
 };
 use hapax_core::Outcome;
 
@@ -130,12 +131,10 @@ async fn what_a_newer_version_wrote_is_left_to_it() {
 
 async fn names(journal: &Journal, filter: Filter) -> Vec<Result<String, String>> {
     let listed = journal.list(filter).await.expect("read");
-    let name = |error| match error {
-        JournalError::Damaged { name, .. } | JournalError::TooNew { name, .. } => name,
-        other => panic!("{other:?}"),
-    };
-    let line = |entry: Result<_, _>| {
-        entry.map(|entry: hapax_client::journal::Summary| entry.name.to_string()).map_err(name)
+    let line = |entry: Result<Summary, JournalError>| match entry {
+        Ok(entry) => Ok(entry.name.to_string()),
+        Err(JournalError::Damaged { name, .. }) => Err(name),
+        Err(other) => panic!("{other:?}"),
     };
     listed.into_iter().map(|listed| line(listed.entry)).collect()
 }

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use hapax_client::journal::{Begun, End, Filter, Journal, JournalOptions, Kept};
 use hapax_core::{Faults, Outcome};
 
-use super::bench::{Bench, granted, wish};
+use super::bench::{Bench, grant, granted, wish};
 
 const CALLERS: usize = 64;
 
@@ -55,13 +55,8 @@ async fn concurrent_operations_are_begun_and_ended_together() {
 
     let names: Vec<String> = (0..CALLERS).map(|number| format!("charge-{number}")).collect();
     let begun = at_once(&gate, names.iter().map(|name| journal.begin(wish(name, name)))).await;
-    let holds: Vec<_> = begun
-        .into_iter()
-        .map(|begun| match begun.expect("answered") {
-            Begun::Granted(granted) => granted.hold,
-            other => panic!("{other:?}"),
-        })
-        .collect();
+    let begun = begun.into_iter().map(|begun| grant(begun.expect("answered")));
+    let holds: Vec<_> = begun.map(|granted| granted.hold).collect();
     let begins = journal.stats().commits;
     assert!(begins <= 2, "who came first, and all who came meanwhile: {begins}");
 

@@ -6,7 +6,7 @@ use hapax_client::journal::{Begun, Boot, End, Journal, Moment, TakeUp};
 use hapax_core::{Outcome, Timestamp};
 use proptest::prelude::*;
 
-use super::bench::{Bench, DEADLINE, YEAR, granted, name, wish};
+use super::bench::{Bench, DEADLINE, YEAR, grant, granted, name, wish};
 
 const LEASE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,10 +17,7 @@ async fn take_up(journal: &Journal) -> Begun {
 }
 
 async fn left(journal: &Journal) -> Duration {
-    match take_up(journal).await {
-        Begun::Granted(granted) => granted.left,
-        other => panic!("{other:?}"),
-    }
+    grant(take_up(journal).await).left
 }
 
 #[tokio::test]
