@@ -20,7 +20,7 @@ pub enum ServiceError {
         /// What fetching it takes.
         remedy: &'static str,
         /// Why it failed.
-        source: Box<ServiceError>,
+        source: Box<Self>,
     },
     /// What was given is not where a server is.
     #[error("this is no address of {server}; write {expected}")]

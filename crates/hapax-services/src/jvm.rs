@@ -1,6 +1,11 @@
 //! Servers that run on Java: their libraries from Maven's own repository, fetched once.
 
-use std::{fs, path::PathBuf, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use crate::{cache, debian, error::ServiceError, process, programs};
 
@@ -35,7 +40,7 @@ impl Jars {
         Ok(command)
     }
 
-    fn fetch(&self, dir: &std::path::Path) -> Result<(), ServiceError> {
+    fn fetch(&self, dir: &Path) -> Result<(), ServiceError> {
         let maven = match programs::find("mvn", &[]) {
             Some(maven) => maven,
             None => self.installed("mvn", "maven")?,

@@ -3,7 +3,12 @@
 //! JetStream writes to disk before it acknowledges (`sync_interval: always`): left to itself it
 //! flushes every two minutes, and a relay would take for safe what is not.
 
-use std::{fs, path::Path, path::PathBuf, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use crate::{
     broker::{Broker, Launch},

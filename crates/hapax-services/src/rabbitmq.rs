@@ -3,7 +3,12 @@
 //! Erlang nodes find each other through a daemon that all nodes of a machine share and that outlives
 //! them. Ours has one of its own, which ends with it.
 
-use std::{fs, os::unix::process::CommandExt, path::Path, path::PathBuf, process::Command};
+use std::{
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     broker::{Broker, Launch},

@@ -6,7 +6,11 @@ use std::{
 };
 
 use crate::{
-    broker, error::ServiceError, kafka, nats, postgres, process::Left, process::Step, rabbitmq, sqs,
+    broker,
+    error::ServiceError,
+    kafka, nats, postgres,
+    process::{Left, Step},
+    rabbitmq, sqs,
 };
 
 /// One server remembered in a directory, as `NAME.url`, `NAME.pid` and `NAME.dir`.

@@ -47,7 +47,6 @@ pub(crate) fn check(
     let greet = |patience| connect(address, patience).and_then(|mut socket| hello(&mut socket));
     assert!(url.contains(&address.to_string()), "{url}");
     greet(PATIENCE).unwrap();
-    report(&broker);
 
     broker.pause();
     assert!(greet(FROZEN).is_err(), "frozen, and yet it answers");
@@ -83,13 +82,4 @@ pub(crate) fn processes_of(dir: &Path) -> Vec<u32> {
         String::from_utf8_lossy(&line).contains(dir).then_some(pid)
     });
     named.collect()
-}
-
-/// Prints how much memory a broker holds that has just been started.
-fn report(broker: &Broker) {
-    for pid in broker.pids() {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let resident = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
-        println!("{} ({pid}): {resident}", broker.url());
-    }
 }

@@ -1,4 +1,5 @@
 //! Real servers, started and stopped.
+#![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
 mod broker;
 mod kafka;
