@@ -77,10 +77,8 @@ async fn credentials_stay_out_of_the_file_and_are_known_to_be_missing() {
     }
 }
 
-#[tokio::test]
-async fn who_asks_does_not_make_it_another_request() {
-    let bench = Bench::new();
-    let journal = bench.journal();
+#[test]
+fn who_asks_does_not_make_it_another_request() {
     let with = |token: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static(token));
@@ -95,7 +93,6 @@ async fn who_asks_does_not_make_it_another_request() {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     let typed = post("http://localhost/", headers, Bytes::new()).expect("within limits");
     assert_ne!(typed.digest(), plain.digest());
-    granted(&journal, wish("charge", "k-1")).await;
 }
 
 #[tokio::test]
