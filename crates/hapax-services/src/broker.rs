@@ -135,13 +135,13 @@ impl Broker {
     }
 
     /// Freezes it: connections stay open, and nobody answers until [`Self::unpause`].
-    pub fn pause(&self) {
-        self.signal(Signal::STOP);
+    pub fn pause(&self) -> Result<(), ServiceError> {
+        self.processes.last().map_or(Ok(()), Process::freeze)
     }
 
     /// Lets it go on where it was frozen.
     pub fn unpause(&self) {
-        self.signal(Signal::CONT);
+        self.processes.iter().for_each(Process::thaw);
     }
 
     /// Leaves the broker running after this program has ended.
@@ -169,12 +169,6 @@ impl Broker {
                 Err(ServiceError::PortTaken { server })
             }
             Err(error) => Err(error),
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(broker) = self.processes.last() {
-            broker.signal(signal);
         }
     }
 }

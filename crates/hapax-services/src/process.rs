@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::error::ServiceError;
 
@@ -90,15 +90,38 @@ impl Process {
         Ok(logged)
     }
 
-    /// Sends a signal; nothing happens if the process has ended.
-    pub fn signal(&self, signal: Signal) {
-        send(self.pid(), signal);
+    /// Freezes the process; when it returns, none of its threads goes on.
+    pub fn freeze(&self) -> Result<(), ServiceError> {
+        const LIMIT: Duration = Duration::from_secs(30);
+        send(self.pid(), Signal::STOP);
+        let deadline = Deadline::after(LIMIT);
+        while !self.is_frozen()? {
+            if !deadline.pause() {
+                let what = format!("freezing {}", self.server);
+                return Err(ServiceError::TooSlow { what, limit: LIMIT, log: tail(&self.log) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a frozen process go on; does nothing to others.
+    pub fn thaw(&self) {
+        send(self.pid(), Signal::CONT);
     }
 
     /// Takes the steps one after the other until the process has ended.
     pub fn stop(&mut self, steps: &[Step]) -> Result<(), ServiceError> {
         let pid = self.pid();
         take_steps(self.server, pid, steps, || Ok(ended(&mut self.child)?.is_some()))
+    }
+
+    fn is_frozen(&self) -> Result<bool, ServiceError> {
+        let Some(pid) = pid_of(self.pid()) else { return Ok(false) };
+        // Looks and takes nothing: the end of the process is left to whoever waits for it.
+        let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let seen = waitid(WaitId::Pid(pid), look);
+        let seen = seen.map_err(|error| ServiceError::io("look after a process")(error.into()))?;
+        Ok(seen.is_some())
     }
 }
 
@@ -171,7 +194,7 @@ fn read_from(log: &Path, from: u64) -> io::Result<String> {
 }
 
 fn send(pid: u32, signal: Signal) {
-    if let Some(target) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+    if let Some(target) = pid_of(pid) {
         // It may end between a look and the signal; the next look tells.
         let _ = kill_process(target, signal);
     }
@@ -208,6 +231,10 @@ fn take_steps(
     }
     let limit = steps.iter().map(|step| step.patience).sum();
     Err(ServiceError::TooSlow { what: format!("stopping {server}"), limit, log: String::new() })
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 fn command_line(pid: u32) -> String {

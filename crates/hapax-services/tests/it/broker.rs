@@ -48,7 +48,7 @@ pub(crate) fn check(
     assert!(url.contains(&address.to_string()), "{url}");
     greet(PATIENCE).unwrap();
 
-    broker.pause();
+    broker.pause().unwrap();
     assert!(greet(FROZEN).is_err(), "frozen, and yet it answers");
     broker.unpause();
     greet(PATIENCE).unwrap();
