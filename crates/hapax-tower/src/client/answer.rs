@@ -144,9 +144,9 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         let headers = pairs.collect();
-        let key = key::OfRequest::made("k-1".to_owned());
+        let key = key::OfRequest(HeaderValue::from_static("\"k-1\""));
         let status = StatusCode::from_u16(status).unwrap();
-        Answer::read(status, &headers, Some(body.as_bytes()), key.as_ref())
+        Answer::read(status, &headers, Some(body.as_bytes()), Some(&key))
     }
 
     const PROBLEM: (&str, &str) = ("content-type", "application/problem+json");

@@ -120,7 +120,7 @@ impl Call {
     /// The end: the last response if there is one, and what it all came to.
     pub(super) fn end(self, stop: Stop, last: Option<Ended>) -> Result<Response<Body>, RetryError> {
         let tried = Tried {
-            key: self.key.map(|key| key.text),
+            key: self.key.as_ref().map(key::OfRequest::text),
             attempts: self.tally.sent,
             replayed: last.as_ref().is_some_and(|ended| ended.answer.replayed),
             conclusion: self.course.conclusion(),

@@ -1,7 +1,6 @@
 //! The key of an operation: given, or made here.
 
 use std::{
-    fmt::Write,
     hash::{BuildHasher, RandomState},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -33,11 +32,18 @@ impl KeySource {
 
     /// A key nobody has used before.
     pub fn draw(&self) -> String {
-        self.draw_at(since_epoch(wall_clock()))
+        self.draw_at(since_epoch(wall_clock())).map(char::from).iter().collect()
+    }
+
+    /// A new key as it is sent: quoted.
+    pub(super) fn draw_quoted(&self) -> Option<OfRequest> {
+        let mut quoted = [b'"'; UUID_CHARS + 2];
+        quoted[1..=UUID_CHARS].copy_from_slice(&self.draw_at(since_epoch(wall_clock())));
+        HeaderValue::from_bytes(&quoted).ok().map(OfRequest)
     }
 
     /// The key of this time, or the next one if the clock did not move on.
-    fn draw_at(&self, since_epoch: Duration) -> String {
+    fn draw_at(&self, since_epoch: Duration) -> [u8; UUID_CHARS] {
         let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         let first = millis << COUNT_BITS;
         let after = |last: u64| first.max(last + 1);
@@ -48,14 +54,25 @@ impl KeySource {
     }
 }
 
+const UUID_CHARS: usize = 36;
+const VERSION: u128 = 7;
+const VARIANT: u128 = 0b10;
+
 /// A UUID of version 7 from its 60 bits of time and 62 bits of chance.
-fn spell(time: u64, random: u64) -> String {
-    let (millis, count) = (time >> COUNT_BITS, time & 0x0fff);
-    let (high, low) = (millis >> 16, millis & 0xffff);
-    let (variant, node) = (random >> 48 & 0x3fff | 0x8000, random & 0xffff_ffff_ffff);
-    let mut text = String::with_capacity(36);
-    let _ = write!(text, "{high:08x}-{low:04x}-7{count:03x}-{variant:04x}-{node:012x}");
+fn spell(time: u64, random: u64) -> [u8; UUID_CHARS] {
+    let (millis, count) = (u128::from(time >> COUNT_BITS), u128::from(time & 0x0fff));
+    let bits = millis << 80 | VERSION << 76 | count << 64 | VARIANT << 62 | u128::from(random >> 2);
+    let mut text = [b'-'; UUID_CHARS];
+    let places = (0..UUID_CHARS).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
+    for (place, digit) in places.zip(bits.to_be_bytes().into_iter().flat_map(digits)) {
+        text[place] = digit;
+    }
     text
+}
+
+fn digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0x0f)]]
 }
 
 /// The wall clock, for what is told to others: the time in a key, and a date that was sent without
@@ -69,12 +86,9 @@ fn since_epoch(now: SystemTime) -> Duration {
     now.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// A key as it is sent, and as it is told.
+/// The key of a request, as it is sent.
 #[derive(Debug, Clone)]
-pub(super) struct OfRequest {
-    pub(super) value: HeaderValue,
-    pub(super) text: String,
-}
+pub(super) struct OfRequest(pub(super) HeaderValue);
 
 impl OfRequest {
     /// The key the caller gave, if there is one.
@@ -84,35 +98,33 @@ impl OfRequest {
         if values.next().is_some() || is_empty(value) {
             return Err(InvalidRequest::Key);
         }
-        Ok(Some(Self { value: value.clone(), text: text(value) }))
+        Ok(Some(Self(value.clone())))
     }
 
-    /// A new key, in the quoted form.
-    pub(super) fn made(text: String) -> Option<Self> {
-        let value = HeaderValue::try_from(format!("\"{text}\"")).ok()?;
-        Some(Self { value, text })
+    /// The key without its quotes. What cannot be read is told as it stands there: whether it is a
+    /// key is for the server to say.
+    pub(super) fn text(&self) -> String {
+        let raw = self.0.as_bytes();
+        let unquoted = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        match unquoted {
+            // What nothing is escaped in needs no parser.
+            Some(key) if !key.contains(&b'\\') => String::from_utf8_lossy(key).into_owned(),
+            _ => parse_key(raw, KeyForm::QuotedOrBare).map_or_else(
+                |_| String::from_utf8_lossy(raw).into_owned(),
+                |key| key.as_str().to_owned(),
+            ),
+        }
     }
 
-    /// Whether this header of an answer repeats the key, in whichever form.
+    /// Whether an answer repeats the key, in whichever form.
     pub(super) fn is_repeated_in(&self, headers: &HeaderMap) -> bool {
-        headers
-            .get(IDEMPOTENCY_KEY)
-            .is_some_and(|value| value == self.value || value.as_bytes() == self.text.as_bytes())
+        let repeated = headers.get(IDEMPOTENCY_KEY);
+        repeated.is_some_and(|value| *value == self.0 || value.as_bytes() == self.text().as_bytes())
     }
 }
 
 fn is_empty(value: &HeaderValue) -> bool {
     value.as_bytes().iter().all(|byte| matches!(byte, b'"' | b' ' | b'\t'))
-}
-
-/// What stands in the header, without its quotes. What cannot be read is told as it stands there:
-/// whether it is a key is for the server to say.
-fn text(value: &HeaderValue) -> String {
-    let raw = value.as_bytes();
-    match parse_key(raw, KeyForm::QuotedOrBare) {
-        Ok(key) => key.as_str().to_owned(),
-        Err(_) => String::from_utf8_lossy(raw).into_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -123,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_key_is_a_uuid_of_version_7_that_begins_with_its_time() {
-        let key = KeySource::new().draw_at(MOMENT);
+        let key = String::from_utf8(KeySource::new().draw_at(MOMENT).to_vec()).unwrap();
         assert!(key.starts_with("01987654-3210-7000-"), "{key}");
         let places: Vec<_> = key.match_indices('-').map(|(place, _)| place).collect();
         assert_eq!((key.len(), places), (36, vec![8, 13, 18, 23]));
@@ -146,8 +158,10 @@ mod tests {
 
     #[test]
     fn a_key_is_told_without_its_quotes() {
-        for (sent, told) in [("\"a-1\"", "a-1"), ("a-1", "a-1"), ("a;1", "a;1")] {
-            assert_eq!(text(&HeaderValue::from_static(sent)), told);
+        for (sent, told) in
+            [("\"a-1\"", "a-1"), ("a-1", "a-1"), ("a;1", "a;1"), (r#""a\"1""#, "a\"1")]
+        {
+            assert_eq!(OfRequest(HeaderValue::from_static(sent)).text(), told);
         }
     }
 }

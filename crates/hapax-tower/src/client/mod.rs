@@ -8,7 +8,7 @@
 //!     Body,
 //!     client::{RetryLayer, RetryOptions, Tried},
 //! };
-//! use tower::{Layer, Service, ServiceExt, service_fn};
+//! use tower::{Layer, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -16,10 +16,10 @@
 //!     assert!(request.headers().contains_key("idempotency-key"));
 //!     Ok::<_, std::convert::Infallible>(http::Response::new(Body::empty()))
 //! });
-//! let mut client = RetryLayer::new(RetryOptions::default())?.layer(bare);
+//! let client = RetryLayer::new(RetryOptions::default())?.layer(bare);
 //!
 //! let request = http::Request::post("https://api.example.com/charges").body(Body::empty())?;
-//! let response = client.ready().await?.call(request).await?;
+//! let response = client.oneshot(request).await?;
 //! let tried = response.extensions().get::<Tried>();
 //! assert_eq!(tried.map(|tried| tried.attempts), Some(1));
 //! # Ok(())

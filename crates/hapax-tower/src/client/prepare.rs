@@ -1,6 +1,6 @@
 //! What is settled before anything is sent.
 
-use std::time::Duration;
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use bytes::Bytes;
 use hapax_core::retry::{Course, Deadline};
@@ -35,8 +35,7 @@ where
     let reads_only = parts.method.is_safe();
     let outgoing = if repeats {
         let reading = read(body, options.request_bytes_max);
-        let read = timeout(deadline.left(now), reading).await;
-        match read.unwrap_or_else(|elapsed| Err(elapsed.into())).map_err(InvalidRequest::Body)? {
+        match within(deadline.left(now), reading).await.map_err(InvalidRequest::Body)? {
             Read::Whole(whole) => Outgoing::Again(parts, whole),
             Read::Larger(_) => {
                 return Err(InvalidRequest::TooLarge { bytes_max: options.request_bytes_max });
@@ -55,6 +54,18 @@ where
         watch: pursuit.watch,
         tally: Tally::default(),
     })
+}
+
+/// Waits for a body; one that is there already needs no timer.
+async fn within<T>(
+    time: Duration,
+    reading: impl Future<Output = Result<T, BoxError>>,
+) -> Result<T, BoxError> {
+    let mut reading = pin!(reading);
+    match poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await {
+        Poll::Ready(read) => read,
+        Poll::Pending => timeout(time, reading).await.unwrap_or_else(|elapsed| Err(elapsed.into())),
+    }
 }
 
 /// What was asked for, or less if whoever is further out has less time.
@@ -89,9 +100,9 @@ fn keyed(
     if given.is_some() || !is_wanted {
         return Ok(given);
     }
-    let made = key::OfRequest::made(shared.keys.draw());
-    if let Some(key) = &made {
-        parts.headers.insert(key::IDEMPOTENCY_KEY, key.value.clone());
+    let made = shared.keys.draw_quoted();
+    if let Some(key::OfRequest(value)) = &made {
+        parts.headers.insert(key::IDEMPOTENCY_KEY, value.clone());
     }
     Ok(made)
 }
