@@ -27,7 +27,7 @@ pub struct Stored {
     pub key: String,
     /// How its payload is to be read.
     pub content_type: String,
-    /// Its headers; values are UTF-8.
+    /// Its headers, in order of their names; values are UTF-8.
     pub headers: Vec<Header>,
     /// What it says.
     pub payload: Bytes,

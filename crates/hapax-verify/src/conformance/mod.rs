@@ -19,6 +19,7 @@ pub mod faults;
 pub mod lease;
 pub mod listing;
 pub mod notes;
+pub mod outbox;
 pub mod retention;
 mod scene;
 pub mod settle;

@@ -4,5 +4,6 @@
 mod checker;
 mod memory;
 mod model;
+mod outbox;
 mod outbox_model;
 mod suite;

@@ -39,6 +39,8 @@ impl Log {
         self.last += 1;
         // Unique here, and that is all that is asked of it.
         let id = EventId::from_bytes(i128::from(self.last).to_be_bytes());
+        let mut headers = event.headers().to_vec();
+        headers.sort_by(|one, other| one.name.cmp(&other.name));
         let stored = Stored {
             position: self.last,
             lane: Lane::of(event.topic(), event.key()),
@@ -47,7 +49,7 @@ impl Log {
             topic: event.topic().to_owned(),
             key: event.key().to_owned(),
             content_type: event.payload_type().to_owned(),
-            headers: event.headers().to_vec(),
+            headers,
             payload: event.payload().clone(),
         };
         self.events.insert(self.last, stored);

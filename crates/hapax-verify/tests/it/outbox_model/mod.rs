@@ -15,7 +15,6 @@ use self::{
     world::{Flaw, World},
 };
 
-#[expect(clippy::print_stdout, reason = "how much was explored is worth publishing")]
 #[test]
 fn nothing_is_lost_or_swapped_and_nothing_dead_comes_back() {
     let checker = World { flaw: Flaw::None }.checker().threads(2).spawn_bfs().join();
