@@ -46,6 +46,7 @@
 
 mod body;
 pub mod client;
+mod described;
 mod nothing_sent;
 mod server;
 pub mod signal;

@@ -3,21 +3,18 @@
 use std::time::Duration;
 
 use hapax_core::retry::{Heard, Repeat, Verdict};
-use http::{
-    HeaderMap, HeaderName, StatusCode,
-    header::{CONTENT_TYPE, LINK},
-};
+use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::Value;
 
 use super::{
     key::{self, wall_clock},
     retry_after,
 };
+use crate::described;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("stripe-should-retry");
-const PROBLEM: &[u8] = b"application/problem+json";
 /// A problem document is short; what is longer is not read as one.
 const PROBLEM_BYTES_MAX: usize = 64 << 10;
 
@@ -98,28 +95,13 @@ fn is_true(headers: &HeaderMap, name: &HeaderName) -> Option<bool> {
 /// What a refusal says, by its code if it is a problem document that has one.
 fn heard(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> Heard {
     let status = status.as_u16();
-    if !is_problem(headers) {
+    if !described::is_problem(headers) {
         return Heard::answer(status, None);
     }
-    match linked(headers) {
+    match described::code(headers) {
         Some(code) => Heard::answer(status, Some(code)),
         None => Heard::answer(status, body.and_then(typed).as_deref()),
     }
-}
-
-fn is_problem(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
-    let start = kind.and_then(|kind| kind.get(..PROBLEM.len()));
-    start.is_some_and(|start| start.eq_ignore_ascii_case(PROBLEM))
-}
-
-/// The last part of the page that describes the problem.
-fn linked(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
-    let links =
-        lines.flat_map(|line| line.split('<').skip(1)).filter_map(|link| link.split_once('>'));
-    let described = |params: &str| params.replace('"', "").contains("rel=describedby");
-    links.filter(|(_, params)| described(params)).find_map(|(page, _)| page.rsplit('/').next())
 }
 
 /// The last part of the problem's `type`, if the document says the same as its `code`: a foreign

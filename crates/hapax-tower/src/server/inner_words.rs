@@ -3,7 +3,9 @@
 //! Kept as the outcome, "still at work" would be replayed long after the work was done.
 
 use hapax_core::retry::Heard;
-use http::{StatusCode, header::LINK, response::Parts};
+use http::{StatusCode, response::Parts};
+
+use crate::described;
 
 /// What a complete answer is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub(crate) fn worth(parts: &Parts) -> Worth {
     if parts.status != StatusCode::CONFLICT && !parts.status.is_server_error() {
         return Worth::Outcome;
     }
-    match code(parts) {
+    let code = described::code(&parts.headers).filter(|_| described::is_problem(&parts.headers));
+    match code {
         None => Worth::Outcome,
         Some("execution-timed-out" | "execution-unanswered" | "outcome-not-recorded") => {
             Worth::Unknown
@@ -36,12 +39,4 @@ pub(crate) fn worth(parts: &Parts) -> Worth {
             | Heard::Status(_) => Worth::Outcome,
         },
     }
-}
-
-/// The code in `Link: <.../errors/CODE>; rel="describedby"`.
-fn code(parts: &Parts) -> Option<&str> {
-    let link = parts.headers.get(LINK)?.to_str().ok()?;
-    let (target, relation) = link.strip_prefix('<')?.split_once('>')?;
-    let (_, code) = target.rsplit_once("/errors/")?;
-    relation.contains("rel=\"describedby\"").then_some(code)
 }

@@ -12,7 +12,7 @@ use hapax_tower::{
     Body, BoxError, IdempotencyLayer, Later, NothingSent, Protection, Routes, Site, Tenancy,
     Treatment,
 };
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, ServiceExt, service_fn};
 
@@ -155,6 +155,8 @@ impl Script {
             Act::Refuses(status, code) => {
                 *response.status_mut() = status.try_into().unwrap();
                 let link = format!("</.well-known/idempotency/errors/{code}>; rel=\"describedby\"");
+                let kind = HeaderValue::from_static("application/problem+json");
+                response.headers_mut().insert("content-type", kind);
                 response.headers_mut().insert("link", link.try_into().unwrap());
             }
             Act::CannotBeReached => unreachable!(),
