@@ -8,9 +8,8 @@
 //! - after an answer, before it is on disk: the same, and the server answers as before;
 //! - after that: the answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use hapax_core::Key;
 use http::HeaderMap;
 use tokio::time::{Instant, timeout_at};
 
@@ -19,12 +18,12 @@ use crate::{
     call::{Asked, InvalidCall},
     client::Client,
     error::CallError,
-    flights::Turn,
-    journal::{Begin, Begun, Granted, Journal, JournalError, Name, Request},
+    flights::{Mine, Turn},
+    journal::{Begin, Begun, Granted, JournalError, Name, Request},
     lease::{Lease, Log},
     pursue::{Before, Errand, pursue},
     recorded,
-    send::draw,
+    send::{deadline, draw},
     transport::Transport,
 };
 
@@ -35,9 +34,10 @@ pub(crate) async fn send<T: Transport>(
     asked: Asked,
 ) -> Result<Answer, CallError> {
     let (shared, journal) = (&client.0, client.journal()?);
-    let deadline = asked.deadline.unwrap_or(shared.options.deadline);
-    let Some(key) = asked.key.clone().or_else(|| draw(shared)) else {
-        return Err(CallError::Invalid(InvalidCall::KeyAsHeader));
+    let deadline = deadline(shared, asked.deadline);
+    let key = match &asked.key {
+        Some(given) => given.clone(),
+        None => draw(shared)?,
     };
     let request = Request::new(
         asked.method.clone(),
@@ -52,9 +52,7 @@ pub(crate) async fn send<T: Transport>(
     let patience = Instant::now() + deadline;
     loop {
         match shared.flights.enter(&name, Some(digest)) {
-            Turn::Mine(_turn) => {
-                return lead(client, journal, (name, begin), (asked, deadline)).await;
-            }
+            Turn::Mine(turn) => return lead(client, (name, begin), (asked, deadline), turn).await,
             Turn::Anothers { digest: Some(other), .. } if other != digest => {
                 return Err(CallError::NameReused { name });
             }
@@ -76,10 +74,16 @@ pub(crate) async fn send<T: Transport>(
 
 async fn lead<T: Transport>(
     client: &Client<T>,
-    journal: &Journal,
     (name, begin): (Name, Begin),
     (asked, deadline): (Asked, Duration),
+    turn: Mine,
 ) -> Result<Answer, CallError> {
+    let journal = client.journal()?;
+    if let Some(given) = &asked.key
+        && journal.find(&name).await?.is_some_and(|entry| entry.key != *given)
+    {
+        return Err(CallError::NameReused { name });
+    }
     let begun = match journal.begin(begin.clone()).await {
         // What was granted is granted again.
         Err(JournalError::Unconfirmed(_)) => journal.begin(begin).await?,
@@ -87,16 +91,10 @@ async fn lead<T: Transport>(
     };
     match begun {
         Begun::Granted(granted) => {
-            let is_other = |given: &Key| given != granted.hold.key();
-            if asked.key.as_ref().is_some_and(is_other) {
-                let before = before(&granted);
-                Lease::new(journal, granted.hold, Log::new(None), (before, deadline));
-                return Err(CallError::NameReused { name });
-            }
             let mut headers = asked.headers;
             headers.extend(asked.inherited);
             let with = With { headers, deadline, log: Log::new(asked.watch) };
-            carry(client, journal, *granted, with).await
+            carry(client, *granted, with, turn).await
         }
         Begun::Ended(entry) => recorded::told(*entry),
         Begun::Held { ends_in } => Err(CallError::Held { name, ends_in }),
@@ -108,16 +106,17 @@ async fn lead<T: Transport>(
 pub(crate) struct With {
     pub(crate) headers: HeaderMap,
     pub(crate) deadline: Duration,
-    pub(crate) log: std::sync::Arc<Log>,
+    pub(crate) log: Arc<Log>,
 }
 
 /// Pursues what was granted, says so in the journal meanwhile, and how it ended.
 pub(crate) async fn carry<T: Transport>(
     client: &Client<T>,
-    journal: &Journal,
     granted: Granted,
     with: With,
+    turn: Mine,
 ) -> Result<Answer, CallError> {
+    let journal = client.journal()?;
     let With { headers, deadline, log } = with;
     let before = before(&granted);
     let Granted { hold, request, .. } = granted;
@@ -131,9 +130,9 @@ pub(crate) async fn carry<T: Transport>(
         body: request.body().clone(),
         deadline,
         before,
-        watch: Some(std::sync::Arc::clone(&log) as _),
+        watch: Some(Arc::clone(&log) as _),
     };
-    let mut lease = Lease::new(journal, hold, log, (before, deadline));
+    let mut lease = Lease::new(journal, hold, log, (before, deadline, turn));
     tokio::select! {
         biased;
         ended = pursue(&client.0, errand) => lease.settle(ended).await,

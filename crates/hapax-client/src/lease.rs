@@ -22,6 +22,7 @@ use tokio::{
 use crate::{
     answer::{Answer, NotKept, Warning},
     error::CallError,
+    flights::Mine,
     journal::{End, Hold, Journal, JournalError, Kept, Progress, Sent},
     pursue::{Before, warn},
     recorded,
@@ -39,6 +40,8 @@ pub(crate) struct Lease {
     ends: Instant,
     /// Whether there is nothing left to give up.
     over: bool,
+    /// Those who wait in this process go on when the journal knows that nobody has it.
+    turn: Option<Mine>,
 }
 
 /// Counts attempts, and passes on what it sees.
@@ -69,10 +72,10 @@ impl Lease {
         journal: &Journal,
         hold: Hold,
         log: Arc<Log>,
-        (before, deadline): (Before, Duration),
+        (before, deadline, turn): (Before, Duration, Mine),
     ) -> Self {
         let (journal, ends) = (journal.clone(), Instant::now() + deadline);
-        Self { journal, hold, log, before, ends, over: false }
+        Self { journal, hold, log, before, ends, over: false, turn: Some(turn) }
     }
 
     /// Renews for as long as it can; ends only if somebody else has the operation now.
@@ -153,10 +156,12 @@ impl Drop for Lease {
         let nothing = self.before.sent.is_none() && self.log.begun.load(Relaxed) == 0;
         let sent = if nothing { Sent::Nothing } else { Sent::Maybe };
         let (journal, hold, progress) = (self.journal.clone(), self.hold.clone(), self.progress());
+        let turn = self.turn.take();
         runtime.spawn(async move {
             if let Err(error) = journal.release(&hold, progress, sent).await {
                 tracing::warn!(name = %hold.name(), error = chain(&error), "not given up in time");
             }
+            drop(turn);
         });
     }
 }

@@ -1,5 +1,12 @@
-//! An HTTP client that finishes the job: one key per operation, bounded retries, and a journal that
-//! survives a restart.
+#![doc = include_str!("../README.md")]
+//!
+//! # Where to look
+//!
+//! - [`Client`] and [`ClientBuilder`]; [`Call`], what is sent, and [`Operation`], what it is called;
+//! - [`Answer`], or [`CallError`] with an [`Unfinished`] operation; [`Warning`] for what else there is
+//!   to know;
+//! - [`Summary`] of a resume, [`Resumer`] and [`Resumption`]; [`journal`] is the file behind them;
+//! - [`Transport`] and the one over [`Reqwest`]; [`RetryOptions`] are those of the tower layer.
 
 mod answer;
 mod builder;

@@ -68,6 +68,9 @@ pub(crate) async fn pursue<T: Transport>(
         url = %Place(&errand.url),
     );
     let exchange = async {
+        if let Some(passed) = already_forgotten(shared.windows.as_ref(), &errand).await {
+            return Err(passed);
+        }
         tokio::select! {
             biased;
             ended = exchange(shared, &errand) => ended,
@@ -109,18 +112,31 @@ async fn exchange<T: Transport>(shared: &Shared<T>, errand: &Errand) -> Result<A
     }
 }
 
+/// Whether the server has forgotten the key of an operation that was sent long ago.
+async fn already_forgotten<T: Transport>(
+    windows: Option<&Windows<T>>,
+    errand: &Errand,
+) -> Option<CallError> {
+    let age = errand.before.sent.filter(|age| *age >= WINDOW_UNREAD_FOR)?;
+    match windows?.of(&errand.method, &errand.url).await {
+        Window::Published(window) if age >= window => errand.passed(age, window),
+        Window::Published(_) | Window::NotPublished | Window::Unreadable => None,
+    }
+}
+
 /// Ends when the server forgets the key; never, if it publishes no window.
 async fn forgotten<T: Transport>(windows: Option<&Windows<T>>, errand: &Errand) -> CallError {
-    let (Some(windows), Some(key)) = (windows, &errand.key) else { return pending().await };
+    let Some(windows) = windows.filter(|_| errand.key.is_some()) else { return pending().await };
     let (started, sent) = (Instant::now(), errand.before.sent.unwrap_or_default());
     sleep(WINDOW_UNREAD_FOR.saturating_sub(sent)).await;
     loop {
         match windows.of(&errand.method, &errand.url).await {
             Window::Published(window) => {
                 tokio::time::sleep_until(started + window.saturating_sub(sent)).await;
-                let age = sent + started.elapsed();
-                let (name, key) = (errand.name.clone(), key.clone());
-                return CallError::WindowPassed(Box::new(WindowPassed { name, key, age, window }));
+                match errand.passed(sent + started.elapsed(), window) {
+                    Some(passed) => return passed,
+                    None => return pending().await,
+                }
             }
             Window::NotPublished => return pending().await,
             Window::Unreadable => sleep(WINDOW_PAUSE).await,
@@ -180,6 +196,11 @@ impl Errand {
         request
     }
 
+    fn passed(&self, age: Duration, window: Duration) -> Option<CallError> {
+        let (name, key) = (self.name.clone(), self.key.clone()?);
+        Some(CallError::WindowPassed(Box::new(WindowPassed { name, key, age, window })))
+    }
+
     fn answered(
         &self,
         parts: response::Parts,
@@ -224,24 +245,16 @@ impl Errand {
     }
 
     fn unanswered(&self, error: RetryError) -> CallError {
-        let (conclusion, attempts) = match &error {
-            RetryError::Invalid(_) => (None, 0),
-            RetryError::GaveUp { tried, .. } => (Some(Conclusion::GaveUp), tried.attempts),
-            RetryError::Unknown { tried, .. } => (Some(Conclusion::Unknown), tried.attempts),
-            _ => (Some(Conclusion::Unknown), 0),
-        };
-        match (conclusion, error) {
-            (None, RetryError::Invalid(invalid)) => {
-                CallError::Invalid(InvalidCall::Request(invalid))
-            }
-            (conclusion, error) => {
-                let conclusion = conclusion.unwrap_or(Conclusion::Unknown);
-                self.unfinished(conclusion, attempts, None, error.into())
-            }
+        if let RetryError::Invalid(invalid) = error {
+            return CallError::Invalid(InvalidCall::Request(invalid));
         }
+        let gave_up = matches!(error, RetryError::GaveUp { .. });
+        let conclusion = if gave_up { Conclusion::GaveUp } else { Conclusion::Unknown };
+        let attempts = error.tried().map_or(0, |tried| tried.attempts);
+        self.unfinished(conclusion, attempts, None, error.into())
     }
 
-    pub(crate) fn unfinished(
+    fn unfinished(
         &self,
         conclusion: Conclusion,
         attempts: u32,

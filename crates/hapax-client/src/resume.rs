@@ -16,7 +16,7 @@ use crate::{
     journal::{Begun, Filter, Journal, Name, Request, StateTag, TakeUp},
     journalled::{With, carry},
     lease::Log,
-    recorded,
+    recorded, send,
     transport::{Reqwest, Transport},
 };
 
@@ -115,7 +115,7 @@ async fn one<T: Transport>(
     (wish, watch): (TakeUp, Option<Arc<dyn Watch>>),
 ) -> Option<Result<Answer, CallError>> {
     let held = || CallError::Held { name: name.clone(), ends_in: journal.lease() };
-    let Turn::Mine(_turn) = client.0.flights.enter(name, None) else { return Some(Err(held())) };
+    let Turn::Mine(turn) = client.0.flights.enter(name, None) else { return Some(Err(held())) };
     let found = match journal.find(name).await {
         Ok(found) => found?,
         Err(error) => return Some(Err(error.into())),
@@ -134,7 +134,7 @@ async fn one<T: Transport>(
             let headers = granted.request.headers().clone();
             let deadline = granted.left.max(TIME_MIN);
             let with = With { headers, deadline, log: Log::new(watch) };
-            Box::pin(carry(client, journal, *granted, with)).await
+            Box::pin(carry(client, *granted, with, turn)).await
         }
         Begun::Ended(entry) => recorded::told(*entry),
         Begun::Held { ends_in } => Err(CallError::Held { name: name.clone(), ends_in }),
@@ -181,7 +181,7 @@ impl<T: Transport> Resumption<T> {
         let journal = self.client.journal()?;
         let name = Name::parse(&self.name);
         let name = name.map_err(|invalid| CallError::Invalid(InvalidCall::Name(invalid)))?;
-        let deadline = self.deadline.unwrap_or(self.client.0.options.deadline);
+        let deadline = send::deadline(&self.client.0, self.deadline);
         let wish = TakeUp::Unanswered { deadline };
         Box::pin(one(&self.client, journal, &name, (wish, self.watch))).await.transpose()
     }

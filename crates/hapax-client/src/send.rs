@@ -1,11 +1,13 @@
 //! What becomes of a call when it is sent.
 
-use hapax_core::Key;
+use std::time::Duration;
+
+use hapax_core::{Key, limits::RETENTION_MAX};
 use hapax_tower::client::Keys;
 
 use crate::{
     answer::Answer,
-    call::Asked,
+    call::{Asked, InvalidCall},
     client::{Client, Shared},
     error::CallError,
     journalled,
@@ -26,7 +28,10 @@ pub(crate) async fn send<T: Transport>(
 /// Without the journal: the key lives in memory, and is told if it is needed.
 async fn plain<T: Transport>(shared: &Shared<T>, asked: Asked) -> Result<Answer, CallError> {
     let adds = shared.options.keys == Keys::Add && !asked.method.is_idempotent();
-    let key = asked.key.or_else(|| if adds { draw(shared) } else { None });
+    let key = match asked.key {
+        None if adds => Some(draw(shared)?),
+        key => key,
+    };
     let mut headers = asked.headers;
     headers.extend(asked.inherited);
     let errand = Errand {
@@ -36,14 +41,20 @@ async fn plain<T: Transport>(shared: &Shared<T>, asked: Asked) -> Result<Answer,
         url: asked.url,
         headers,
         body: asked.body,
-        deadline: asked.deadline.unwrap_or(shared.options.deadline),
+        deadline: deadline(shared, asked.deadline),
         before: Before::default(),
         watch: asked.watch,
     };
     pursue(shared, errand).await
 }
 
-/// A new key. A UUID always is one.
-pub(crate) fn draw<T>(shared: &Shared<T>) -> Option<Key> {
-    Key::parse(shared.keys.draw()).ok()
+/// How long an operation is pursued: a century is as good as this, and can be added to a clock.
+pub(crate) fn deadline<T>(shared: &Shared<T>, asked: Option<Duration>) -> Duration {
+    asked.unwrap_or(shared.options.deadline).min(RETENTION_MAX)
+}
+
+/// A new key.
+pub(crate) fn draw<T>(shared: &Shared<T>) -> Result<Key, CallError> {
+    let key = Key::parse(shared.keys.draw());
+    key.map_err(|invalid| CallError::Invalid(InvalidCall::Key(invalid)))
 }
