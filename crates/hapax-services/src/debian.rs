@@ -7,8 +7,9 @@ use crate::{error::ServiceError, process};
 const UPDATE_LIMIT: Duration = Duration::from_secs(120);
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
 
-/// Installs `package`; `remedy` is what a user who may not is told.
-pub(crate) fn install(
+/// Installs the Debian `package` that has this server or tool; `remedy` is what a user who may not
+/// is told.
+pub fn install(
     server: &'static str,
     package: &str,
     remedy: &'static str,

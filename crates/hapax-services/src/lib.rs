@@ -5,6 +5,7 @@
 //! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
+//! - [`debian`]: installs what is missing, where that is possible;
 //! - [`roster`]: servers that outlive the command that started them;
 //! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
 //!
@@ -30,6 +31,7 @@
 //! ```
 
 pub mod broker;
+pub mod debian;
 pub mod kafka;
 pub mod nats;
 pub mod pgbouncer;
@@ -40,7 +42,6 @@ pub mod roster;
 pub mod sqs;
 
 mod cache;
-mod debian;
 mod error;
 mod jvm;
 mod ports;
