@@ -10,7 +10,7 @@ use std::{
 
 use hapax_services::roster::{Service, Up};
 
-use crate::{Failure, fuzz::Fuzz, services, tidy};
+use crate::{Failure, bench_guard::BenchGuard, fuzz::Fuzz, services, tidy};
 
 /// Runs every stage in order and stops at the first failure.
 ///
@@ -32,6 +32,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
         let which = ["run", "--locked", "-p", "hapax-verify", "--bin", "hapax-sim"];
         cargo(root, &[&which[..], &["--", "--seeds", SEEDS]].concat())
     })?;
+    stage("bench-guard", || BenchGuard::default().run(root))?;
     stage("fuzz", || Fuzz::all(FUZZ_SECONDS).run(root))?;
     let tally = stage("test", || with_services(root, || tests(root)))?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
+pub mod bench_guard;
 pub mod chaos;
 pub mod ci;
 pub mod fuzz;
@@ -39,6 +40,8 @@ enum Command {
     Chaos(chaos::Chaos),
     /// Bytes nobody thought of, for everything that reads what others wrote.
     Fuzz(fuzz::Fuzz),
+    /// Instructions of the hot paths, held against the committed figures.
+    BenchGuard(bench_guard::BenchGuard),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -56,6 +59,7 @@ impl Args {
             Command::Crash(crash) => crash.run(root),
             Command::Chaos(chaos) => chaos.run(root),
             Command::Fuzz(fuzz) => fuzz.run(root),
+            Command::BenchGuard(guard) => guard.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

@@ -117,7 +117,7 @@ fn in_ci() -> bool {
     env::var_os("CI").is_some_and(|value| value == "true")
 }
 
-fn describe(error: &ServiceError) -> String {
+pub(crate) fn describe(error: &ServiceError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

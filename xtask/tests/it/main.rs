@@ -1,6 +1,7 @@
 //! The project's own checks, each shown to pass and to fail.
 
 mod arrows;
+mod bench_guard;
 mod documents;
 mod files;
 mod links;

@@ -1,0 +1,92 @@
+//! `cargo xtask bench-guard`: no hot path takes more instructions than the committed figures allow.
+//!
+//! Instructions are counted by callgrind, which simulates the processor: a busy machine does not
+//! change them, so that a few per cent are seen where a stopwatch would see noise.
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use clap::Args;
+
+use self::{
+    callgrind::Program,
+    compare::{Comparison, Limit},
+    figures::{Count, Figures},
+    tools::Tools,
+};
+use crate::{
+    Failure,
+    ci::{command, succeed},
+};
+
+pub mod callgrind;
+pub mod compare;
+pub mod figures;
+pub mod tools;
+
+const FIGURES: &str = "bench-guard/figures.toml";
+/// What the figures are counted on; elsewhere the same code is other instructions.
+const MACHINE: (&str, &str) = ("x86_64", "linux");
+
+/// What to do about figures that changed.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct BenchGuard {
+    /// Takes what is counted now as the new figures; say in the commit why they rose.
+    #[arg(long)]
+    accept: bool,
+}
+
+impl BenchGuard {
+    /// Counts the instructions of every hot path and compares them with the committed figures.
+    pub fn run(self, root: &Path) -> Result<(), Failure> {
+        if (env::consts::ARCH, env::consts::OS) != MACHINE {
+            println!("skipped: the figures are for {} on {}", MACHINE.0, MACHINE.1);
+            return Ok(());
+        }
+        let tools = Tools::find_or_install(root)?;
+        build(root)?;
+        let program = Program::built()?;
+        let mut counted = BTreeMap::new();
+        for path in program.paths()? {
+            counted.insert(path.name.clone(), program.count(&path)?);
+        }
+        let file = root.join(FIGURES);
+        if self.accept {
+            let text = Figures { tools, paths: counted }.to_string();
+            fs::write(&file, text).map_err(|error| unusable("written", &error))?;
+            println!("{FIGURES} holds what was counted now");
+            return Ok(());
+        }
+        let text = fs::read_to_string(&file).map_err(|error| unusable("read", &error))?;
+        let committed = Figures::parse(&text)?;
+        judge(&committed, &tools, &counted, &program)
+    }
+}
+
+/// Builds for any processor of the kind, whatever the user asks for otherwise.
+fn build(root: &Path) -> Result<(), Failure> {
+    let mut cargo = command(root);
+    cargo.args(["build", "--locked", "--package", "hapax-bench-guard", "--profile", "guard"]);
+    succeed(cargo.env("CARGO_ENCODED_RUSTFLAGS", ""))
+}
+
+fn judge(
+    committed: &Figures,
+    tools: &Tools,
+    counted: &BTreeMap<String, Count>,
+    program: &Program,
+) -> Result<(), Failure> {
+    let differing = committed.tools.differences(tools);
+    for difference in &differing {
+        println!("note: {difference}");
+    }
+    let limit = if differing.is_empty() { Limit::SAME_TOOLS } else { Limit::OTHER_TOOLS };
+    let comparison = Comparison::new(&committed.paths, counted, limit);
+    print!("{comparison}");
+    comparison.judge().inspect_err(|_| {
+        println!("where they are spent: callgrind_annotate {}/PATH.out", program.profiles());
+    })
+}
+
+fn unusable(done: &str, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{FIGURES} cannot be {done}: {error}"))
+}
