@@ -56,6 +56,7 @@ pub(crate) struct Link {
     config: Config,
     answer_timeout: Duration,
     wire: AsyncMutex<Option<Arc<Wire>>>,
+    connections: AtomicU64,
 }
 
 impl Link {
@@ -68,7 +69,8 @@ impl Link {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
         }
-        Self { config, answer_timeout, wire: AsyncMutex::default() }
+        let connections = AtomicU64::new(0);
+        Self { config, answer_timeout, wire: AsyncMutex::default(), connections }
     }
 
     /// The connection, made now if there is none.
@@ -91,6 +93,7 @@ impl Link {
         client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
         refuse_read_only(&client).await?;
         let wire = Wire {
+            number: self.connections.fetch_add(1, Ordering::Relaxed),
             client,
             warnings,
             discarded: AtomicBool::new(false),
@@ -109,6 +112,7 @@ impl fmt::Debug for Link {
 
 /// One connection, shared: what is sent at the same time is pipelined.
 pub(crate) struct Wire {
+    number: u64,
     client: Client,
     warnings: Arc<AtomicU64>,
     discarded: AtomicBool,
@@ -139,6 +143,11 @@ impl Wire {
     /// Runs a statement without parameters and without an answer.
     pub(crate) async fn execute(&self, text: &str) -> Result<(), Failure> {
         self.answered(self.client.batch_execute(text)).await
+    }
+
+    /// Which of its link's connections it is.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// How many warnings have come. One during a commit means that the server gave up waiting for

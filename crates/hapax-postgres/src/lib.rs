@@ -10,6 +10,7 @@
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `transaction`: the same promise inside the caller's own transaction, with its own pool
 //!   (features `deadpool` and `sqlx`; SQL functions for every other language);
+//! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
 //! - `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
@@ -25,6 +26,7 @@ mod error;
 mod list;
 mod migrate;
 mod notes;
+mod outbox;
 mod overdue;
 mod retire;
 mod row;
@@ -37,5 +39,6 @@ mod watch;
 pub use self::{
     error::OpenError,
     migrate::{VERSION, schema_version, script},
+    outbox::{Outbox, OutboxOptions},
     store::{Options, Store},
 };

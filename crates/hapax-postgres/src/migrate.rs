@@ -11,14 +11,15 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 5;
+pub const VERSION: i32 = 6;
 
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
     include_str!("../migrations/0004_steps.sql"),
     include_str!("../migrations/0005_natural.sql"),
+    include_str!("../migrations/0006_outbox.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";

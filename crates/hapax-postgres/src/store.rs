@@ -203,7 +203,7 @@ impl fmt::Debug for Store {
 
 /// Runs work to its end, even if nobody waits for it any more: what is half done on a connection
 /// would be in the way of the next.
-async fn detached<T: Send + 'static>(
+pub(crate) async fn detached<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T, Failure> {
     tokio::spawn(work).await.map_err(Failure::unanswered)

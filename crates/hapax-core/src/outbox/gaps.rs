@@ -21,6 +21,7 @@ use std::{
 };
 
 use super::{log::segment, stored::Position};
+use crate::limits::OUTBOX_SEGMENT_POSITIONS;
 
 /// Somebody who may have a position and has not committed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,7 +34,7 @@ pub struct Writer {
     pub prepared: bool,
 }
 
-/// The gaps of one reader, as ranges that do not touch.
+/// The gaps of one reader, as ranges that do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Gaps {
     /// By first position.
@@ -109,10 +110,21 @@ impl Gaps {
                 continue;
             }
             let end = next.map_or(last, |(at, _)| at - 1);
-            if first <= end {
-                self.ranges.insert(first, Gap { last: end, wait: Wait::Unlisted });
-            }
+            self.insert(first, end);
             first = next.map_or(last, |(_, known)| known) + 1;
+        }
+    }
+
+    /// Keeps the first and the last segment of a range apart, so that who writes in one does not
+    /// keep what is missing in the other. However long a range is, it becomes three at most.
+    fn insert(&mut self, first: Position, last: Position) {
+        let start = |segment: i64| segment.saturating_mul(OUTBOX_SEGMENT_POSITIONS);
+        let cuts = [first, start(segment(first) + 1), start(segment(last)), last + 1];
+        for cut in cuts.windows(2) {
+            let (first, last) = (cut[0].max(first), (cut[1] - 1).min(last));
+            if first <= last {
+                self.ranges.insert(first, Gap { last, wait: Wait::Unlisted });
+            }
         }
     }
 

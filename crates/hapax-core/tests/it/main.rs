@@ -10,6 +10,7 @@ mod given;
 mod memory;
 mod note;
 mod operation;
+mod outbox;
 mod outcome;
 mod policy;
 mod record;

@@ -16,6 +16,7 @@ mod natural_ledger;
 mod natural_locks;
 mod natural_page;
 mod natural_upsert;
+mod outbox;
 mod plans;
 mod reference;
 mod schema;
