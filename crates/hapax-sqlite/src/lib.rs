@@ -12,6 +12,7 @@
 //!   transaction and pays for one sync to disk;
 //! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
 //! - `reader`: threads that read snapshots while the writer writes;
+//! - `outbox`: [`emit`]ted events, and the store as the log a relay reads;
 //! - `row`: a record as columns; `notes`: what people did to records;
 //! - `migrate`: the schema, also for a database of your own; `script`: as SQL; `connect`: how the file is opened;
 //! - `error`: what can go wrong, and what to do about it.
@@ -30,6 +31,7 @@
 
 mod commit;
 mod connect;
+mod errand;
 mod error;
 mod key;
 mod migrate;

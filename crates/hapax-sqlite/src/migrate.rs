@@ -18,6 +18,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_outbox.sql"),
     include_str!("../migrations/0004_steps.sql"),
+    include_str!("../migrations/0005_relay.sql"),
 ];
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hapax_core::{
-    Noted, OperationId, Record, StateTag, StoreError, StoredStep, apply,
+    Noted, OperationId, Record, StateTag, StoreError, StoredStep, Timestamp, apply,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Listed, Loaded, Page},
 };
@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     connect::Database,
+    errand::Errand,
     error::nothing_written,
     notes,
     row::{self, Stored, columns},
@@ -35,6 +36,7 @@ pub(crate) enum Job {
     Overdue { limit: usize, reply: oneshot::Sender<Result<Vec<Record>, StoreError>> },
     List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Listed>, StoreError>> },
     Notes { id: OperationId, limit: usize, reply: oneshot::Sender<Result<Vec<Noted>, StoreError>> },
+    Other(Errand<Reader>),
 }
 
 /// Where a reader may be made to fail.
@@ -55,7 +57,7 @@ pub(crate) fn run(database: Database, jobs: &Arc<Mutex<mpsc::Receiver<Job>>>) {
     }
 }
 
-struct Reader {
+pub(crate) struct Reader {
     database: Database,
     /// `None` before the first read and after a failed one; opened when needed.
     connection: Option<Connection>,
@@ -82,6 +84,7 @@ impl Reader {
             Job::Notes { id, limit, reply } => {
                 let _ = reply.send(self.notes(id, limit.min(PAGE_RECORDS_MAX)));
             }
+            Job::Other(errand) => errand.run(self),
         }
     }
 
@@ -161,8 +164,12 @@ impl Reader {
         notes.into_iter().collect()
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        self.database.options.clock.now()
+    }
+
     /// Reads one snapshot, taken now.
-    fn snapshot<T>(
+    pub(crate) fn snapshot<T>(
         &mut self,
         read: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {

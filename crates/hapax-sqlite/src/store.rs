@@ -6,13 +6,16 @@ use std::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
+    Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
+    outbox::Bell,
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
+use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     connect::Database,
+    errand::Errand,
     error::{OpenError, Stopped},
     migrate,
     options::Options,
@@ -72,7 +75,8 @@ impl Store {
             threads.spawn("hapax-sqlite-reader", move || reader::run(own, &jobs))?;
         }
         let path = database.path;
-        Ok(Self { shared: Arc::new(Shared { path, salt, writes, reads, _threads: threads }) })
+        let bell = Bell::new();
+        Ok(Self { shared: Arc::new(Shared { path, salt, bell, writes, reads, _threads: threads }) })
     }
 
     /// Hands a read over; the answer is lost only with the reader that was at it.
@@ -84,6 +88,37 @@ impl Store {
         let sent = self.shared.reads.send(job(reply)).await;
         sent.map_err(|_| StoreError::unavailable(Stopped))?;
         answer.await.map_err(|_| StoreError::unavailable(Stopped))
+    }
+
+    /// Hands over a read that only its asker understands.
+    pub(crate) async fn look_up<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let errand = |reply: oneshot::Sender<Result<T, StoreError>>| {
+            Errand::new(move |reader: &mut reader::Reader| {
+                let now = reader.now();
+                let _ = reply.send(reader.snapshot(|snapshot| read(snapshot, now)));
+            })
+        };
+        self.read(|reply| reader::Job::Other(errand(reply))).await?
+    }
+
+    /// Hands over a write that only its asker understands, in a transaction of its own.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let errand = |reply: oneshot::Sender<Result<T, StoreError>>| {
+            Errand::new(move |writer: &mut writer::Writer| {
+                let _ = reply.send(writer.change(work));
+            })
+        };
+        self.write(|reply| writer::Job::Other(errand(reply))).await
+    }
+
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.shared.bell
     }
 
     /// Hands a write over; once it is, only the writer's answer says what became of it.
@@ -166,6 +201,7 @@ impl fmt::Debug for Store {
 struct Shared {
     path: PathBuf,
     salt: Salt,
+    bell: Bell,
     writes: mpsc::Sender<writer::Job>,
     reads: mpsc::Sender<reader::Job>,
     _threads: Threads,

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     commit,
     connect::Database,
+    errand::Errand,
     error::{Panicked, commit_failed, nothing_written},
     notes, retire,
 };
@@ -31,6 +32,7 @@ pub(crate) enum Job {
     Commit { batch: Batch, reply: oneshot::Sender<Committed> },
     Purge { limit: usize, reply: oneshot::Sender<Result<Purged, StoreError>> },
     Note { note: Note, reply: oneshot::Sender<Result<(), StoreError>> },
+    Other(Errand<Writer>),
 }
 
 /// Where the writer may be made to fail.
@@ -57,7 +59,7 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 while !round.is_full() {
                     match jobs.try_recv() {
                         Ok(Job::Commit { batch, reply }) => round.take(batch, reply),
-                        Ok(other @ (Job::Purge { .. } | Job::Note { .. })) => {
+                        Ok(other @ (Job::Purge { .. } | Job::Note { .. } | Job::Other(_))) => {
                             next = Some(other);
                             break;
                         }
@@ -75,6 +77,7 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 let keep = |connection: &Connection, now| notes::keep(connection, now, &note);
                 let _ = reply.send(writer.transact(&COMMIT, keep));
             }
+            Job::Other(errand) => errand.run(&mut writer),
         }
         next = next.or_else(|| jobs.blocking_recv());
     }
@@ -129,7 +132,7 @@ const PURGE: Places = Places {
     after_commit: place::PURGE_AFTER_COMMIT,
 };
 
-struct Writer {
+pub(crate) struct Writer {
     database: Database,
     /// `None` after a failure that may have left it unusable; opened anew when needed.
     connection: Option<Connection>,
@@ -155,6 +158,14 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Runs `work` in a transaction of its own, which passes the places of a commit.
+    pub(crate) fn change<T>(
+        &mut self,
+        work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.transact(&COMMIT, work)
     }
 
     /// Runs `work` in a transaction of its own. Whatever goes wrong, the answer says whether

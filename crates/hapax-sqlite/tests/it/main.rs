@@ -8,6 +8,7 @@ mod equal;
 mod guest;
 mod natural;
 mod opening;
+mod outbox;
 mod readable;
 mod sharing;
 mod transaction;
