@@ -48,11 +48,12 @@ impl<S: Store> Unit<S> {
     {
         let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
+        let said = self.onward(before, &reply);
         let turn = if self.recovers() {
             // Boxed, so that only routes that recover pay for its size.
-            Box::pin(self.persist(inner, request, before, &mut reply)).await
+            Box::pin(self.persist(inner, request, said, before, &mut reply)).await
         } else {
-            match self.turn(inner, request, self.said, before).await {
+            match self.turn(inner, request, said, before).await {
                 Turn::Doubt { failed, .. } => Turn::Known(Err(failed)),
                 known @ Turn::Known(_) => known,
             }
@@ -79,25 +80,31 @@ impl<S: Store> Unit<S> {
         request
     }
 
+    /// What the service is told: the words of the caller, or our own where nobody asked for this
+    /// now and it is repeated because its owner vanished.
+    fn onward(&self, before: Before, reply: &Reply) -> Said {
+        match (before, reply) {
+            (Before::Unknown, None) => {
+                Said::repeating(self.protection.timeout, self.protection.grpc_timeout)
+            }
+            (Before::Unknown | Before::Nothing, _) => self.said,
+        }
+    }
+
     /// Runs it, and does not stop before it is known what happened, unless somebody further out
     /// repeats it. The client hears what is known when its time is over.
     async fn persist<Inner>(
         &self,
         inner: Inner,
         request: Request<Bytes>,
+        said: Said,
         before: Before,
         reply: &mut Reply,
     ) -> Turn
     where
         Inner: Protected,
     {
-        let Protection { timeout, grpc_timeout, .. } = *self.protection;
-        let answer_by = Instant::now() + timeout;
-        let said = match (before, &reply) {
-            // Nobody asked for this now: it is repeated because its owner vanished.
-            (Before::Unknown, None) => Said::repeating(timeout, grpc_timeout),
-            (Before::Unknown | Before::Nothing, _) => self.said,
-        };
+        let answer_by = Instant::now() + self.protection.timeout;
         let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), said, before));
         let turn = match timeout_at(answer_by, &mut first).await {
             Ok(turn) => turn,
