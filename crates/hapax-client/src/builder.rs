@@ -23,6 +23,7 @@ use crate::{
 #[must_use = "a builder does nothing until `build`"]
 pub struct ClientBuilder {
     retry: RetryOptions,
+    retry_is_chosen: bool,
     transport: ReqwestOptions,
     journal: Option<Kept>,
     headers: HeaderMap,
@@ -43,6 +44,7 @@ impl ClientBuilder {
     pub(crate) fn new() -> Self {
         Self {
             retry: RetryOptions::default(),
+            retry_is_chosen: false,
             transport: ReqwestOptions::default(),
             journal: None,
             headers: HeaderMap::from_iter([(USER_AGENT, AGENT)]),
@@ -94,8 +96,12 @@ impl ClientBuilder {
     }
 
     /// How often, how long and how large: everything about retries.
+    ///
+    /// Without it a named operation is tried as often as its deadline allows, and a call without a
+    /// name five times.
     pub fn retry(mut self, retry: RetryOptions) -> Self {
         self.retry = retry;
+        self.retry_is_chosen = true;
         self
     }
 
@@ -130,8 +136,10 @@ impl ClientBuilder {
             None => None,
         };
         let layer = RetryLayer::new(self.retry.clone())?;
+        let schedule = self.retry.schedule;
         Ok(Client(Arc::new(Shared {
             retry: layer.layer(transport.clone()),
+            named: if self.retry_is_chosen { schedule } else { schedule.until_deadline() },
             options: self.retry,
             keys: KeySource::new(),
             headers: self.headers,

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use hapax_core::retry::Schedule;
 use hapax_tower::client::{KeySource, Retry, RetryOptions};
 use http::{HeaderMap, Method};
 
@@ -24,6 +25,8 @@ pub struct Client<T = Reqwest>(pub(crate) Arc<Shared<T>>);
 pub(crate) struct Shared<T> {
     pub(crate) retry: Retry<T>,
     pub(crate) options: RetryOptions,
+    /// When operations with a name are tried again.
+    pub(crate) named: Schedule,
     pub(crate) keys: KeySource,
     /// Sent with every request, never journalled.
     pub(crate) headers: HeaderMap,

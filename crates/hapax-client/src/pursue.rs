@@ -10,7 +10,7 @@ use hapax_core::{
 };
 use hapax_tower::{
     Body, BoxError,
-    client::{Pursuit, RetryError, Tried, Watch},
+    client::{Patience, Pursuit, RetryError, Tried, Watch},
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, response};
 use http_body_util::BodyExt;
@@ -98,7 +98,7 @@ async fn exchange<T: Transport>(shared: &Shared<T>, errand: &Errand) -> Result<A
     let mut retry = shared.retry.clone();
     let sent = async {
         poll_fn(|cx| Service::<Request<Body>>::poll_ready(&mut retry, cx)).await?;
-        retry.call(errand.request(&shared.headers)).await
+        retry.call(errand.request(shared)).await
     };
     match sent.await {
         Ok(response) => {
@@ -175,12 +175,12 @@ async fn read(mut body: Body, bytes_max: usize) -> Result<Read, BoxError> {
 }
 
 impl Errand {
-    fn request(&self, defaults: &HeaderMap) -> Request<Body> {
+    fn request<T>(&self, shared: &Shared<T>) -> Request<Body> {
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.url.clone();
         let mut headers = self.headers.clone();
-        for (name, value) in defaults {
+        for (name, value) in &shared.headers {
             if !self.headers.contains_key(name) {
                 headers.append(name, value.clone());
             }
@@ -191,8 +191,12 @@ impl Errand {
         *request.headers_mut() = headers;
         let course = if self.before.sent.is_some() { Course::taken_over() } else { Course::new() };
         let (deadline, watch) = (Some(self.deadline), self.watch.clone());
-        let pursuit = Pursuit { deadline, course, watch, schedule: None };
-        request.extensions_mut().insert(pursuit);
+        // What has a name is wanted until its deadline, whether or not somebody waits for it.
+        let (schedule, patience) = match self.name {
+            Some(_) => (Some(shared.named), Patience::UntilDeadline),
+            None => (None, Patience::None),
+        };
+        request.extensions_mut().insert(Pursuit { deadline, schedule, patience, course, watch });
         request
     }
 

@@ -1,7 +1,7 @@
 //! Named operations: what is in the journal, and when.
 
 use hapax_client::{
-    CallError,
+    CallError, Client, Proxies, ReqwestOptions,
     journal::{Name, StateTag},
 };
 use rusqlite::{Connection, OpenFlags};
@@ -108,4 +108,19 @@ async fn an_operation_can_be_asked_for_again_by_its_name_alone() {
     assert_eq!(answer.text(), "charged");
     assert_eq!(server.seen()[3].headers["x-shop"], "7");
     assert!(client.take_up("nobody").send().await.expect("no such name").is_none());
+}
+
+#[tokio::test]
+async fn an_operation_with_a_name_is_tried_as_often_as_its_deadline_allows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = Server::start(async |number| match number {
+        0..5 => answer(503, "not now"),
+        _ => answer(200, "charged"),
+    })
+    .await;
+    let connections = ReqwestOptions { proxies: Proxies::Never, ..ReqwestOptions::default() };
+    let client = Client::builder().connections(connections).journal(directory.path().join("c.db"));
+    let client = client.build().expect("a client");
+    let answer = client.operation("charge-42").post(server.at("/charges")).send().await;
+    assert_eq!(answer.expect("an answer").attempts(), 6);
 }

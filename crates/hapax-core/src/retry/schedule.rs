@@ -85,6 +85,12 @@ impl Schedule {
         Ok(Self { backoff, attempts_max })
     }
 
+    /// The same pauses, and as many attempts as there is time for.
+    #[must_use]
+    pub fn until_deadline(self) -> Self {
+        Self { attempts_max: RETRY_ATTEMPTS_MAX, ..self }
+    }
+
     /// How the pauses grow.
     pub fn backoff(&self) -> Backoff {
         self.backoff

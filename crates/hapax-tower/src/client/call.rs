@@ -12,7 +12,7 @@ use super::{
     destination::Destination,
     error::RetryError,
     key,
-    options::RetryOptions,
+    options::{Patience, RetryOptions},
     tried::{Stop, Tried},
     watch::{Event, Watch},
     whole::Whole,
@@ -27,6 +27,7 @@ pub(super) struct Call {
     pub(super) course: Course,
     pub(super) deadline: Deadline,
     pub(super) schedule: Schedule,
+    pub(super) patience: Patience,
     pub(super) watch: Option<Arc<dyn Watch>>,
     pub(super) tally: Tally,
 }
@@ -45,6 +46,8 @@ pub(super) struct Tally {
     /// The pause before the last attempt.
     pause: Duration,
     withdrawn: Option<Withdrawn>,
+    /// What the next attempt costs, as long as the budget cannot pay for it.
+    owed: Option<Cost>,
 }
 
 /// An attempt that may set out.
@@ -58,7 +61,8 @@ pub(super) struct Start {
 const TIME_MIN: Duration = Duration::from_millis(1);
 
 impl Call {
-    /// The next attempt, if there is time for it and the destination's breaker lets it through.
+    /// The next attempt, if there is time for it, it is paid for, and the destination's breaker lets
+    /// it through.
     pub(super) fn start(
         &mut self,
         options: &RetryOptions,
@@ -68,6 +72,9 @@ impl Call {
         let time = self.deadline.left(now).min(options.attempt_timeout);
         if time < TIME_MIN {
             return Err(Stop::DeadlineTooNear);
+        }
+        if let Some(cost) = self.tally.owed {
+            self.pay(cost, destination, now)?;
         }
         let admitted = destination.breaker.admit(now, fastrand::u64(..));
         let pass = admitted.map_err(|refused| Stop::BreakerOpen { wait: refused.wait })?;
@@ -111,10 +118,40 @@ impl Call {
             Next::Wait(pause) => pause,
             Next::GiveUp(why) => return Err(why.into()),
         };
-        self.pay(retry, destination, now)?;
+        if let Some(cost) = retry {
+            match (self.pay(cost, destination, now), self.patience) {
+                (Ok(()), _) => {}
+                (Err(stop), Patience::None) => return Err(stop),
+                (Err(_), Patience::UntilDeadline) => self.tally.owed = Some(cost),
+            }
+        }
         self.tally.pause = pause;
         self.tell(Event::Pausing { attempt: self.tally.sent, pause });
         Ok(pause)
+    }
+
+    /// How long to wait for what stands in the way of the next attempt, if this call does.
+    pub(super) fn outwait(&self, stop: Stop, now: Duration) -> Option<Duration> {
+        let told = match (self.patience, stop) {
+            (Patience::UntilDeadline, Stop::BreakerOpen { wait }) => Some(wait),
+            (Patience::UntilDeadline, Stop::BudgetUsedUp) => None,
+            (
+                Patience::None | Patience::UntilDeadline,
+                Stop::Answered
+                | Stop::NotRepeatable
+                | Stop::AttemptsUsedUp
+                | Stop::DeadlineTooNear
+                | Stop::BudgetUsedUp
+                | Stop::BreakerOpen { .. },
+            ) => return None,
+        };
+        match self.schedule.until_finished(told, self.deadline.left(now), fastrand::u64(..)) {
+            Next::Wait(pause) => {
+                self.tell(Event::Pausing { attempt: self.tally.sent, pause });
+                Some(pause)
+            }
+            Next::GiveUp(_) => None,
+        }
     }
 
     /// The end: the last response if there is one, and what it all came to.
@@ -152,15 +189,10 @@ impl Call {
         self.schedule.until_finished(ended.answer.told, left, fastrand::u64(..))
     }
 
-    fn pay(
-        &mut self,
-        retry: Option<Cost>,
-        destination: &Destination,
-        now: Duration,
-    ) -> Result<(), Stop> {
-        let Some(cost) = retry else { return Ok(()) };
-        let withdrawn = destination.budget.withdraw(now, cost);
-        self.tally.withdrawn = Some(withdrawn.map_err(|_| Stop::BudgetUsedUp)?);
+    fn pay(&mut self, cost: Cost, destination: &Destination, now: Duration) -> Result<(), Stop> {
+        let withdrawn = destination.budget.withdraw(now, cost).map_err(|_| Stop::BudgetUsedUp)?;
+        self.tally.withdrawn = Some(withdrawn);
+        self.tally.owed = None;
         Ok(())
     }
 

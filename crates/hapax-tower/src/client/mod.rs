@@ -56,7 +56,7 @@ pub use self::{
     error::{InvalidRequest, RetryError},
     key::KeySource,
     layer::RetryLayer,
-    options::{InvalidRetry, Keys, Pursuit, RetryOptions},
+    options::{InvalidRetry, Keys, Patience, Pursuit, RetryOptions},
     service::{Retry, RetryFuture},
     tried::{Stop, Tried},
     watch::{Event, Watch},

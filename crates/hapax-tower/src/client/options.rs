@@ -68,6 +68,8 @@ pub struct Pursuit {
     pub deadline: Option<Duration>,
     /// Another schedule than the layer's.
     pub schedule: Option<Schedule>,
+    /// What to do where the budget or the breaker of the destination says no.
+    pub patience: Patience,
     /// What is known from attempts that were made before this call.
     pub course: Course,
     /// Who hears of every attempt.
@@ -79,9 +81,22 @@ impl fmt::Debug for Pursuit {
         f.debug_struct("Pursuit")
             .field("deadline", &self.deadline)
             .field("schedule", &self.schedule)
+            .field("patience", &self.patience)
             .field("course", &self.course)
             .finish_non_exhaustive()
     }
+}
+
+/// What a call does where the budget or the breaker of its destination lets nothing through.
+///
+/// Neither is sent more because of it: who waits asks for the same tokens, later.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Patience {
+    /// It ends, for somebody waits who had better hear it at once.
+    #[default]
+    None,
+    /// It waits, as long as its deadline allows.
+    UntilDeadline,
 }
 
 /// Why options were refused.

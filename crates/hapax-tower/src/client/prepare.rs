@@ -51,6 +51,7 @@ where
         course: if reads_only { Course::reading() } else { pursuit.course },
         deadline,
         schedule: pursuit.schedule.unwrap_or(options.schedule),
+        patience: pursuit.patience,
         watch: pursuit.watch,
         tally: Tally::default(),
     })

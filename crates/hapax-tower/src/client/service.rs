@@ -77,9 +77,14 @@ where
     destination.budget.begin();
     let mut last = None;
     loop {
-        let Start { request, time, pass } = match call.start(options, &destination, clock.now()) {
+        let now = clock.now();
+        let Start { request, time, pass } = match call.start(options, &destination, now) {
             Ok(start) => start,
-            Err(stop) => return call.end(stop, last),
+            Err(stop) => {
+                let Some(pause) = call.outwait(stop, now) else { return call.end(stop, last) };
+                tokio::time::sleep(pause).await;
+                continue;
+            }
         };
         let response_bytes_max = options.response_bytes_max;
         let limits = Limits { time, response_bytes_max, streams: call.reads_only };

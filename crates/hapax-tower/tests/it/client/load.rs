@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hapax_core::retry::{BreakerOptions, Conclusion, Position, Terms};
-use hapax_tower::client::{Destinations, RetryError, RetryOptions, Stop};
+use hapax_tower::client::{Destinations, Patience, Pursuit, RetryError, RetryOptions, Stop};
 use http::Uri;
 use tokio::time::{Instant, advance, sleep};
 use tower::ServiceExt;
@@ -104,6 +104,62 @@ async fn a_breaker_opens_refuses_tries_again_and_ramps_up() {
     assert!((3..=20).contains(&share), "{share} % at the start of the ramp");
     advance(Duration::from_secs(10)).await;
     assert_eq!(destinations.position(&uri), Position::Closed);
+}
+
+/// A request that waits until its deadline.
+fn patient(deadline: Duration) -> http::Request<hapax_tower::Body> {
+    let (deadline, patience) = (Some(deadline), Patience::UntilDeadline);
+    let mut request = post();
+    request.extensions_mut().insert(Pursuit { deadline, patience, ..Pursuit::default() });
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_patient_waits_for_the_breaker_and_the_budget() {
+    let terms = Terms::Share { percent: 0, floor_per_second: 1, saved_max: 0 };
+    let destinations = Destinations::new(terms, BreakerOptions::default()).unwrap();
+    let options = RetryOptions { destinations: destinations.clone(), ..RetryOptions::default() };
+    let down = Destination::new(|_| said(503));
+    let uri = Uri::from_static("https://bank.test/");
+    while destinations.position(&uri) != Position::Open {
+        let _ = down.ask(options.clone(), post()).await;
+    }
+    let start = Instant::now();
+    let recovers = Destination::new(|nth| said(if nth < 4 { 503 } else { 200 }));
+    let answered = recovers.ask(options, patient(Duration::from_secs(120))).await;
+    assert_eq!((tried(&answered).attempts, tried(&answered).conclusion), (4, Conclusion::Done));
+    // Open for five seconds, and again after each trial that failed.
+    assert!(start.elapsed() > Duration::from_secs(15), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_ends_with_the_deadline_and_says_what_it_waited_for() {
+    let terms = Terms::Share { percent: 0, floor_per_second: 0, saved_max: 0 };
+    let destinations = Destinations::new(terms, BreakerOptions::default()).unwrap();
+    let options = RetryOptions { destinations, ..RetryOptions::default() };
+    let (down, start) = (Destination::new(|_| said(503)), Instant::now());
+    let answered = down.ask(options, patient(Duration::from_secs(9))).await;
+    assert_eq!((down.asked(), tried(&answered).stop), (1, Stop::BudgetUsedUp));
+    let waited = start.elapsed();
+    assert!(waited > Duration::from_secs(8) && waited <= Duration::from_secs(9), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_sends_a_destination_that_is_down_no_more_than_its_budget() {
+    let destination = Destination::new(|_| said(503));
+    let client = destination.client(budget_alone());
+    let calls = (0..1_000).map(|nth| {
+        let client = client.clone();
+        async move {
+            sleep(Duration::from_millis(5 * nth)).await;
+            let _ = client.oneshot(patient(Duration::from_secs(30))).await;
+        }
+    });
+    let start = Instant::now();
+    join_all(calls).await;
+    let meanwhile = destination.each(|seen| seen.at - start < SPAN);
+    let asked = meanwhile.into_iter().filter(|asked| *asked).count();
+    assert!((1_001..=1_100).contains(&asked), "{asked}");
 }
 
 #[tokio::test(start_paused = true)]
