@@ -37,10 +37,10 @@ impl Sim {
 /// How many real processes to kill.
 #[derive(Debug, Args)]
 pub struct Crash {
-    /// How many kills, on each store.
+    /// How many kills, on each store: of operations, of operations of several effects, of clients.
     #[arg(long, default_value_t = 1000)]
     kills: u64,
-    /// Which store: `sqlite`, `postgres` or `both`.
+    /// Which store operations run on: `sqlite`, `postgres` or `both`.
     #[arg(long, default_value = "both")]
     store: String,
     /// Repeats the choices of an earlier run.
@@ -52,10 +52,16 @@ impl Crash {
     /// Runs the crash harness, optimised.
     pub fn run(&self, root: &Path) -> Result<(), Failure> {
         let kills = self.kills.to_string();
-        let mut args =
-            ["drive", "--kills", &kills, "--store", &self.store].map(str::to_owned).to_vec();
-        args.extend(self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
-        release(root, &["-p", "hapax-crash"], &args)
+        for which in [
+            &["drive", "--store", &self.store, "--kills", &kills][..],
+            &["steps", "--kills", &kills],
+            &["client", "--kills", &kills],
+        ] {
+            let mut args: Vec<_> = which.iter().map(|&arg| arg.to_owned()).collect();
+            args.extend(self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+            release(root, &["-p", "hapax-crash"], &args)?;
+        }
+        Ok(())
     }
 }
 

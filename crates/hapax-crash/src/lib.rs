@@ -7,13 +7,14 @@
 //! - [`place`]: where it can be told to die; [`watched`]: the same around every call of a store;
 //! - [`drive`]: starts victims, kills them, lets others recover, until enough have died;
 //! - [`check`]: what must be true afterwards, for every key;
-//! - [`steps`]: the same for operations of several effects;
+//! - [`steps`]: the same for operations of several effects; [`client`]: the same for the client;
 //! - [`work`]: the operations; [`open`]: the store behind an address; [`error`]: what can go wrong.
 //!
 //! A journal line or an effect is one `write` to a file opened for appending. The kernel keeps it
 //! when the process is killed, and effects are synced as well.
 
 pub mod check;
+pub mod client;
 pub mod drive;
 pub mod error;
 pub mod journal;

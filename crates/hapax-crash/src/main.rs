@@ -10,7 +10,7 @@ use std::{
 
 use clap::{Parser, Subcommand, ValueEnum};
 use hapax_crash::{
-    CrashError,
+    CrashError, client,
     drive::{Backend, Drive, Summary},
     steps,
     victim::{self, Broken, Orders},
@@ -34,6 +34,10 @@ enum Command {
     Steps(StepsArgs),
     /// Runs operations of several effects until it dies.
     StepsVictim(steps::victim::Orders),
+    /// Kills clients at every write of their journal.
+    Client(ClientArgs),
+    /// Sends operations by a client with a journal until it dies.
+    ClientVictim(client::Orders),
 }
 
 #[derive(Debug, clap::Args)]
@@ -80,6 +84,25 @@ struct StepsArgs {
     postgres_url: Option<String>,
 }
 
+#[derive(Debug, clap::Args)]
+struct ClientArgs {
+    /// How many processes must die; more do if too few have died at some place yet.
+    #[arg(long, default_value_t = 300)]
+    kills: usize,
+    /// What every choice is drawn from; random if not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many journals are worked on at the same time.
+    #[arg(long, default_value_t = 4)]
+    workers: usize,
+    /// The one journal to repeat.
+    #[arg(long)]
+    only: Option<usize>,
+    /// What is done wrong, to see whether that is noticed.
+    #[arg(long)]
+    broken: Option<client::Broken>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     Sqlite,
@@ -93,6 +116,8 @@ fn main() -> ExitCode {
         Command::Victim(orders) => victim::run(&orders).map(|()| ExitCode::SUCCESS),
         Command::Steps(args) => drive_steps(&args),
         Command::StepsVictim(orders) => steps::victim::run(&orders).map(|()| ExitCode::SUCCESS),
+        Command::Client(args) => drive_clients(&args),
+        Command::ClientVictim(orders) => client::victim::run(&orders).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         let mut message = error.to_string();
@@ -155,6 +180,21 @@ fn drive_steps(args: &StepsArgs) -> Result<ExitCode, CrashError> {
         broken |= !summary.findings.is_empty();
     }
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn drive_clients(args: &ClientArgs) -> Result<ExitCode, CrashError> {
+    let program = env::current_exe()
+        .map_err(|source| CrashError::Io { action: "find this program".to_owned(), source })?;
+    let &ClientArgs { kills, workers, only, broken, .. } = args;
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    say(&format!("client: seed {seed}"));
+    let drive = client::Drive { program, kills, seed, workers, only, broken };
+    let summary = drive.run(&|summary| {
+        let (kills, violations) = (summary.kills(), summary.findings.len());
+        say(&format!("client: {kills} killed, {violations} violations"));
+    })?;
+    say(&format!("client: seed {seed}\n{summary}"));
+    Ok(if summary.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn progress(name: &str, summary: &Summary) {

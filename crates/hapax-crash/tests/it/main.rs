@@ -3,5 +3,6 @@
 
 mod broken;
 mod check;
+mod client;
 mod crashes;
 mod steps;
