@@ -4,7 +4,10 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::{Failure, ci::cargo};
+use crate::{
+    Failure,
+    ci::{cargo, command, succeed},
+};
 
 /// How many simulated runs, or which one.
 #[derive(Debug, Args)]
@@ -18,12 +21,23 @@ pub struct Sim {
     /// Only this one, with everything there is to tell about it.
     #[arg(long, conflicts_with_all = ["seeds", "from"])]
     seed: Option<u64>,
+    /// Of clients with journals and a server, over a network that fails.
+    #[arg(long)]
+    client: bool,
 }
 
 impl Sim {
     /// Runs the simulator, optimised.
     pub fn run(&self, root: &Path) -> Result<(), Failure> {
-        let Self { seeds, from, seed } = self;
+        let Self { seeds, from, seed, client } = self;
+        if *client {
+            let (from, seeds) = seed.map_or((*from, *seeds), |seed| (seed, 1));
+            let mut command = command(root);
+            command.args(["test", "--locked", "--release", "-p", "hapax-client", "--test", "sim"]);
+            command.args(["--", "--nocapture", "one_effect"]);
+            command.env("HAPAX_SIM_FROM", from.to_string());
+            return succeed(command.env("HAPAX_SIM_SEEDS", seeds.to_string()));
+        }
         let args = match seed {
             Some(seed) => vec!["--seed".to_owned(), seed.to_string()],
             None => ["--seeds", &seeds.to_string(), "--from", &from.to_string()]
