@@ -25,8 +25,8 @@ const ROUNDS: usize = 6;
 const OPERATIONS: usize = 4;
 /// Every so often a second process is at work at the same time.
 const COMPANY_EVERY: usize = 3;
-/// What strikes of an episode are numbered with: two in a round at most.
-const STRIKES: usize = ROUNDS * 2;
+/// What the strikes of those are drawn from, besides the seed.
+const BESIDE: u64 = 0xb5de;
 
 /// Runs episode `number`.
 pub(super) fn run(drive: &Drive, runtime: &Handle, number: usize) -> Result<Summary, CrashError> {
@@ -82,14 +82,14 @@ impl<'a> Episode<'a> {
     /// One victim, or two at once, on the operations of all rounds so far and a few new ones.
     fn round(&mut self, round: usize) -> Result<(), CrashError> {
         self.orders.operations += OPERATIONS;
-        let (seed, number) = (self.drive.seed, self.number * STRIKES + round * 2);
+        let (seed, number) = (self.drive.seed, self.number * ROUNDS + round);
         let strike = match round {
             0 => strike::first(seed, self.number),
             _ => strike::draw(seed, number),
         };
         // The other one dies as well, or goes on. The first makes the file by itself.
         let company = round > 0 && (self.number + round).is_multiple_of(COMPANY_EVERY);
-        let other = company.then(|| match strike::draw(seed, number + 1) {
+        let other = company.then(|| match strike::draw(seed ^ BESIDE, number) {
             at @ Strike::At(_) => Some(at),
             Strike::After(_) | Strike::Asleep { .. } => None,
         });

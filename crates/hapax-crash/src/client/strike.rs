@@ -9,6 +9,8 @@ use crate::{drive::Strike, place::DieAt};
 
 /// At which passing of a place victims die.
 const NTHS: [u64; 6] = [1, 2, 1, 4, 3, 7];
+/// What is passed seldom, and therefore soon: once by a victim, or only where others died before.
+const SELDOM: &[&str] = &["journal.forget", "journal.release", "journal.take_up"];
 /// One strike in so many comes from outside, at random.
 const RANDOM_EVERY: usize = 4;
 
@@ -46,7 +48,8 @@ pub(super) fn draw(seed: u64, number: usize) -> Strike {
     let (cycle, at) = (at / order.len(), at % order.len());
     // Shuffled in every cycle, so that a place is not always met in the same company.
     fastrand::Rng::with_seed(seed ^ cycle as u64).shuffle(&mut order);
-    Strike::At(DieAt { place: order[at].to_owned(), nth: NTHS[dice.usize(..NTHS.len())] })
+    let nth = if SELDOM.contains(&order[at]) { 1 } else { NTHS[dice.usize(..NTHS.len())] };
+    Strike::At(DieAt { place: order[at].to_owned(), nth })
 }
 
 fn at_random(dice: &mut fastrand::Rng) -> Strike {

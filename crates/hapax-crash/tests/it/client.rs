@@ -84,7 +84,7 @@ fn one_effect_kept_and_told_is_sound() {
 
 #[test]
 fn a_second_key_is_found_wherever_it_is() {
-    let sent = found(Stage::Resumed, |seen, _| drop(seen.keys.insert("k-2".to_owned())));
+    let sent = found(Stage::Resumed, |seen, _| seen.keys.extend(["k-2".to_owned()]));
     let kept = found(Stage::Resumed, |_, kept| kept.key = "k-2".to_owned());
     let (name, keys) = (NAME.to_owned(), vec!["k-1".to_owned(), "k-2".to_owned()]);
     assert_eq!(sent, [Violation::KeyChanged { name, keys }]);
