@@ -27,7 +27,14 @@ pub(crate) enum BenchTask {
     /// processes and fresh stores in the temporary directory (TMPDIR moves it).
     Http(HttpArgs),
 
-    /// The upstream of `hapax bench http`.
+    /// Compare calls through the client with bare reqwest, and its journal with one written by hand.
+    ///
+    /// One call is a POST with a key and a body of about 250 bytes, answered with 512 bytes by an
+    /// upstream in a process of its own, over connections that are kept. Journals are files in the
+    /// temporary directory (TMPDIR moves it).
+    Client(ClientBenchArgs),
+
+    /// The upstream of `hapax bench http` and of `hapax bench client`.
     #[command(hide = true)]
     HttpUpstream {
         /// Where the number of its port is written.
@@ -82,6 +89,34 @@ pub(crate) struct HttpArgs {
     /// How many connections make requests at the same time, one measurement each [default: 64,256].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
     pub(crate) connections: Option<Vec<usize>>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClientBenchArgs {
+    /// How many callers ask at the same time, each over a connection of its own.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = callers)]
+    pub(crate) callers: usize,
+
+    /// Make every commit of both journals wait this much longer, as on a disk that is slower to sync.
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0,
+          value_parser = value_parser!(u32).range(..=1_000_000))]
+    pub(crate) sync_us: u32,
+
+    /// A short run: whether it works, not how fast it is.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// How often each way is measured [default: 9].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: Option<u32>,
+
+    /// How long each measurement lasts [default: 1.5].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+
+    /// Write every figure to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// How things are measured, whatever they are.

@@ -10,7 +10,7 @@ mod simulate;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
-    bench::{BenchTask, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
+    bench::{BenchTask, ClientBenchArgs, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
     demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,

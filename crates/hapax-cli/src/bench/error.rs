@@ -2,7 +2,7 @@ use std::{io, path::PathBuf};
 
 use hapax::{BeginError, InvalidName, InvalidOutcome, SettleError, StoreError};
 
-use super::http::HttpError;
+use super::{client::ClientError, http::HttpError};
 
 /// Why nothing could be measured, as what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,8 @@ pub(crate) enum BenchError {
     NoServer(#[source] super::server::Unstarted),
     #[error(transparent)]
     Http(#[from] HttpError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
     #[error("a caller ended early")]
     Caller(#[from] tokio::task::JoinError),
 }

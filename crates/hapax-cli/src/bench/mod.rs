@@ -1,5 +1,6 @@
 //! `hapax bench`: our stores and the usual hand-written way, side by side in one run; [`tx`], one
-//! transaction for effect and outcome; and [`http`], the gateway and nginx.
+//! transaction for effect and outcome; [`http`], the gateway and nginx; and [`client`], the client and
+//! bare reqwest.
 //!
 //! - `plan` says what is measured, `request` what one request is;
 //! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
@@ -8,6 +9,7 @@
 //! - `figures` and `report` say what came out.
 
 mod arms;
+mod client;
 mod compare;
 mod error;
 mod figures;
@@ -30,6 +32,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 pub(crate) use self::error::BenchError;
 use self::{
+    client::ClientPlan,
     http::HttpPlan,
     plan::{Plan, Postgres},
     report::Report,
@@ -52,6 +55,7 @@ pub(crate) fn run(task: &BenchTask) -> Result<Verdict, BenchError> {
     match task {
         BenchTask::Store(raw) => stores(&Plan::resolve(raw)?),
         BenchTask::Tx(raw) => tx::run(&TxPlan::resolve(raw)?),
+        BenchTask::Client(raw) => client::run(&ClientPlan::resolve(raw)),
         BenchTask::Http(raw) => http::run(&HttpPlan::resolve(raw)?),
         BenchTask::HttpUpstream { port_file } => http::serve(port_file).map(|()| Verdict::Valid),
     }

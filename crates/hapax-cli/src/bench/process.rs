@@ -1,13 +1,15 @@
 //! What processes have used, as the system counts it.
 
-use std::{fs, time::Duration};
+use std::{fs, io, time::Duration};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use super::error::BenchError;
 
 /// CPU time this process has used.
 pub(super) fn own_cpu() -> Result<Duration, BenchError> {
-    let stat = Stat::read("self").map_err(BenchError::Proc)?;
-    Ok(ticks(stat.used))
+    let used = clock_gettime(ClockId::ProcessCPUTime).try_into();
+    used.map_err(|_| BenchError::Proc(io::ErrorKind::InvalidData.into()))
 }
 
 /// CPU time a server has used: its first process, its children, and those that have ended.
@@ -44,7 +46,7 @@ struct Stat {
 }
 
 impl Stat {
-    fn read(pid: &str) -> Result<Self, std::io::Error> {
+    fn read(pid: &str) -> Result<Self, io::Error> {
         let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name in parentheses may hold anything, so fields are counted after it.
         let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -173,7 +173,7 @@ struct Reading {
 impl Reading {
     async fn take<A: Arm>(ground: Ground<'_>, arm: &A) -> Result<Self, BenchError> {
         let (server_cpu, log_bytes) = match ground {
-            Ground::Sqlite(_) => (None, None),
+            Ground::Sqlite(_) => (arm.server().map(process::family_cpu).transpose()?, None),
             Ground::Postgres(server) => {
                 let cpu = server.pid().map(process::family_cpu).transpose()?;
                 (cpu, Some(server.log_bytes().await?))

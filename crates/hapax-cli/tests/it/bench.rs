@@ -93,3 +93,33 @@ fn a_quick_run_reports_every_way_to_insert_once() {
     }
     assert!(!report.contains("INVALID"), "{report}");
 }
+
+#[test]
+fn a_quick_run_of_the_client_reports_calls_journals_and_checks() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("report.json");
+    let tiny = ["--quick", "--seconds", "0.1", "--callers", "4", "--sync-us", "100"];
+    let json = ["--json", file.to_str().unwrap()];
+    let output = hapax(&[&["bench", "client"], &tiny[..], &json].concat());
+    let report = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{report}{}", text(&output.stderr));
+    for part in [
+        "each commit waits 100µs more",
+        "Calls without a journal, 4 callers",
+        "RetryLayer: requests/s against bare reqwest",
+        "RetryLayer: more CPU per call than bare reqwest",
+        "hapax::Client with its journal",
+        "journal: requests/s against one transaction per write",
+        "Calls of a service that answers at once",
+        "breaker: a call is let through and reported, uncontended",
+    ] {
+        assert!(report.contains(part), "no {part:?} in:\n{report}");
+    }
+    assert!(!report.contains("INVALID"), "{report}");
+
+    let report: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let sections = report["sections"].as_array().unwrap();
+    assert_eq!(sections.len(), 5);
+    let by_hand = &sections[1]["data"]["ways"]["one transaction per write"][0];
+    assert_eq!(by_hand["writes_per_commit"], 1.0);
+}

@@ -23,6 +23,11 @@ pub(super) trait Arm: Send + Sync + 'static {
     fn batches(&self) -> Option<Batches> {
         None
     }
+
+    /// The process at the other end, if there is one of its own.
+    fn server(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// Where effects are counted.

@@ -22,9 +22,9 @@ const STEPS: &[Step] = &[
 
 /// A running server on a port of 127.0.0.1. Dropping it stops it.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(in crate::bench) struct Child {
     process: Process,
-    pub(super) port: u16,
+    pub(in crate::bench) port: u16,
 }
 
 impl Child {
@@ -45,7 +45,7 @@ impl Child {
     }
 
     /// Starts the upstream, which chooses its port itself.
-    pub(super) fn upstream(directory: &Path) -> Result<Self, HttpError> {
+    pub(in crate::bench) fn upstream(directory: &Path) -> Result<Self, HttpError> {
         const NAME: &str = "upstream";
         let port_file = directory.join("upstream.port");
         let mut command = this_program()?;
@@ -61,7 +61,7 @@ impl Child {
         Ok(child)
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(in crate::bench) fn pid(&self) -> u32 {
         self.process.pid()
     }
 

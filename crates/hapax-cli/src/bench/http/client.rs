@@ -15,7 +15,7 @@ use crate::bench::request;
 
 /// A connection that is kept open from request to request.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(in crate::bench) struct Client {
     stream: TcpStream,
     buffer: Vec<u8>,
     request: Request,
@@ -23,7 +23,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) async fn connect(port: u16) -> io::Result<Self> {
+    pub(in crate::bench) async fn connect(port: u16) -> io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
         let expected = request::answer();
@@ -47,7 +47,7 @@ impl Client {
     }
 
     /// What the upstream executed; asked on a connection to the upstream itself.
-    pub(super) async fn totals(&mut self) -> Result<Totals, Wrong> {
+    pub(in crate::bench) async fn totals(&mut self) -> Result<Totals, Wrong> {
         Totals::read(self.get(ledger::PATH).await?).ok_or(Wrong::Body)
     }
 }

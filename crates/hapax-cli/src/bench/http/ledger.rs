@@ -36,12 +36,12 @@ impl Ledger {
 
 /// A ledger in three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Totals {
-    pub(super) executions: u64,
+pub(in crate::bench) struct Totals {
+    pub(in crate::bench) executions: u64,
     /// Keys executed at least once.
-    pub(super) keys: u64,
+    pub(in crate::bench) keys: u64,
     /// Keys executed more than once.
-    pub(super) repeated: u64,
+    pub(in crate::bench) repeated: u64,
 }
 
 impl Totals {

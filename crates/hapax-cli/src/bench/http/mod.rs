@@ -31,6 +31,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
+pub(super) use self::{child::Child, client::Client as Connection};
 use self::{
     database::Database,
     nginx::Nginx,

@@ -1,0 +1,139 @@
+//! What asking the retry budget and the breaker costs.
+
+use std::{hint::black_box, sync::Barrier, thread, time::Duration};
+
+use hapax::retry::{Breaker, Budget, Cost, Health, Terms};
+use indicatif::ProgressBar;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{error::ClientError, plan::ClientPlan, stopwatch::Stopwatch};
+use crate::bench::{
+    BenchError,
+    figures::{Claim, Column, Columns, Spread, Target, header, row},
+    load::float,
+    report::Section,
+};
+
+pub(super) const STEPS: u64 = 1;
+
+const THREADS: u32 = 2;
+/// A check is over before a clock has moved, so each sample is many of them.
+const CHECKS_PER_CALL: u64 = 20;
+
+/// Something that is asked for every call, or before a retry.
+struct Check {
+    name: &'static str,
+    make: fn() -> Result<Asked, ClientError>,
+}
+
+const CHECKS: [Check; 4] = [
+    Check { name: "budget: a call begins", make: || Ok(Asked::Begin(Budget::default())) },
+    Check { name: "budget: a retry is paid for", make: || Ok(Asked::Withdraw(Budget::default())) },
+    Check {
+        name: "budget of tokens: a call succeeded",
+        make: || Ok(Asked::Succeed(Budget::new(Terms::COSTS)?)),
+    },
+    Check {
+        name: "breaker: a call is let through and reported",
+        make: || Ok(Asked::Pass(Breaker::default())),
+    },
+];
+
+enum Asked {
+    Begin(Budget),
+    Withdraw(Budget),
+    Succeed(Budget),
+    Pass(Breaker),
+}
+
+impl Asked {
+    /// Asks for the check with this number; time passes as if there were a million calls a second.
+    fn ask(&self, number: u64) {
+        let now = Duration::from_micros(number);
+        match self {
+            Self::Begin(budget) => budget.begin(),
+            Self::Withdraw(budget) => drop(black_box(budget.withdraw(now, Cost::Failure))),
+            Self::Succeed(budget) => budget.succeed(None),
+            Self::Pass(breaker) => {
+                if let Ok(pass) = black_box(breaker.admit(now, number)) {
+                    breaker.report(now, pass, Health::Good);
+                }
+            }
+        }
+    }
+}
+
+/// What one round showed, in nanoseconds.
+struct Sample {
+    one_thread: f64,
+    two_threads: f64,
+}
+
+/// Measures in turn, round after round.
+pub(super) fn run(plan: &ClientPlan, progress: &ProgressBar) -> Result<Section, BenchError> {
+    progress.set_message("checks");
+    let checks = plan.repetitions * CHECKS_PER_CALL;
+    let mut samples: [Vec<Sample>; CHECKS.len()] = Default::default();
+    for _ in 0..plan.rounds {
+        for (check, samples) in CHECKS.iter().zip(&mut samples) {
+            let one_thread = by_one(&(check.make)()?, checks)?;
+            samples.push(Sample { one_thread, two_threads: by_two(&(check.make)()?, checks) });
+        }
+    }
+    progress.inc(1);
+    let rows = CHECKS.iter().zip(&samples);
+    let data = rows.clone().map(|(check, samples)| {
+        let both = samples.iter().map(|sample| json!([sample.one_thread, sample.two_threads]));
+        (check.name.to_owned(), both.collect())
+    });
+    let data: Map<String, Value> = data.collect();
+    let claims = rows.clone().filter_map(|(check, samples)| {
+        let measured = Spread::of(samples.iter().map(|sample| sample.one_thread))?;
+        let what = format!("{}, uncontended", check.name);
+        Some(Claim { what, measured, unit: " ns", target: Some(Target::AtMost(100.0)) })
+    });
+    Ok(Section {
+        title: "Checks".to_owned(),
+        header: header(COLUMNS),
+        rows: rows.clone().map(|(check, samples)| row(check.name, samples, COLUMNS)).collect(),
+        claims: claims.collect(),
+        invalid: Vec::new(),
+        data: json!({ "nanoseconds_by_one_and_two_threads": data }),
+    })
+}
+
+fn by_one(asked: &Asked, checks: u64) -> Result<f64, ClientError> {
+    let watch = Stopwatch::start()?;
+    for number in 0..checks {
+        asked.ask(number);
+    }
+    watch.nanos_for_each(checks)
+}
+
+/// How long a check takes whoever asks while another thread does nothing else; by the clock, since
+/// waiting for each other takes no CPU time.
+fn by_two(asked: &Asked, checks: u64) -> f64 {
+    let together = Barrier::new(2);
+    let ask = || {
+        together.wait();
+        let began = Instant::now();
+        for number in 0..checks {
+            asked.ask(number);
+        }
+        began.elapsed()
+    };
+    let elapsed: Duration = thread::scope(|scope| {
+        let other = scope.spawn(ask);
+        let own = ask();
+        own + other.join().unwrap_or_default()
+    });
+    (elapsed / THREADS).as_secs_f64() * 1e9 / float(checks.max(1))
+}
+
+const COLUMNS: &Columns<Sample> = &[
+    ("1 thread, CPU ns", Column::Median(|sample| Some(sample.one_thread))),
+    ("range", Column::Range(|sample| Some(sample.one_thread))),
+    ("2 threads, ns", Column::Median(|sample| Some(sample.two_threads))),
+    ("range", Column::Range(|sample| Some(sample.two_threads))),
+];
