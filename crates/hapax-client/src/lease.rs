@@ -109,12 +109,13 @@ impl Lease {
         mut self,
         mut ended: Result<Answer, CallError>,
     ) -> Result<Answer, CallError> {
-        let is_answer = matches!(&ended, Ok(_) | Err(CallError::Refused(_)));
+        // That it did not happen is not for one to say who has lost it to somebody else.
+        let says_no = matches!(&ended, Err(CallError::Refused(_) | CallError::GaveUp(_)));
         let kept = self.write(end_of(&ended, self.before)).await;
         self.over = true;
         match kept {
             Ok(Kept::Lost { found: Some(entry) })
-                if !is_answer && entry.state.answer().is_some() =>
+                if says_no || ended.is_err() && entry.state.answer().is_some() =>
             {
                 recorded::told(*entry)
             }

@@ -97,8 +97,8 @@ impl Journal {
 
     /// Ends the operation.
     ///
-    /// An answer is kept whoever heard it, while there is no other. That it is unknown or was given
-    /// up is believed only of the current owner.
+    /// A yes is kept whoever heard it, while there is no other answer. That it was refused, is unknown
+    /// or was given up is believed only of the current owner.
     pub async fn settle(&self, hold: &Hold, attempts: u32, end: End) -> Result<Kept, JournalError> {
         let end = match end {
             End::Done(answer) => End::Done(self.fitted(answer)),

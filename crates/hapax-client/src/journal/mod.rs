@@ -23,8 +23,8 @@
 //! Any number of processes on one machine share a journal. Who pursues an operation has a *lease*,
 //! renewed while it lives; a lease that has ended lets the next one take over. That is only about
 //! not being idle: two owners at once would send the same key twice. The *fence*, which grows with
-//! every taking up, decides whose word counts: `unknown` and `gave_up` are believed of the current
-//! owner alone. An answer is an answer whoever heard it, and the first one stays.
+//! every taking up, decides whose word counts: `refused`, `unknown` and `gave_up` are believed of the
+//! current owner alone. A yes is a yes whoever heard it. The first answer stays.
 //!
 //! # Time
 //!

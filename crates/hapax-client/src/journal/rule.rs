@@ -261,8 +261,9 @@ fn note(
     Change { write: Some(found), told: Kept::Done }
 }
 
-/// An answer is an answer whoever heard it: the key is the same, so it is kept while there is no
-/// other. Anything else is believed only of the one who pursues the operation now.
+/// A yes is a yes whoever heard it: the key is the same, so it is kept while there is no other
+/// answer. Anything else is believed only of the one who pursues the operation now: a no may be
+/// about one attempt alone, said by somebody who never saw the key, while another one succeeds.
 pub(super) fn settle(
     now: Moment,
     (hold, attempts, end): (&Hold, u32, &End),
@@ -273,12 +274,16 @@ pub(super) fn settle(
     }
     let may = match (end, found.state.tag()) {
         (_, StateTag::Done | StateTag::Refused) => false,
+        (End::Done(_), StateTag::Pending | StateTag::Unknown | StateTag::GaveUp) => {
+            hold.answers(&found)
+        }
+        (End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. }, StateTag::Pending) => {
+            hold.is_current(&found)
+        }
         (
-            End::Done(_) | End::Refused(_),
-            StateTag::Pending | StateTag::Unknown | StateTag::GaveUp,
-        ) => hold.answers(&found),
-        (End::Unknown { .. } | End::GaveUp { .. }, StateTag::Pending) => hold.is_current(&found),
-        (End::Unknown { .. } | End::GaveUp { .. }, StateTag::Unknown | StateTag::GaveUp) => false,
+            End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. },
+            StateTag::Unknown | StateTag::GaveUp,
+        ) => false,
     };
     if !may {
         return lost(found);

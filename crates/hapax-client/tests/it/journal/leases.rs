@@ -145,6 +145,24 @@ async fn a_stale_owners_answer_is_kept_while_there_is_no_other() {
 }
 
 #[tokio::test]
+async fn a_stale_owners_no_is_not_believed_as_somebody_else_may_have_succeeded() {
+    for end in [None, Some(unknown()), Some(gave_up())] {
+        let bench = Bench::new();
+        let (first, second) = (bench.journal(), bench.journal());
+        let stale = granted(&first, wish("charge", "k-1")).await.hold;
+        bench.pass(LEASE);
+        let current = granted(&second, wish("charge", "k-2")).await.hold;
+        if let Some(end) = end {
+            second.settle(&current, 2, end).await.expect("answered");
+        }
+        let before = second.find(&name("charge")).await.expect("read");
+        let kept = first.settle(&stale, 1, End::Refused(answer(401))).await.expect("answered");
+        assert!(matches!(kept, Kept::Lost { .. }), "{kept:?}");
+        assert_eq!(second.find(&name("charge")).await.expect("read"), before);
+    }
+}
+
+#[tokio::test]
 async fn an_answer_replaces_what_was_unknown() {
     let bench = Bench::new();
     let (first, second) = (bench.journal(), bench.journal());
@@ -152,10 +170,10 @@ async fn an_answer_replaces_what_was_unknown() {
     bench.pass(LEASE);
     let current = granted(&second, wish("charge", "k-2")).await.hold;
     second.settle(&current, 2, unknown()).await.expect("answered");
-    let kept = first.settle(&stale, 1, End::Refused(answer(402))).await.expect("answered");
+    let kept = first.settle(&stale, 1, End::Done(answer(201))).await.expect("answered");
     assert_eq!(kept, Kept::Done);
     let found = first.find(&name("charge")).await.expect("read").expect("there");
-    assert_eq!((found.state.tag(), found.attempts), (StateTag::Refused, 2));
+    assert_eq!((found.state.tag(), found.attempts), (StateTag::Done, 2));
 }
 
 #[tokio::test]
