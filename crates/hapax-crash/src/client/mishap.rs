@@ -23,8 +23,8 @@ pub enum Mishap {
     InFlight,
     /// Nobody has read it, and somebody on the way says that there are too many: 429.
     Busy,
-    /// Nobody has read it, and somebody on the way does not know who asks: 401.
-    Stranger,
+    /// Nobody has read it, and somebody on the way says late that it does not know who asks: 401.
+    Stranger(Duration),
 }
 
 /// How many requests of a hundred arrive and are answered as they should be.
@@ -57,8 +57,8 @@ impl Mishap {
             Self::Busy,
         ];
         // Seldom, as nothing more comes of an operation that was refused.
-        let stranger = dice.u32(..16) == 0;
-        Some(if stranger { Self::Stranger } else { all[dice.usize(..all.len())] })
+        let stranger = dice.u32(..12) == 0;
+        Some(if stranger { Self::Stranger(late) } else { all[dice.usize(..all.len())] })
     }
 }
 

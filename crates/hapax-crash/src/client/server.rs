@@ -203,7 +203,10 @@ impl House {
                 Ok(answer)
             }
             Some(Mishap::Busy) => Ok(says(StatusCode::TOO_MANY_REQUESTS)),
-            Some(Mishap::Stranger) => Ok(says(StatusCode::UNAUTHORIZED)),
+            Some(Mishap::Stranger(late)) => {
+                sleep(late).await;
+                Ok(says(StatusCode::UNAUTHORIZED))
+            }
         }
     }
 
