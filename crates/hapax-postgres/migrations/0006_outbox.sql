@@ -68,6 +68,7 @@ DECLARE
     name text := topic || E'\n' || key;
     segment integer;
     position bigint;
+    locked boolean;
 BEGIN
     IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
         AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
@@ -81,11 +82,12 @@ BEGIN
     IF headers <> '{}' THEN
         PERFORM hapax.check_event_headers(headers);
     END IF;
-    -- Of two transactions with the same key, the later to commit has the higher position.
-    PERFORM pg_advisory_xact_lock(hashtextextended(name, 1212239960));
+    -- Of two transactions with the same key, the later to commit has the higher position. An
+    -- assignment, here and below: PERFORM would run a statement for it.
+    locked := pg_advisory_xact_lock(hashtextextended(name, 1212239960)) IS NULL;
     segment := coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) >> 16;
     LOOP
-        PERFORM pg_advisory_xact_lock_shared(1212239960, segment);
+        locked := pg_advisory_xact_lock_shared(1212239960, segment) IS NULL;
         position := nextval('hapax.outbox_positions');
         -- The one in a segment for which this transaction is not announced is given up.
         EXIT WHEN position >> 16 = segment;

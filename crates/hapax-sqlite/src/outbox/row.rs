@@ -1,12 +1,13 @@
 //! Events as columns.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use hapax_core::{
     Header, StoreError, Timestamp,
     outbox::{EventId, Lane, Stored},
 };
 use rusqlite::Row;
-use serde_json::Value;
 
 /// What [`event`] reads, in its order.
 macro_rules! event_columns {
@@ -29,17 +30,12 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored, StoreError
     let Some(id) = EventId::parse(row.get_ref(2)?.as_str()?) else {
         return Ok(Err(StoreError::damaged("the id of an event is not a UUID")));
     };
-    let headers = match serde_json::from_str(row.get_ref(7)?.as_str()?) {
-        Ok(Value::Object(headers)) => headers,
-        Ok(_) => return Ok(Err(StoreError::damaged("the headers of an event are not an object"))),
+    // Sorted by name, as every backend shows them.
+    let headers: BTreeMap<String, String> = match serde_json::from_str(row.get_ref(7)?.as_str()?) {
+        Ok(headers) => headers,
         Err(error) => return Ok(Err(StoreError::damaged(error))),
     };
-    let header = |(name, value): (String, Value)| match value {
-        Value::String(value) => Header { name, value: value.into() },
-        other => Header { name, value: other.to_string().into() },
-    };
-    let mut headers: Vec<_> = headers.into_iter().map(header).collect();
-    headers.sort_by(|one, other| one.name.cmp(&other.name));
+    let headers = headers.into_iter().map(|(name, value)| Header { name, value: value.into() });
     Ok(Ok(Stored {
         position: row.get(0)?,
         lane: Lane::of(&topic, &key),
@@ -48,7 +44,7 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Result<Stored, StoreError
         topic,
         key,
         content_type: row.get(6)?,
-        headers,
+        headers: headers.collect(),
         payload: Bytes::copy_from_slice(row.get_ref(8)?.as_blob()?),
     }))
 }

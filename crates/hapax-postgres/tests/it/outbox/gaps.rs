@@ -115,7 +115,7 @@ async fn a_reconnected_reader_begins_again_from_what_is_stored() {
     run(&quick, "SELECT hapax.emit('t', 'quick', 'quick')").await;
     assert_eq!(scene.look().await, ["quick"]);
     let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE \
-                '%UNION ALL%' AND datname = current_database() AND pid <> pg_backend_pid()";
+                '%One snapshot%' AND datname = current_database() AND pid <> pg_backend_pid()";
     assert_eq!(scene.postgres.number(kill).await, 1);
     let limits = hapax_core::outbox::Limits::default();
     let restarted = loop {
