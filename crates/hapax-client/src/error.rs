@@ -65,7 +65,8 @@ pub enum CallError {
     /// The call cannot be sent as it was put together. Nothing was sent.
     #[error("the call cannot be sent")]
     Invalid(#[source] InvalidCall),
-    /// The operation could not be written to the journal. Nothing was sent.
+    /// The operation could not be written to the journal. Nothing was sent here; where nobody knows
+    /// whether it was written, a resume may find it and send it.
     #[error("the operation could not be written to the journal, so nothing was sent")]
     Journal(#[from] JournalError),
 }

@@ -52,7 +52,10 @@ pub(crate) async fn send<T: Transport>(
     let patience = Instant::now() + deadline;
     loop {
         match shared.flights.enter(&name, Some(digest)) {
-            Turn::Mine(turn) => return lead(client, (name, begin), (asked, deadline), turn).await,
+            Turn::Mine(turn) => {
+                let left = patience.saturating_duration_since(Instant::now());
+                return lead(client, (name, begin), (asked, left), turn).await;
+            }
             Turn::Anothers { digest: Some(other), .. } if other != digest => {
                 return Err(CallError::NameReused { name });
             }
