@@ -7,6 +7,7 @@ mod cuts;
 mod cuts_proxy;
 mod demo;
 mod fleet;
+mod hops;
 mod http2;
 mod keys;
 mod kills;
