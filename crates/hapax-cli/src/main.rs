@@ -2,10 +2,12 @@
 
 mod args;
 mod bench;
+mod call;
 mod demo;
 mod keys;
 mod migrate;
 mod serve;
+mod shell;
 mod simulate;
 mod store;
 mod table;
@@ -44,6 +46,7 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             ExitCode::SUCCESS
         }
         Task::Demo(args) => well(demo::run(&args)?),
+        Task::Call(args) => call::run(&args),
         Task::Keys(task) => keys::run(task)?,
         Task::Migrate(args) => {
             migrate::run(&args)?;

@@ -24,6 +24,24 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// Columns as wide as what is in them; the last one as it comes.
+pub(crate) fn columns<const N: usize>(
+    out: &mut impl Write,
+    rows: &[[String; N]],
+) -> io::Result<()> {
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+    });
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
 /// A whole number with its thousands apart: 1,234,567.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
@@ -35,4 +53,10 @@ pub(crate) fn grouped(value: f64) -> String {
         grouped.push(digit);
     }
     grouped
+}
+
+/// Text that cannot tell a terminal what to do.
+pub(crate) fn harmless(text: &str) -> String {
+    let is_harmless = |char: char| !char.is_control() || char == '\n' || char == '\t';
+    text.chars().map(|char| if is_harmless(char) { char } else { '\u{fffd}' }).collect()
 }

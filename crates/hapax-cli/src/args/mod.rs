@@ -1,6 +1,7 @@
 //! What people type. What it means is resolved by each task.
 
 mod bench;
+mod call;
 mod demo;
 mod keys;
 mod migrate;
@@ -11,6 +12,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
     bench::{BenchTask, ClientBenchArgs, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
+    call::CallArgs,
     demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,
@@ -34,6 +36,7 @@ pub(crate) enum Task {
     Serve(ServeArgs),
     CheckConfig(CheckConfigArgs),
     Demo(DemoArgs),
+    Call(Box<CallArgs>),
     #[command(subcommand)]
     Keys(KeysTask),
     Migrate(MigrateArgs),

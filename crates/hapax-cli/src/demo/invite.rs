@@ -4,6 +4,7 @@ use super::{
     error::DemoError,
     gateway::{Gateway, this_program},
 };
+use crate::shell::quoted;
 
 /// Commands to paste, for this gateway.
 pub(super) fn text(gateway: &Gateway) -> Result<String, DemoError> {
@@ -30,26 +31,4 @@ pub(super) fn text(gateway: &Gateway) -> Result<String, DemoError> {
          \nWhat the gateway knows:\n\n  {program} keys list --store {store} --limit 10\
          \n  {program} keys explain --store {store} --key try-1\n"
     ))
-}
-
-/// A word that a shell reads as it is.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:._-+=,@%".contains(c);
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_to_a_shell_whatever_is_in_it() {
-        assert_eq!(quoted("/usr/bin/hapax"), "/usr/bin/hapax");
-        assert_eq!(quoted("/my files/hapax"), "'/my files/hapax'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

@@ -8,6 +8,7 @@ use hapax_gateway::admin::documents::{
 use serde::Serialize;
 
 use super::{error::KeysError, purge::Tally};
+use crate::table::{columns, harmless};
 
 /// How the answer is given.
 pub(super) struct Printer {
@@ -27,7 +28,7 @@ impl Printer {
         let rows = listing.operations.iter().map(row);
         let head = ["ID", "STATE", "ATTEMPT", "CHANGED", "TENANT", "SCOPE", "KEY"];
         let table: Vec<_> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-        print_table(&mut out, &table)?;
+        columns(&mut out, &table)?;
         if let Some(next) = &listing.next {
             writeln!(out, "more: --after {next}")?;
         }
@@ -41,12 +42,12 @@ impl Printer {
         let mut out = io::stdout().lock();
         let mut facts = vec![["id".to_owned(), shown.id.clone()]];
         facts.extend(shown.record.iter().flat_map(facts_of));
-        print_table(&mut out, &facts)?;
+        columns(&mut out, &facts)?;
         let moments = shown.timeline.iter();
         let moments: Vec<_> =
             moments.map(|moment| [moment.at.clone(), harmless(&moment.what)]).collect();
         writeln!(out)?;
-        print_table(&mut out, &moments)?;
+        columns(&mut out, &moments)?;
         writeln!(out, "{}  now", shown.now)?;
         let answer = shown.record.as_ref().and_then(|record| record.outcome.as_ref());
         if let Some(body) = answer.and_then(|answer| answer.body.as_ref()) {
@@ -156,21 +157,6 @@ fn row(listed: &Listed) -> [String; 7] {
     }
 }
 
-/// Columns as wide as what is in them; the last one as it comes.
-fn print_table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
-    let widths: [usize; N] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-    });
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            line.push_str(&format!("{cell:width$}  "));
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
-
 fn in_words(answer: &str) -> &str {
     match answer {
         "runs" => "it runs",
@@ -182,10 +168,4 @@ fn in_words(answer: &str) -> &str {
         "refused_gone" => "it is refused, because the key is used up (410)",
         other => other,
     }
-}
-
-/// Text that cannot tell a terminal what to do.
-fn harmless(text: &str) -> String {
-    let is_harmless = |char: char| !char.is_control() || char == '\n' || char == '\t';
-    text.chars().map(|char| if is_harmless(char) { char } else { '\u{fffd}' }).collect()
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod bench_http;
+mod call;
 mod cuts;
 mod cuts_proxy;
 mod demo;
