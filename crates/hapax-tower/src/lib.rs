@@ -31,7 +31,7 @@
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
-//! - [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
+//! - [`HttpService`] is what both sides of the wire are put around; [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
 //!   operation happened that nobody answered for;
 //! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
 //!   same way;
@@ -47,12 +47,14 @@
 mod body;
 pub mod client;
 mod described;
+mod http_service;
 mod nothing_sent;
 mod server;
 pub mod signal;
 
 pub use self::{
     body::{Body, BoxError},
+    http_service::HttpService,
     nothing_sent::NothingSent,
     server::{
         AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,

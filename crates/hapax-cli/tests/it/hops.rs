@@ -1,6 +1,8 @@
 //! What callers say hop by hop, through the gateway: how long they wait, and who retries.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::world::{Answer, Behaviour, Raw, Setup, Upstream, ask, until};
 

@@ -2,44 +2,16 @@
 
 use std::{future::poll_fn, time::Duration};
 
-use bytes::Bytes;
 use hapax_core::retry::{Cost, Evidence, Heard};
 use http::{Request, Response, response};
 use tokio::time::timeout;
-use tower_service::Service;
 
 use super::{
     answer::Answer,
     key,
     whole::{Read, Whole, read},
 };
-use crate::{Body, BoxError, NothingSent};
-
-/// An HTTP client that can be asked again.
-pub(super) trait Transport:
-    Service<
-        Request<Body>,
-        Response = Response<<Self as Transport>::Answer>,
-        Error: Into<BoxError>,
-        Future: Send,
-    > + Clone
-    + Send
-    + 'static
-{
-    /// The body of what it answers.
-    type Answer: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
-}
-
-impl<T, R> Transport for T
-where
-    T: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
-    T::Future: Send,
-    T::Error: Into<BoxError>,
-    R: http_body::Body<Data = Bytes> + Send + 'static,
-    R::Error: Into<BoxError>,
-{
-    type Answer = R;
-}
+use crate::{Body, BoxError, HttpService, NothingSent};
 
 /// What an attempt may take.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +48,7 @@ enum Progress {
 }
 
 /// Makes one attempt.
-pub(super) async fn attempt<Inner: Transport>(
+pub(super) async fn attempt<Inner: HttpService>(
     inner: &mut Inner,
     request: Request<Body>,
     key: Option<&key::OfRequest>,
@@ -94,7 +66,7 @@ pub(super) async fn attempt<Inner: Transport>(
     }
 }
 
-async fn exchange<Inner: Transport>(
+async fn exchange<Inner: HttpService>(
     inner: &mut Inner,
     request: Request<Body>,
     limits: Limits,

@@ -11,13 +11,13 @@ use http::{Request, Response};
 use tower_service::Service;
 
 use super::{
-    attempt::{Limits, Transport, attempt},
+    attempt::{Limits, attempt},
     call::Start,
     error::RetryError,
     layer::Shared,
     prepare::prepare,
 };
-use crate::{Body, BoxError};
+use crate::{Body, BoxError, HttpService};
 
 /// An HTTP client that retries. Made by [`RetryLayer`](super::RetryLayer).
 #[derive(Debug, Clone)]
@@ -40,7 +40,7 @@ impl<Inner, B, R> Service<Request<B>> for Retry<Inner>
 where
     Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
     Inner::Future: Send,
-    Inner::Error: Into<BoxError>,
+    Inner::Error: Into<BoxError> + Send,
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
     R: http_body::Body<Data = Bytes> + Send + 'static,
@@ -66,7 +66,7 @@ async fn pursue<Inner, B>(
     request: Request<B>,
 ) -> Result<Response<Body>, RetryError>
 where
-    Inner: Transport,
+    Inner: HttpService,
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {

@@ -22,12 +22,11 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
-    protected::Protected,
     said::too_late,
     service::{Judged, pass},
     unit::Unit,
 };
-use crate::body::Body;
+use crate::{body::Body, http_service::HttpService};
 
 pub(crate) async fn ask<Inner, S>(
     inner: Inner,
@@ -35,7 +34,7 @@ pub(crate) async fn ask<Inner, S>(
     arrival: Arrival,
 ) -> Result<Judged, Inner::Error>
 where
-    Inner: Protected,
+    Inner: HttpService,
     S: Store,
 {
     let (site, id) = (&shared.front.site, arrival.ask.operation.id());
@@ -119,7 +118,7 @@ async fn execute<Inner, S>(
     arrival: Arrival,
 ) -> Response<Body>
 where
-    Inner: Protected,
+    Inner: HttpService,
     S: Store,
 {
     let id = permit.attempt().id;
@@ -156,7 +155,7 @@ fn detach<Inner, S>(
     span: Span,
 ) -> oneshot::Receiver<Response<Body>>
 where
-    Inner: Protected,
+    Inner: HttpService,
     S: Store,
 {
     let (reply, answered) = oneshot::channel();

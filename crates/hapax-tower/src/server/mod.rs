@@ -28,7 +28,6 @@ mod prefer;
 mod probe;
 mod problem;
 mod produce;
-mod protected;
 mod rate_limit;
 mod receive;
 mod recover;

@@ -12,11 +12,11 @@ use super::{
     capture::{Captured, capture},
     failed::Failed,
     options::Protection,
-    protected::Protected,
     said::Said,
 };
 use crate::{
     body::{Body, BoxError},
+    http_service::HttpService,
     nothing_sent::NothingSent,
 };
 
@@ -35,7 +35,7 @@ pub(crate) async fn produce<Inner>(
     protection: &Protection,
 ) -> Result<Answer, Failed>
 where
-    Inner: Protected,
+    Inner: HttpService,
 {
     let said = said.within(protection.timeout);
     let work = call(inner, request.map(Body::from), said, protection.response_bytes_max);
@@ -54,7 +54,7 @@ pub(crate) async fn call<Inner>(
     cap: usize,
 ) -> Result<Answer, Failed>
 where
-    Inner: Protected,
+    Inner: HttpService,
 {
     poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
     if said.is_over() {

@@ -22,11 +22,10 @@ use super::{
     options::Protection,
     probe::{Asked, Probed},
     produce::{Answer, produce},
-    protected::Protected,
     said::Said,
     unit::Unit,
 };
-use crate::body::Body;
+use crate::{body::Body, http_service::HttpService};
 
 /// What one turn came to.
 pub(crate) enum Turn {
@@ -69,7 +68,7 @@ impl<S: Store> Unit<S> {
         before: Before,
     ) -> Turn
     where
-        Inner: Protected,
+        Inner: HttpService,
     {
         let doubt = |failed| Turn::Doubt { failed, pause_min: Duration::ZERO };
         if before == Before::Unknown && self.permit.record().recovery == Recovery::Probe {
@@ -110,7 +109,7 @@ impl<S: Store> Unit<S> {
         pause_min: Duration,
     ) -> Result<Answer, Failed>
     where
-        Inner: Protected,
+        Inner: HttpService,
     {
         let (began, schedule) = (Instant::now(), schedule());
         let Protection { timeout, recover_for, grpc_timeout, .. } = *self.protection;

@@ -22,13 +22,15 @@ use super::{
     layer::{Shared, Site},
     options::{Dialect, KeyRule, Protection},
     problem::Problem,
-    protected::Protected,
     receive::Refused,
     repeatability,
     said::Said,
     wellknown,
 };
-use crate::body::{Body, BoxError};
+use crate::{
+    body::{Body, BoxError},
+    http_service::HttpService,
+};
 
 /// A protected service. Made by [`IdempotencyLayer`](crate::IdempotencyLayer).
 pub struct Idempotency<Inner, S: Store> {
@@ -89,7 +91,7 @@ async fn handle<Inner, S>(
     request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
-    Inner: Protected,
+    Inner: HttpService,
     S: Store,
 {
     let (mut parts, body) = request.into_parts();
@@ -140,7 +142,7 @@ async fn protect<Inner, S>(
     (parts, body): (Parts, Body),
 ) -> Result<Judged, Inner::Error>
 where
-    Inner: Protected,
+    Inner: HttpService,
     S: Store,
 {
     let wire = Wire::of(parts.version, &parts.headers);
@@ -210,7 +212,7 @@ pub(crate) async fn pass<Inner>(
     mut request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
-    Inner: Protected,
+    Inner: HttpService,
 {
     std::future::poll_fn(|cx| inner.poll_ready(cx)).await?;
     said.tell(&mut request);

@@ -22,11 +22,10 @@ use super::{
     options::Protection,
     problem::Problem,
     produce::{Answer, pump},
-    protected::Protected,
     recover::{Before, Turn},
     said::Said,
 };
-use crate::body::Body;
+use crate::{body::Body, http_service::HttpService};
 
 /// One attempt: the right to make it, and what is to be done.
 pub(crate) struct Unit<S: Store> {
@@ -44,7 +43,7 @@ impl<S: Store> Unit<S> {
     /// Runs it, stores how it ended, then answers.
     pub(crate) async fn run<Inner>(mut self, inner: Inner, mut reply: Reply)
     where
-        Inner: Protected,
+        Inner: HttpService,
     {
         let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
@@ -102,7 +101,7 @@ impl<S: Store> Unit<S> {
         reply: &mut Reply,
     ) -> Turn
     where
-        Inner: Protected,
+        Inner: HttpService,
     {
         let answer_by = Instant::now() + self.protection.timeout;
         let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), said, before));

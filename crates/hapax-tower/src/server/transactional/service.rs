@@ -28,6 +28,7 @@ use tracing::Instrument;
 use super::{error::raised, layer::Shared, tx::Slot};
 use crate::{
     body::{Body, BoxError},
+    http_service::HttpService,
     server::{
         answer::{self, TRY_AGAIN},
         arrival::{self, Arrival, arrive},
@@ -40,7 +41,6 @@ use crate::{
         options::Protection,
         problem::Problem,
         produce::call,
-        protected::Protected,
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
@@ -105,7 +105,7 @@ async fn handle<Inner, D>(
     request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where
-    Inner: Protected,
+    Inner: HttpService,
     D: Database,
 {
     let (mut parts, body) = request.into_parts();
@@ -143,7 +143,7 @@ async fn protect<Inner, D>(
     (parts, body): (Parts, Body),
 ) -> Judged
 where
-    Inner: Protected,
+    Inner: HttpService,
     D: Database,
 {
     let (wire, front) = (Wire::of(parts.version, &parts.headers), &shared.front);
@@ -170,7 +170,7 @@ where
 /// Runs the request in a transaction, and says what came of it.
 async fn run<Inner, D>(inner: Inner, shared: &Shared<D>, arrival: Arrival) -> Judged
 where
-    Inner: Protected,
+    Inner: HttpService,
     D: Database,
 {
     let Arrival { ask, parts, body, room, protection, said, patience, .. } = arrival;
@@ -281,7 +281,7 @@ struct Work<Inner> {
     _room: Option<Arc<tokio::sync::OwnedSemaphorePermit>>,
 }
 
-impl<Inner: Protected> Work<Inner> {
+impl<Inner: HttpService> Work<Inner> {
     async fn run<D: Database>(self, tx: Lent<D::Transaction>) -> Result<Outcome, BoxError> {
         if let Some(limit) = &self.protection.limit
             && !self.counted.swap(true, Relaxed)

@@ -1,4 +1,4 @@
-//! What a service must be to be protected, said once for everything that hands it on.
+//! What a service must be to be protected or called again, said once for everything that hands it on.
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -6,11 +6,12 @@ use tower_service::Service;
 
 use crate::body::{Body, BoxError};
 
-/// A service that can be run in a task of its own, and again.
-pub(crate) trait Protected:
+/// Any HTTP service of tower that can be run in a task of its own, and again; implemented for all that
+/// fit.
+pub trait HttpService:
     Service<
         Request<Body>,
-        Response = Response<<Self as Protected>::Answer>,
+        Response = Response<<Self as HttpService>::Answer>,
         Error: Into<BoxError> + Send,
         Future: Send,
     > + Clone
@@ -21,7 +22,7 @@ pub(crate) trait Protected:
     type Answer: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
 }
 
-impl<T, R> Protected for T
+impl<T, R> HttpService for T
 where
     T: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
     T::Future: Send,
