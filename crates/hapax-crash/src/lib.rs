@@ -6,7 +6,7 @@
 //! - [`journal`]: what its clients were told, line by line;
 //! - [`place`]: where it can be told to die; [`watched`]: the same around every call of a store;
 //! - [`drive`]: starts victims, kills them, lets others recover, until enough have died;
-//! - [`check`]: what must be true afterwards, for every key;
+//! - [`check`]: what must be true afterwards, for every key; [`finding`]: what was not;
 //! - [`steps`]: the same for operations of several effects; [`client`]: the same for the client;
 //! - [`work`]: the operations; [`open`]: the store behind an address; [`error`]: what can go wrong.
 //!
@@ -17,6 +17,7 @@ pub mod check;
 pub mod client;
 pub mod drive;
 pub mod error;
+pub mod finding;
 pub mod journal;
 pub mod open;
 pub mod place;
@@ -25,5 +26,6 @@ pub mod upstream;
 pub mod victim;
 pub mod watched;
 pub mod work;
+mod workers;
 
 pub use self::error::CrashError;

@@ -3,14 +3,13 @@
 use std::{
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
 };
 
 use clap::ValueEnum;
 use tokio::runtime::{self, Handle};
 
 use super::{episode, strike, summary::Summary};
-use crate::error::CrashError;
+use crate::{error::CrashError, workers};
 
 /// How clients are killed.
 #[derive(Debug, Clone)]
@@ -52,15 +51,7 @@ impl Drive {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.map_err(CrashError::io("start a runtime"))?;
         let state = Mutex::new(State::default());
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.workers.max(1))
-                .map(|_| scope.spawn(|| self.work(runtime.handle(), &state, progress)))
-                .collect();
-            workers.into_iter().try_for_each(|worker| match worker.join() {
-                Ok(worked) => worked,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
+        workers::run(self.workers, || self.work(runtime.handle(), &state, progress))?;
         runtime.shutdown_background();
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(state.summary)

@@ -12,11 +12,12 @@ use super::{
     orders::{Orders, Task},
     server::{Manners, Server},
     strike,
-    summary::{Finding, Summary},
+    summary::Summary,
 };
 use crate::{
     drive::{Fate, Strike, Victim},
     error::CrashError,
+    finding::Finding,
 };
 
 /// Victims that die over one journal, one after the other.

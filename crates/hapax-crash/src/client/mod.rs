@@ -27,6 +27,6 @@ pub use self::{
     mishap::Mishap,
     orders::{Orders, Task},
     server::{Manners, Server},
-    summary::{Finding, Summary},
+    summary::Summary,
     told::Told,
 };

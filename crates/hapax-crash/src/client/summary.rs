@@ -1,10 +1,11 @@
 //! What a drive found.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt};
 
 use hapax_client::Conclusion;
 
 use super::check::{Facts, Violation};
+use crate::finding::Finding;
 
 /// What a drive found, counted.
 #[derive(Debug, Clone, Default)]
@@ -36,18 +37,7 @@ pub struct Summary {
     /// What callers were told.
     pub told: usize,
     /// What is wrong.
-    pub findings: Vec<Finding>,
-}
-
-/// A broken promise, and how to see it again.
-#[derive(Debug, Clone)]
-pub struct Finding {
-    /// What was broken.
-    pub violation: Violation,
-    /// The command that repeats the episode.
-    pub repeat: String,
-    /// Where its files are.
-    pub dir: PathBuf,
+    pub findings: Vec<Finding<Violation>>,
 }
 
 impl Summary {
@@ -108,8 +98,8 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "  {:>5} killed at random", self.killed_at_random)?;
         writeln!(f, "  {:>5} killed after sleeping through a lease", self.killed_after_sleep)?;
-        for Finding { violation, repeat, dir } in &self.findings {
-            writeln!(f, "VIOLATION {violation}\n  repeat: {repeat}\n  files: {}", dir.display())?;
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
         }
         let Self { missed, in_company, episodes, operations, told, .. } = self;
         let Self { arrivals, mishaps, replays, effects, .. } = self;

@@ -12,7 +12,6 @@ mod summary;
 use std::{
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
 };
 
 use hapax_services::postgres::{Server, Settings};
@@ -22,11 +21,8 @@ pub(crate) use self::{
     home::Home,
     process::{Fate, Victim},
 };
-pub use self::{
-    strike::Strike,
-    summary::{Finding, Summary},
-};
-use crate::{error::CrashError, place, victim::Broken, watched};
+pub use self::{strike::Strike, summary::Summary};
+use crate::{error::CrashError, place, victim::Broken, watched, workers};
 
 /// How victims are driven to death.
 #[derive(Debug, Clone)]
@@ -98,15 +94,7 @@ impl Drive {
             Backend::Postgres { url } => url.clone(),
         };
         let state = Mutex::new(State::default());
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.workers.max(1))
-                .map(|_| scope.spawn(|| self.work(url.as_deref(), &state, progress)))
-                .collect();
-            workers.into_iter().try_for_each(|worker| match worker.join() {
-                Ok(worked) => worked,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
+        workers::run(self.workers, || self.work(url.as_deref(), &state, progress))?;
         let mut summary = lock(&state).summary.clone();
         if let Some(server) = &mut server {
             outage::stop_under_load(self, server, &mut summary, progress)?;

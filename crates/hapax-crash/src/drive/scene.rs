@@ -14,11 +14,12 @@ use super::{
     home::Home,
     process::{Fate, Victim},
     strike::Strike,
-    summary::{Finding, Summary},
+    summary::Summary,
 };
 use crate::{
     check::{Violation, check},
     error::CrashError,
+    finding::Finding,
     victim::Orders,
 };
 

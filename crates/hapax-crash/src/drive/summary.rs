@@ -1,11 +1,12 @@
 //! What a drive found.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt};
 
 use hapax_core::StateTag;
 
 use crate::{
     check::{Facts, Violation},
+    finding::Finding,
     journal::Entry,
 };
 
@@ -35,18 +36,7 @@ pub struct Summary {
     /// Operations that ended in doubt.
     pub in_doubt: usize,
     /// What was broken.
-    pub findings: Vec<Finding>,
-}
-
-/// A broken promise, and how to see it again.
-#[derive(Debug, Clone)]
-pub struct Finding {
-    /// What was broken.
-    pub violation: Violation,
-    /// The command that repeats the episode.
-    pub repeat: String,
-    /// Where its files are.
-    pub dir: PathBuf,
+    pub findings: Vec<Finding<Violation>>,
 }
 
 impl Summary {
@@ -104,8 +94,8 @@ impl fmt::Display for Summary {
         let Self { attempts, effects, acknowledgements, in_doubt, .. } = self;
         writeln!(f, "  {attempts:>5} attempts, {effects} effects, {in_doubt} keys in doubt")?;
         writeln!(f, "  {acknowledgements:>5} acknowledgements")?;
-        for Finding { violation, repeat, dir } in &self.findings {
-            writeln!(f, "VIOLATION {violation}\n  repeat: {repeat}\n  files: {}", dir.display())?;
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
         }
         write!(f, "  {:>5} violations", self.findings.len())
     }
