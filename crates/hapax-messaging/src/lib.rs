@@ -1,0 +1,9 @@
+//! Publishes what was committed, in order per key, and lets consumers act on it once.
+//!
+//! - [`sink`]: where events are sent;
+//! - [`relay`]: what sends them, from an [`Outbox`](hapax_core::outbox::Outbox) to a sink.
+//!
+//! No backend is named here: a relay runs on any outbox.
+
+pub mod relay;
+pub mod sink;

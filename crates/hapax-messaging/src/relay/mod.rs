@@ -1,0 +1,1 @@
+//! Sends what was committed, in order per key, until it was taken.

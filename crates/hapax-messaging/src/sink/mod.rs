@@ -1,0 +1,39 @@
+//! Where events are sent: brokers, addresses, streams of lines.
+//!
+//! - `outage`: [`Outage`], a place that takes nothing now;
+//! - `chains`: [`in_chains`], for sinks that send one event at a time.
+
+mod chains;
+mod outage;
+
+use hapax_core::outbox::Stored;
+
+pub use self::{chains::in_chains, outage::Outage};
+
+/// A place that takes events.
+///
+/// A sink keeps no books: whoever calls it hands over again, with the same ids, what was not taken.
+/// It waits for the answers, and says of each event what became of it. Two calls at the same time
+/// never have events of the same topic and key.
+pub trait Sink: Send + Sync + 'static {
+    /// Sends these events and says of each, in the same order, what became of it.
+    ///
+    /// Events of one topic and key arrive in the order given here. After one that was not
+    /// [`Taken`](Verdict::Taken), none of the later ones with its topic and key is sent: they are
+    /// [`Behind`](Verdict::Behind). Different keys may overtake each other. The call ends within a
+    /// time of the sink's own, whatever the place does.
+    fn send(&self, events: &[Stored]) -> impl Future<Output = Result<Vec<Verdict>, Outage>> + Send;
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is safe where it was sent to.
+    Taken,
+    /// It will not be taken, however often it is sent, and this is why.
+    Refused(String),
+    /// Nobody knows, or not now, for a reason that is the event's own: to be sent again.
+    Missed(String),
+    /// It was not sent, because an earlier one of its key was not taken.
+    Behind,
+}
