@@ -14,7 +14,7 @@
 //! - [`step`]: what the parts of an operation came to, so that none is repeated;
 //! - [`note`]: what people did to records, and why;
 //! - [`transaction`]: the same promise inside the caller's own transaction, and [`outbox`], what is
-//!   published if it commits;
+//!   published if it commits; [`inbox`], messages acted on once, and what is kept of them;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`retry`]: when to try again, how long to wait first, and when to stop;
 //! - [`limits`], [`time`], and [`fault`], where tests make things fail.
@@ -46,6 +46,7 @@ pub mod codec;
 pub mod decide;
 pub mod fault;
 pub mod fingerprint;
+pub mod inbox;
 pub mod limits;
 pub mod memory;
 pub mod note;

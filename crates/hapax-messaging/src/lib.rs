@@ -1,9 +1,11 @@
 //! Publishes what was committed, in order per key, and lets consumers act on it once.
 //!
+//! - [`consumer`]: what acts on messages once, in a database's transaction;
 //! - [`sink`]: where events are sent;
 //! - [`relay`]: what sends them, from an [`Outbox`](hapax_core::outbox::Outbox) to a sink.
 //!
 //! No backend is named here: a relay runs on any outbox.
 
+pub mod consumer;
 pub mod relay;
 pub mod sink;
