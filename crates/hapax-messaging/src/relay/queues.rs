@@ -1,0 +1,257 @@
+//! Which events are on their way, and what follows from each verdict.
+
+use std::collections::BTreeSet;
+
+use hapax_core::{
+    limits::OUTBOX_LANES,
+    outbox::{Delivery, Lane, Limits, Parking, Position, Source, Stored},
+};
+use tokio::time::Instant;
+
+use super::{
+    options::RelayOptions,
+    pipe::{Name, Pipe, follow},
+};
+use crate::sink::{Outage, Verdict};
+
+/// An event that waits or flies.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) event: Stored,
+    /// Which life of its lane it was read in: what was read in an earlier one is read again.
+    epoch: u64,
+}
+
+impl Item {
+    pub(super) fn name(&self) -> Name {
+        (self.event.topic.clone(), self.event.key.clone())
+    }
+}
+
+/// What follows.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was taken.
+    Sent { lane: Lane, position: Position, weight: usize },
+    /// These are to be parked.
+    Park { lane: Lane, name: Name, events: Vec<(Item, Parking)> },
+}
+
+/// Events under way together.
+#[derive(Debug, Clone)]
+pub(super) struct Flight {
+    pub(super) pipe: usize,
+    pub(super) events: Vec<Stored>,
+    epochs: Vec<u64>,
+}
+
+impl Flight {
+    fn items(self) -> Vec<Item> {
+        let items = self.events.into_iter().zip(self.epochs);
+        items.map(|(event, epoch)| Item { event, epoch }).collect()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Queues {
+    pipes: Vec<Pipe>,
+    epochs: [u64; OUTBOX_LANES as usize],
+    /// How many events of each lane fly.
+    flying: [usize; OUTBOX_LANES as usize],
+    /// Lanes of which nothing more is sent.
+    leaving: BTreeSet<Lane>,
+    events: usize,
+    bytes: usize,
+}
+
+impl Queues {
+    pub(super) fn new(pipes: usize) -> Self {
+        Self {
+            pipes: (0..pipes).map(|_| Pipe::default()).collect(),
+            epochs: [0; OUTBOX_LANES as usize],
+            flying: [0; OUTBOX_LANES as usize],
+            leaving: BTreeSet::new(),
+            events: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes in what the read of this number brought, and says what of it is to be parked.
+    pub(super) fn take(&mut self, look: u64, deliveries: Vec<Delivery>) -> Vec<Outcome> {
+        self.pipes.iter_mut().for_each(|pipe| pipe.looked(look));
+        let mut held = Vec::new();
+        for Delivery { event, source } in deliveries {
+            if self.leaving.contains(&event.lane) {
+                continue;
+            }
+            let item = Item { epoch: self.epochs[event.lane.index()], event };
+            match source {
+                Source::Held => held.push(item),
+                Source::Log | Source::Parked => {
+                    self.events += 1;
+                    self.bytes += item.event.weight();
+                    self.pipe(item.event.lane).push(item);
+                }
+            }
+        }
+        let late: Vec<Item> = self.pipes.iter_mut().flat_map(Pipe::late).collect();
+        late.iter().for_each(|item| self.gone(&item.event));
+        held.into_iter().chain(late).map(park_behind).collect()
+    }
+
+    /// Whether more may be read.
+    pub(super) fn has_room(&self, window: Limits) -> bool {
+        self.events < window.rows && self.bytes < window.bytes
+    }
+
+    /// How many events wait or fly.
+    pub(super) fn len(&self) -> usize {
+        self.events
+    }
+
+    /// What is to be sent now.
+    pub(super) fn flights(&mut self, now: Instant, batch: usize) -> Vec<Flight> {
+        let mut flights = Vec::new();
+        for (pipe, queue) in self.pipes.iter_mut().enumerate() {
+            let Some(items) = queue.load(now, batch) else { continue };
+            let mut flight = Flight { pipe, events: Vec::new(), epochs: Vec::new() };
+            for item in items {
+                self.flying[item.event.lane.index()] += 1;
+                flight.epochs.push(item.epoch);
+                flight.events.push(item.event);
+            }
+            flights.push(flight);
+        }
+        flights
+    }
+
+    /// What was sent came back.
+    pub(super) fn landed(
+        &mut self,
+        flight: Flight,
+        verdicts: Result<Vec<Verdict>, Outage>,
+        options: &RelayOptions,
+        now: Instant,
+    ) -> Landed {
+        let pipe = flight.pipe;
+        flight.events.iter().for_each(|event| self.flying[event.lane.index()] -= 1);
+        match verdicts {
+            Err(outage) => {
+                let (kept, _) = self.sift(flight.items(), Vec::new());
+                self.pipes[pipe].grounded(kept, &outage, now);
+                Landed { outcomes: Vec::new(), outage: Some(outage) }
+            }
+            Ok(verdicts) => {
+                let (kept, verdicts) = self.sift(flight.items(), verdicts);
+                let outcomes = self.pipes[pipe].landed(kept, verdicts, options, now);
+                outcomes.iter().for_each(|outcome| self.settled(outcome));
+                Landed { outcomes, outage: None }
+            }
+        }
+    }
+
+    /// The parking of these events was stored, before any read later than the one of this number.
+    pub(super) fn parked(&mut self, lane: Lane, name: &Name, looks: u64) -> Vec<Outcome> {
+        let items = self.pipe(lane).parked(name, looks);
+        items.iter().for_each(|item| self.gone(&item.event));
+        items.into_iter().map(park_behind).collect()
+    }
+
+    /// A lane was lost, or is begun anew: what waits of it is dropped, and what flies counts for
+    /// nothing.
+    pub(super) fn drop_lane(&mut self, lane: Lane) {
+        self.epochs[lane.index()] += 1;
+        self.leaving.remove(&lane);
+        self.forget_waiting(lane);
+    }
+
+    /// Sends nothing more of a lane; what flies still counts.
+    pub(super) fn leave(&mut self, lane: Lane) {
+        self.leaving.insert(lane);
+        self.forget_waiting(lane);
+    }
+
+    /// The lanes of which nothing more is sent and nothing flies.
+    pub(super) fn left(&self) -> Vec<Lane> {
+        let left = self.leaving.iter().copied();
+        left.filter(|lane| self.flying[lane.index()] == 0).collect()
+    }
+
+    pub(super) fn leaving(&self) -> &BTreeSet<Lane> {
+        &self.leaving
+    }
+
+    /// How many sends are under way.
+    pub(super) fn flights_under_way(&self) -> usize {
+        self.pipes.iter().filter(|pipe| pipe.flies()).count()
+    }
+
+    /// When there may be something to send that there is not now.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.pipes.iter().filter_map(Pipe::due).min()
+    }
+
+    /// The destination is to be tried at once.
+    pub(super) fn awake(&mut self) {
+        self.pipes.iter_mut().for_each(Pipe::awake);
+    }
+
+    fn pipe(&mut self, lane: Lane) -> &mut Pipe {
+        let pipes = self.pipes.len();
+        &mut self.pipes[lane.index() % pipes]
+    }
+
+    /// Leaves out what was read in an earlier life of its lane, and what is not to be sent again.
+    fn sift(&mut self, items: Vec<Item>, verdicts: Vec<Verdict>) -> (Vec<Item>, Vec<Verdict>) {
+        let silent = || Verdict::Missed("the sink said nothing of it".to_owned());
+        let mut verdicts = verdicts.into_iter();
+        let mut kept = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
+        for item in items {
+            let verdict = verdicts.next().unwrap_or_else(silent);
+            let lane = item.event.lane;
+            let stale = item.epoch != self.epochs[lane.index()];
+            if stale || (verdict != Verdict::Taken && self.leaving.contains(&lane)) {
+                self.gone(&item.event);
+            } else {
+                kept.0.push(item);
+                kept.1.push(verdict);
+            }
+        }
+        kept
+    }
+
+    fn settled(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Sent { weight, .. } => {
+                self.events = self.events.saturating_sub(1);
+                self.bytes = self.bytes.saturating_sub(*weight);
+            }
+            Outcome::Park { events, .. } => {
+                events.iter().for_each(|(item, _)| self.gone(&item.event));
+            }
+        }
+    }
+
+    fn forget_waiting(&mut self, lane: Lane) {
+        let dropped = self.pipe(lane).drop_lane(lane);
+        dropped.iter().for_each(|item| self.gone(&item.event));
+    }
+
+    fn gone(&mut self, event: &Stored) {
+        self.events = self.events.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(event.weight());
+    }
+}
+
+/// What came back, sorted.
+#[derive(Debug)]
+pub(super) struct Landed {
+    pub(super) outcomes: Vec<Outcome>,
+    /// The destination took nothing, and is left alone for a while.
+    pub(super) outage: Option<Outage>,
+}
+
+fn park_behind(item: Item) -> Outcome {
+    let (lane, name) = (item.event.lane, item.name());
+    Outcome::Park { lane, name, events: vec![follow(item)] }
+}

@@ -1,0 +1,269 @@
+//! What follows when something ended.
+
+use hapax_core::{
+    StoreError,
+    outbox::{Lane, Leases, Outbox, Park, Progress, Seen},
+};
+use tokio::time::Instant;
+
+use super::{Errand, Mode, OUTBOX_PAUSE, Runner, due::Found};
+use crate::{
+    relay::{
+        error::RelayError,
+        pipe::Name,
+        queues::{Flight, Landed, Outcome},
+        status::Counters,
+        step::{self, Step},
+    },
+    sink::{Outage, Sink, Verdict},
+};
+
+impl<O: Outbox, S: Sink> Runner<O, S> {
+    pub(super) fn ended(&mut self, step: Step) -> Result<(), RelayError> {
+        let now = Instant::now();
+        match step {
+            Step::Leased { asked, leases } => {
+                self.errands.remove(&Errand::Lease);
+                self.leased(asked, leases, now)?;
+            }
+            Step::Looked { look, seen } => self.looked(look, seen, now)?,
+            Step::Listed(writers) => {
+                match writers {
+                    Ok(writers) => self.reader.listed(&writers),
+                    Err(error) => self.outbox_failed("list who writes", &error),
+                }
+                self.read_ended(now);
+            }
+            Step::Landed { flight, verdicts } => self.landed(flight, verdicts, now),
+            Step::Acknowledged { progress, lost } => {
+                self.errands.remove(&Errand::Acknowledge);
+                self.stored(&progress, lost, now);
+            }
+            Step::Parked { park, name, done } => self.parked(park, name, done),
+            Step::Released { lanes, progress, done } => {
+                self.errands.remove(&Errand::Release);
+                // If it failed they are somebody's again after the lease, and ours to ask for.
+                self.stored(&progress, done, now);
+                lanes.iter().for_each(|(lane, _)| self.let_go(*lane));
+            }
+            Step::Paused(done) => {
+                self.errands.remove(&Errand::Pause);
+                if let Err(error) = done {
+                    self.outbox_failed("pause the destination", &error);
+                }
+            }
+            Step::Retired(done) => {
+                self.errands.remove(&Errand::Retire);
+                if let Err(error) = done {
+                    self.outbox_failed("remove what is final", &error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn removed(&self) -> RelayError {
+        RelayError::Removed { name: self.destination.name().to_owned() }
+    }
+
+    fn leased(
+        &mut self,
+        asked: Instant,
+        leases: Result<Option<Leases>, StoreError>,
+        now: Instant,
+    ) -> Result<(), RelayError> {
+        match leases {
+            Err(error) => {
+                self.outbox_failed("renew the lease", &error);
+                self.timers.leased(asked, None, now);
+            }
+            Ok(None) => return Err(self.removed()),
+            Ok(Some(leases)) => {
+                self.timers.leased(asked, Some(leases.until.after(leases.now)), now);
+                if self.errands.contains(&Errand::Read) {
+                    self.leases = Some(leases);
+                } else {
+                    self.hold(&leases, now);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// These are the lanes now, and no others.
+    fn hold(&mut self, leases: &Leases, now: Instant) {
+        let here: Vec<_> = self.reader.lanes().map(|held| (held.lane, held.fence)).collect();
+        for (lane, fence) in here {
+            let kept = leases.lanes.iter().any(|held| held.lane == lane && held.fence == fence);
+            if !kept {
+                self.let_go(lane);
+            }
+        }
+        for held in &leases.lanes {
+            if self.reader.fence(held.lane).is_none() {
+                self.queues.drop_lane(held.lane);
+                self.reader.add(*held);
+                self.timers.look_at_once(now);
+            }
+        }
+        self.set_paused(leases.paused);
+        let leaving = self.queues.leaving();
+        let more = leases.give_back.saturating_sub(leaving.len());
+        let lanes = self.reader.lanes().map(|held| held.lane);
+        let lanes: Vec<Lane> = lanes.filter(|lane| !leaving.contains(lane)).take(more).collect();
+        lanes.into_iter().for_each(|lane| self.queues.leave(lane));
+    }
+
+    fn let_go(&mut self, lane: Lane) {
+        self.reader.remove(lane);
+        self.queues.drop_lane(lane);
+    }
+
+    fn set_paused(&mut self, paused: bool) {
+        match (self.mode, paused) {
+            (Mode::Sending, true) => self.mode = Mode::Paused,
+            (Mode::Paused, false) => {
+                self.mode = Mode::Sending;
+                self.queues.awake();
+                self.counters.set_trouble(None);
+            }
+            (Mode::Sending, false) | (Mode::Paused, true) | (Mode::Stopping, _) => {}
+        }
+    }
+
+    fn looked(
+        &mut self,
+        look: u64,
+        seen: Result<Option<Seen>, StoreError>,
+        now: Instant,
+    ) -> Result<(), RelayError> {
+        let seen = match seen {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return Err(self.removed()),
+            Err(error) => {
+                self.outbox_failed("read the outbox", &error);
+                self.timers.look_failed(now);
+                self.read_ended(now);
+                return Ok(());
+            }
+        };
+        let store_now = seen.now;
+        let batch = self.reader.take(seen);
+        if batch.restarted {
+            let lanes: Vec<Lane> = self.reader.lanes().map(|held| held.lane).collect();
+            lanes.into_iter().for_each(|lane| self.queues.drop_lane(lane));
+        }
+        let found = match (batch.more, batch.events.is_empty()) {
+            (true, _) => Found::More,
+            (false, false) => Found::Some,
+            (false, true) => Found::Nothing { gaps: !self.reader.gaps().is_empty() },
+        };
+        self.timers.looked(now, found, &self.options);
+        let outcomes = self.queues.take(look, batch.events);
+        self.apply(outcomes);
+        if self.reader.inquire(store_now) {
+            self.steps.push(step::list(&self.outbox));
+        } else {
+            self.read_ended(now);
+        }
+        Ok(())
+    }
+
+    /// Nothing is being read: lanes may change.
+    fn read_ended(&mut self, now: Instant) {
+        self.errands.remove(&Errand::Read);
+        if let Some(leases) = self.leases.take() {
+            self.hold(&leases, now);
+        }
+    }
+
+    fn landed(&mut self, flight: Flight, verdicts: Result<Vec<Verdict>, Outage>, now: Instant) {
+        self.count(verdicts.as_deref().unwrap_or_default());
+        let Landed { outcomes, outage } = self.queues.landed(flight, verdicts, &self.options, now);
+        match outage {
+            None => {
+                self.timers.landed(now, &self.options);
+                self.counters.set_trouble(None);
+            }
+            Some(outage) => self.suffer(&outage),
+        }
+        self.apply(outcomes);
+    }
+
+    fn count(&self, verdicts: &[Verdict]) {
+        let sum = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|it| wanted(it)).count();
+        let counters = &self.counters;
+        Counters::count(&counters.sent, sum(|it| matches!(it, Verdict::Taken)));
+        Counters::count(&counters.missed, sum(|it| matches!(it, Verdict::Missed(_))));
+        Counters::count(&counters.refused, sum(|it| matches!(it, Verdict::Refused(_))));
+    }
+
+    fn suffer(&mut self, outage: &Outage) {
+        Counters::count(&self.counters.outages, 1);
+        let destination = self.destination.name();
+        let cause = std::error::Error::source(outage).map(ToString::to_string).unwrap_or_default();
+        self.counters.set_trouble(Some(format!("{outage}: {cause}")));
+        if !outage.needs_somebody() {
+            tracing::warn!(destination, cause, "the destination takes nothing now; waiting for it");
+        } else if self.mode == Mode::Sending {
+            tracing::error!(destination, cause, "the destination is paused until it is resumed");
+            self.mode = Mode::Paused;
+            if self.errands.insert(Errand::Pause) {
+                self.steps.push(step::pause(&self.outbox, destination));
+            }
+        }
+    }
+
+    fn apply(&mut self, outcomes: Vec<Outcome>) {
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Sent { lane, position, .. } => self.reader.acknowledge(lane, position),
+                Outcome::Park { lane, name, events } => {
+                    // Without the lane it is somebody else's to park.
+                    let Some(fence) = self.reader.fence(lane) else { continue };
+                    let destination = self.destination.name().to_owned();
+                    let events = events.into_iter().map(|(_, parking)| parking).collect();
+                    let park = Park { destination, lane, fence, events };
+                    self.steps.push(step::park(&self.outbox, park, name, None));
+                }
+            }
+        }
+    }
+
+    fn parked(&mut self, park: Park, name: Name, done: Result<bool, StoreError>) {
+        match done {
+            Err(error) => {
+                self.outbox_failed("park events", &error);
+                if self.reader.fence(park.lane) == Some(park.fence) {
+                    self.steps.push(step::park(&self.outbox, park, name, Some(OUTBOX_PAUSE)));
+                }
+            }
+            // The next lease tells whose the lane is.
+            Ok(false) => {}
+            Ok(true) => {
+                Counters::count(&self.counters.parked, park.events.len());
+                let destination = self.destination.name();
+                for event in &park.events {
+                    self.reader.parked(park.lane, event.position);
+                    let (position, reason) = (event.position, event.reason());
+                    tracing::warn!(destination, position, reason, "an event was parked");
+                }
+                let more = self.queues.parked(park.lane, &name, self.looks);
+                self.apply(more);
+            }
+        }
+    }
+
+    fn stored(&mut self, progress: &Progress, lost: Result<Vec<Lane>, StoreError>, now: Instant) {
+        match lost {
+            Ok(lost) => {
+                self.reader.stored(progress, &lost);
+                lost.into_iter().for_each(|lane| self.let_go(lane));
+            }
+            Err(error) => {
+                self.outbox_failed("store the progress", &error);
+                self.timers.landed(now, &self.options);
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The loop that reads, sends, acknowledges and leases.
+//!
+//! One task owns all state. Whatever it asks of the outbox or the sink is a [`Step`] that ends some
+//! time, and `ended` says what that changes; `due` says what to begin. Lanes change only between
+//! reads.
+
+mod due;
+mod ended;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use hapax_core::{
+    Owner,
+    outbox::{Destination, Leases, Outbox, Reader, Start},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until, timeout},
+};
+
+use self::due::Timers;
+use super::{
+    Relay, error::RelayError, options::RelayOptions, queues::Queues, status::Counters,
+    step::Waiting,
+};
+use crate::sink::Sink;
+
+/// The pause after the outbox could not be reached.
+const OUTBOX_PAUSE: Duration = Duration::from_millis(500);
+/// How long the last words to the outbox may take.
+const FAREWELL_MAX: Duration = Duration::from_secs(5);
+
+pub(super) struct Runner<O, S> {
+    outbox: Arc<O>,
+    sink: Arc<S>,
+    destination: Destination,
+    start: Start,
+    options: RelayOptions,
+    counters: Arc<Counters>,
+    owner: Owner,
+    reader: Reader,
+    queues: Queues,
+    steps: FuturesUnordered<Waiting>,
+    errands: BTreeSet<Errand>,
+    /// How many reads were begun.
+    looks: u64,
+    /// What was leased while a read was under way.
+    leases: Option<Leases>,
+    mode: Mode,
+    timers: Timers,
+}
+
+/// What is asked of the outbox, one at a time of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Errand {
+    Read,
+    Lease,
+    Acknowledge,
+    Release,
+    Pause,
+    Retire,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Sending,
+    /// Somebody stopped sending to this destination.
+    Paused,
+    /// The relay is to end: what flies is waited for.
+    Stopping,
+}
+
+impl<O: Outbox, S: Sink> Runner<O, S> {
+    pub(super) fn new(relay: Relay<O, S>) -> Self {
+        let Relay { outbox, destination, sink, start, options, counters } = relay;
+        Self {
+            outbox,
+            sink,
+            destination,
+            start,
+            counters,
+            owner: Owner(fastrand::i64(1..)),
+            reader: Reader::new(),
+            queues: Queues::new(options.pipes),
+            steps: FuturesUnordered::new(),
+            errands: BTreeSet::new(),
+            looks: 0,
+            leases: None,
+            mode: Mode::Sending,
+            timers: Timers::new(Instant::now(), &options),
+            options,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), RelayError> {
+        if self.register(&mut stop).await {
+            return Ok(());
+        }
+        loop {
+            let now = Instant::now();
+            self.begin_what_is_due(now);
+            if self.mode == Mode::Stopping && self.is_drained(now) {
+                break;
+            }
+            self.show();
+            let (stops, listens) = (self.mode != Mode::Stopping, self.listens(now));
+            let wake = self.wake(now);
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop), if stops => {
+                    self.mode = Mode::Stopping;
+                    self.timers.stopped(Instant::now(), &self.options);
+                }
+                Some(step) = self.steps.next() => self.ended(step)?,
+                () = self.outbox.rung(), if listens => self.timers.rung(Instant::now(), &self.options),
+                () = sleep_until(wake) => {}
+            }
+        }
+        self.say_farewell().await;
+        Ok(())
+    }
+
+    /// Registers the destination; whether the relay was stopped before that was possible.
+    async fn register(&mut self, stop: &mut watch::Receiver<bool>) -> bool {
+        loop {
+            let Err(error) = self.outbox.register(self.destination.clone(), self.start).await
+            else {
+                return false;
+            };
+            self.outbox_failed("register the destination", &error);
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return true,
+                () = sleep(OUTBOX_PAUSE) => {}
+            }
+        }
+    }
+
+    /// Stores how far it came, and gives everything back. If that fails, the leases end by
+    /// themselves, and what was not stored is sent again.
+    async fn say_farewell(&mut self) {
+        let progress = self.reader.progress();
+        let name = self.destination.name();
+        let words = async {
+            if !progress.is_empty() {
+                self.outbox.acknowledge(name, progress.clone()).await?;
+            }
+            self.outbox.leave(name, self.owner).await
+        };
+        match timeout(FAREWELL_MAX, words).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.outbox_failed("give the lanes back", &error),
+            Err(_) => tracing::warn!(destination = name, "the outbox did not answer at the end"),
+        }
+        Counters::set(&self.counters.lanes, 0);
+        Counters::set(&self.counters.waiting, 0);
+    }
+
+    fn outbox_failed(&self, what: &str, error: &hapax_core::StoreError) {
+        Counters::count(&self.counters.outbox_errors, 1);
+        let destination = self.destination.name();
+        tracing::warn!(destination, %error, "could not {what}; it will be tried again");
+        self.counters.set_trouble(Some(format!("could not {what}: {error}")));
+    }
+
+    fn show(&self) {
+        Counters::set(&self.counters.waiting, self.queues.len());
+        Counters::set(&self.counters.lanes, self.reader.lanes().count());
+        Counters::set(&self.counters.paused, usize::from(self.mode == Mode::Paused));
+    }
+}

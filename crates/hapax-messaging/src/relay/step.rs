@@ -1,0 +1,123 @@
+//! What a relay waits for.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+use hapax_core::{
+    Fence, Owner, StoreError,
+    outbox::{Lane, Lease, Leases, Look, Outbox, Park, Progress, Seen, Writer},
+};
+use tokio::time::{Instant, sleep};
+
+use super::{pipe::Name, queues::Flight};
+use crate::sink::{Outage, Sink, Verdict};
+
+/// Something that ended.
+pub(super) enum Step {
+    Leased { asked: Instant, leases: Result<Option<Leases>, StoreError> },
+    Looked { look: u64, seen: Result<Option<Seen>, StoreError> },
+    Listed(Result<Vec<Writer>, StoreError>),
+    Landed { flight: Flight, verdicts: Result<Vec<Verdict>, Outage> },
+    Acknowledged { progress: Progress, lost: Result<Vec<Lane>, StoreError> },
+    Parked { park: Park, name: Name, done: Result<bool, StoreError> },
+    Released { lanes: Vec<(Lane, Fence)>, progress: Progress, done: Result<Vec<Lane>, StoreError> },
+    Paused(Result<bool, StoreError>),
+    Retired(Result<(), StoreError>),
+}
+
+pub(super) type Waiting = BoxFuture<'static, Step>;
+
+pub(super) fn lease<O: Outbox>(outbox: &Arc<O>, lease: Lease, asked: Instant) -> Waiting {
+    let outbox = Arc::clone(outbox);
+    Box::pin(async move { Step::Leased { asked, leases: outbox.lease(lease).await } })
+}
+
+pub(super) fn look<O: Outbox>(outbox: &Arc<O>, name: &str, number: u64, look: Look) -> Waiting {
+    let (outbox, name) = (Arc::clone(outbox), name.to_owned());
+    Box::pin(async move { Step::Looked { look: number, seen: outbox.look(&name, look).await } })
+}
+
+pub(super) fn list<O: Outbox>(outbox: &Arc<O>) -> Waiting {
+    let outbox = Arc::clone(outbox);
+    Box::pin(async move { Step::Listed(outbox.writers().await) })
+}
+
+/// Sends in a task of its own, so that sinks may use every core. A sink that panics took nothing, as
+/// far as anybody knows.
+pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: Flight) -> Waiting {
+    let sink = Arc::clone(sink);
+    let flight = Arc::new(flight);
+    let flying = Arc::clone(&flight);
+    let task = tokio::spawn(async move { sink.send(&flying.events).await });
+    Box::pin(async move {
+        let verdicts = task.await.unwrap_or_else(|panicked| Err(Outage::new(panicked)));
+        let flight = Arc::try_unwrap(flight).unwrap_or_else(|shared| shared.as_ref().clone());
+        Step::Landed { flight, verdicts }
+    })
+}
+
+pub(super) fn acknowledge<O: Outbox>(outbox: &Arc<O>, name: &str, progress: Progress) -> Waiting {
+    let (outbox, name) = (Arc::clone(outbox), name.to_owned());
+    Box::pin(async move {
+        let lost = outbox.acknowledge(&name, progress.clone()).await;
+        Step::Acknowledged { progress, lost }
+    })
+}
+
+/// Stores how far lanes are, and then gives some of them back.
+pub(super) fn release<O: Outbox>(
+    outbox: &Arc<O>,
+    name: &str,
+    owner: Owner,
+    lanes: Vec<(Lane, Fence)>,
+    progress: Progress,
+) -> Waiting {
+    let (outbox, name) = (Arc::clone(outbox), name.to_owned());
+    Box::pin(async move {
+        let done = async {
+            let lost = outbox.acknowledge(&name, progress.clone()).await?;
+            outbox.release(&name, owner, lanes.clone()).await?;
+            Ok(lost)
+        };
+        let done = done.await;
+        Step::Released { lanes, progress, done }
+    })
+}
+
+pub(super) fn park<O: Outbox>(
+    outbox: &Arc<O>,
+    park: Park,
+    name: Name,
+    pause: Option<Duration>,
+) -> Waiting {
+    let outbox = Arc::clone(outbox);
+    Box::pin(async move {
+        if let Some(pause) = pause {
+            sleep(pause).await;
+        }
+        let done = outbox.park(park.clone()).await;
+        Step::Parked { park, name, done }
+    })
+}
+
+pub(super) fn pause<O: Outbox>(outbox: &Arc<O>, name: &str) -> Waiting {
+    let (outbox, name) = (Arc::clone(outbox), name.to_owned());
+    Box::pin(async move { Step::Paused(outbox.set_paused(&name, true).await) })
+}
+
+/// How many events one call may remove from a log that has no segments.
+const RETIRE_MAX: usize = 10_000;
+
+/// Removes what is final everywhere, until nothing more is.
+pub(super) fn retire<O: Outbox>(outbox: &Arc<O>) -> Waiting {
+    let outbox = Arc::clone(outbox);
+    Box::pin(async move {
+        loop {
+            match outbox.retire(RETIRE_MAX).await {
+                Ok(retired) if retired.events > 0 => {}
+                Ok(_) => return Step::Retired(Ok(())),
+                Err(error) => return Step::Retired(Err(error)),
+            }
+        }
+    })
+}
