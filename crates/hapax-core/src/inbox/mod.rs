@@ -1,7 +1,28 @@
-//! Messages that are delivered at least once, and acted on once.
+//! Messages that are delivered at least once, and acted on once: what is kept of them, and what
+//! that means for the next delivery.
 //!
-//! - `place`: [`Place`], where a message stands in an ordered log.
+//! - `message`: [`Message`], what was delivered; `place`: [`Place`], where it stands in a log;
+//! - `arrival`: a message at the door of a transaction, and how that transaction ends;
+//! - `judge`: what a record means for a delivery, and when it is a message's turn;
+//! - `contract`: [`Inbox`], what a database does; `letter`: what could not be acted on;
+//! - `headers`: how headers become bytes.
+//!
+//! A backend states facts and writes what it is told. Every decision is made in `judge`.
 
+mod arrival;
+mod contract;
+mod headers;
+mod judge;
+mod letter;
+mod message;
 mod place;
 
-pub use self::place::{Partition, Place};
+pub use self::{
+    arrival::{Answer, Arrival, End, Entered, First, Proof},
+    contract::{Consumer, Inbox, Taken, Waiting},
+    headers::{decode_headers, encode_headers},
+    judge::{Found, Guard, Judgement, State, Turn, judge, turn},
+    letter::{Letter, Reason},
+    message::{Digest, Identity, Message},
+    place::{Partition, Place},
+};
