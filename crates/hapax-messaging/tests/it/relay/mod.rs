@@ -1,0 +1,9 @@
+//! The relay: what it sends, in which order, and what becomes of what is not taken.
+
+mod failure;
+mod life;
+mod order;
+mod place;
+mod scene;
+mod sharing;
+mod storm;
