@@ -14,6 +14,9 @@
 //! Listing before the first read would be wrong: a writer may come between the two. So would the
 //! last read before the listing: its writer may commit between the two. A prepared transaction
 //! has another name than the session that prepared it, so while any is listed nothing is dead.
+//!
+//! Only the last read must be up to date. One before it may show an older state of the log: what it
+//! misses although it was committed is then waited for in vain, until the last read shows it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -95,6 +98,14 @@ impl Gaps {
         self.ranges.values().any(|gap| match gap.wait {
             Wait::Unlisted | Wait::For(_) => true,
             Wait::NextRead => false,
+        })
+    }
+
+    /// Whether the next read decides about some of them.
+    pub(super) fn awaits_read(&self) -> bool {
+        self.ranges.values().any(|gap| match gap.wait {
+            Wait::NextRead => true,
+            Wait::Unlisted | Wait::For(_) => false,
         })
     }
 

@@ -66,7 +66,8 @@ pub trait Outbox: Send + Sync + 'static {
         owner: Owner,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Shows what a reader asks for, in one snapshot that is not older than the call.
+    /// Shows what a reader asks for, in one snapshot. It is not older than the call where the look
+    /// [decides](Look::decides).
     ///
     /// A row says `held` where parked events of its key hold it; the event of a row that is itself
     /// parked, or not of a wanted topic or lane, is left out.

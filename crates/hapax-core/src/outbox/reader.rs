@@ -151,6 +151,7 @@ impl Reader {
             gaps: self.gaps.within(Position::MIN, self.scan),
             late: self.gaps.within(self.scan + 1, Position::MAX),
             lanes,
+            decides: self.gaps.awaits_read(),
             limits: Limits { rows, ..limits },
         }
     }

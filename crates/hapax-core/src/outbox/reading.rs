@@ -45,6 +45,9 @@ pub struct Look {
     /// For each lane, the position after which its events are wanted; `None` for lanes that are not
     /// leased. What was missing is wanted in every leased lane.
     pub lanes: [Option<Position>; OUTBOX_LANES as usize],
+    /// Whether what this look does not show may be given up for good. Then the snapshot must not be
+    /// older than the call; otherwise an older one will do.
+    pub decides: bool,
     /// How much of it.
     pub limits: Limits,
 }

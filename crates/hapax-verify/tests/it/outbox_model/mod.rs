@@ -2,8 +2,9 @@
 //!
 //! Three writers, two of them with the same key, that wait for the key, announce themselves, take
 //! positions, and commit, roll back or are prepared and committed later; what they wrote is visible
-//! before they are gone. One relay that looks, lists, acknowledges, gains a lane and dies, each as a
-//! step of its own, so everything can happen in between.
+//! before they are gone. One relay that looks, now or at what was visible earlier, lists,
+//! acknowledges, gains a lane and dies, each as a step of its own, so everything can happen in
+//! between.
 
 mod moment;
 mod world;
@@ -47,6 +48,11 @@ fn writers_that_announce_themselves_late_are_caught() {
 }
 
 #[test]
+fn giving_up_what_an_old_read_does_not_show_is_caught() {
+    caught(Flaw::OldReadDecides, "what may come is waited for");
+}
+
+#[test]
 fn writers_that_do_not_wait_for_their_key_are_caught() {
     caught(Flaw::NoKeyLock, "a key's events are sent in order");
 }
@@ -62,6 +68,10 @@ enum Step {
     /// What it wrote is visible, or gone; now its locks go.
     Release(usize),
     Look,
+    /// What is visible now is what a later look may be shown.
+    Remember,
+    /// The relay is shown what was remembered.
+    LookBack,
     /// Only where it is done wrong: lists before the read, for later.
     ListEarly,
     List,
@@ -99,6 +109,9 @@ impl Model for World {
         if self.flaw == Flaw::ListedBeforeTheRead {
             steps.push(Step::ListEarly);
         }
+        if self.looks_back() {
+            steps.extend([Step::Remember, Step::LookBack]);
+        }
         steps.extend([Step::Look, Step::List, Step::Acknowledge, Step::Join, Step::Restart]);
     }
 
@@ -113,6 +126,8 @@ impl Model for World {
             Step::RollBack(writer) => next.end(writer, false),
             Step::Release(writer) => next.release(writer),
             Step::Look => self.look(&mut next),
+            Step::Remember => next.remember(),
+            Step::LookBack => self.look_back(&mut next),
             Step::ListEarly => self.list_early(&mut next),
             Step::List => self.list(&mut next),
             Step::Acknowledge => next.acknowledge(),

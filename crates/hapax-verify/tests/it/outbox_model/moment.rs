@@ -21,6 +21,8 @@ pub(super) struct Moment {
     pub(super) writers: [WriterState; WRITERS],
     /// What is visible: position and lane.
     pub(super) visible: BTreeMap<Position, i16>,
+    /// What was visible at an earlier moment.
+    pub(super) earlier: BTreeMap<Position, i16>,
     pub(super) reader: Reader,
     /// What the store has of each lane's progress.
     pub(super) lows: [Position; 2],
@@ -58,6 +60,7 @@ impl Default for Moment {
             last: 0,
             writers: Default::default(),
             visible: BTreeMap::new(),
+            earlier: BTreeMap::new(),
             reader: Reader::new(),
             lows: [0; 2],
             in_hand: BTreeSet::new(),
@@ -115,6 +118,11 @@ impl Moment {
     pub(super) fn release(&mut self, writer: usize) -> bool {
         let state = &mut self.writers[writer];
         *state = WriterState { phase: Phase::Gone, ..WriterState::default() };
+        true
+    }
+
+    pub(super) fn remember(&mut self) -> bool {
+        self.earlier = self.visible.clone();
         true
     }
 

@@ -1,9 +1,11 @@
 //! What the store of the small outbox does, and how it could do it wrong.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use hapax_core::{
     Timestamp,
-    outbox::{EventId, Limits, Position, Seen, SeenRow, Stored, Writer},
+    outbox::{EventId, Limits, Look, Position, Seen, SeenRow, Stored, Writer},
 };
 
 use super::moment::{KEYS, Moment, Phase, WRITERS, lane};
@@ -23,6 +25,8 @@ pub(super) enum Flaw {
     PreparedIgnored,
     /// A writer announces itself only once it has its position and ends.
     AnnouncedLate,
+    /// A look that decides is shown what was visible before it.
+    OldReadDecides,
     /// A writer takes its position while another of its key is at work.
     NoKeyLock,
 }
@@ -45,32 +49,23 @@ impl World {
     }
 
     pub(super) fn look(self, moment: &mut Moment) -> bool {
-        let look = moment.reader.look(Limits { rows: 2, bytes: usize::MAX });
-        let mut visible = moment.visible.iter().filter(|(at, _)| look.covers(**at));
-        let rows: Vec<_> = visible
-            .by_ref()
-            .take(look.limits.rows)
-            .map(|(at, key)| SeenRow {
-                position: *at,
-                event: look.wants(lane(*key), *at).then(|| event(*at, *key)),
-                held: false,
-            })
-            .collect();
-        let complete = visible.next().is_none();
-        let seen = Seen { now: Timestamp::ZERO, session: 0, rows, complete, replay: Vec::new() };
-        let passed = look.after;
-        for delivery in moment.reader.take(seen).events {
-            let (at, key) = (delivery.event.position, delivery.event.lane.number());
-            let later = moment.sent.iter().any(|sent| *sent > at && moment.visible[sent] == key);
-            if moment.sent.insert(at) {
-                moment.swapped |= later;
-                moment.filled_late |= at <= passed;
-            } else {
-                moment.sent_again = true;
-            }
-            moment.in_hand.insert(at);
+        let look = moment.reader.look(LIMITS);
+        let visible = moment.visible.clone();
+        show(moment, &look, &visible)
+    }
+
+    /// Whether old reads are worth their states: only where they could be to blame.
+    pub(super) fn looks_back(self) -> bool {
+        matches!(self.flaw, Flaw::None | Flaw::OldReadDecides)
+    }
+
+    pub(super) fn look_back(self, moment: &mut Moment) -> bool {
+        let look = moment.reader.look(LIMITS);
+        if look.decides && self.flaw != Flaw::OldReadDecides {
+            return false;
         }
-        true
+        let earlier = moment.earlier.clone();
+        show(moment, &look, &earlier)
     }
 
     pub(super) fn list(self, moment: &mut Moment) -> bool {
@@ -125,6 +120,37 @@ impl World {
         quiet.visible.keys().all(|at| quiet.sent.contains(at))
             && quiet.lows.iter().all(|low| *low == highest)
     }
+}
+
+const LIMITS: Limits = Limits { rows: 2, bytes: usize::MAX };
+
+/// Shows the reader what it asks for of these, and sends what comes of it.
+fn show(moment: &mut Moment, look: &Look, visible: &BTreeMap<Position, i16>) -> bool {
+    let mut visible = visible.iter().filter(|(at, _)| look.covers(**at));
+    let rows: Vec<_> = visible
+        .by_ref()
+        .take(look.limits.rows)
+        .map(|(at, key)| SeenRow {
+            position: *at,
+            event: look.wants(lane(*key), *at).then(|| event(*at, *key)),
+            held: false,
+        })
+        .collect();
+    let complete = visible.next().is_none();
+    let seen = Seen { now: Timestamp::ZERO, session: 0, rows, complete, replay: Vec::new() };
+    let passed = look.after;
+    for delivery in moment.reader.take(seen).events {
+        let (at, key) = (delivery.event.position, delivery.event.lane.number());
+        let later = moment.sent.iter().any(|sent| *sent > at && moment.visible[sent] == key);
+        if moment.sent.insert(at) {
+            moment.swapped |= later;
+            moment.filled_late |= at <= passed;
+        } else {
+            moment.sent_again = true;
+        }
+        moment.in_hand.insert(at);
+    }
+    true
 }
 
 fn event(position: Position, key: i16) -> Stored {
