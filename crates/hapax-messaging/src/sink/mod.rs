@@ -1,14 +1,18 @@
 //! Where events are sent: brokers, addresses, streams of lines.
 //!
 //! - `outage`: [`Outage`], a place that takes nothing now;
-//! - `chains`: [`in_chains`], for sinks that send one event at a time.
+//! - `chains`: [`in_chains`], for sinks that send one event at a time;
+//! - [`cloudevent`]: how an event is written, alike for all places;
+//! - `lines`: [`Lines`], to standard output or any other writer.
 
 mod chains;
+pub mod cloudevent;
+mod lines;
 mod outage;
 
 use hapax_core::outbox::Stored;
 
-pub use self::{chains::in_chains, outage::Outage};
+pub use self::{chains::in_chains, cloudevent::CloudEvents, lines::Lines, outage::Outage};
 
 /// A place that takes events.
 ///

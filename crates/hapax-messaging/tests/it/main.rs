@@ -1,0 +1,10 @@
+//! Relay, sinks and consumers; sinks and consumers against real servers.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests: what they did not expect ends them"
+)]
+
+mod relay;
+mod sink;

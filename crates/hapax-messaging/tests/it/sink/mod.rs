@@ -1,0 +1,9 @@
+//! Every sink against the real place: the suite for all of them, and what is each one's own.
+#![cfg_attr(
+    not(all(feature = "kafka", feature = "nats", feature = "webhook")),
+    allow(dead_code, unused_macros, reason = "how much is used depends on the features")
+)]
+
+mod lines;
+mod suite;
+mod world;
