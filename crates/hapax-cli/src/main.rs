@@ -6,6 +6,7 @@ mod call;
 mod demo;
 mod keys;
 mod migrate;
+mod outbox;
 mod serve;
 mod shell;
 mod simulate;
@@ -48,6 +49,7 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Demo(args) => well(demo::run(&args)?),
         Task::Call(args) => call::run(&args),
         Task::Keys(task) => keys::run(task)?,
+        Task::Outbox(task) => outbox::run(task)?,
         Task::Migrate(args) => {
             migrate::run(&args)?;
             ExitCode::SUCCESS

@@ -5,6 +5,7 @@ mod call;
 mod demo;
 mod keys;
 mod migrate;
+mod outbox;
 mod serve;
 mod simulate;
 
@@ -19,6 +20,10 @@ pub(crate) use self::{
         ResolveArgs, ResolvedAs, ShowArgs, SourceArgs, operation_id,
     },
     migrate::MigrateArgs,
+    outbox::{
+        CareArgs, DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs,
+        ParkedChangeArgs, RemoveArgs, WhichArgs,
+    },
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
 };
@@ -39,6 +44,8 @@ pub(crate) enum Task {
     Call(Box<CallArgs>),
     #[command(subcommand)]
     Keys(KeysTask),
+    #[command(subcommand)]
+    Outbox(OutboxTask),
     Migrate(MigrateArgs),
     /// Measure Hapax on this machine.
     #[command(subcommand)]

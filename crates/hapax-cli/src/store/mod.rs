@@ -2,8 +2,10 @@
 
 mod any;
 mod open;
+mod outbox;
 
 pub(crate) use self::{
     any::AnyStore,
     open::{Address, InvalidAddress, OpenError, open},
+    outbox::{AnyOutbox, open_outbox},
 };

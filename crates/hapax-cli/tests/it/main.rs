@@ -15,6 +15,7 @@ mod kills;
 mod languages;
 mod leaks;
 mod migrate;
+mod outbox;
 mod serve;
 mod simulate;
 mod standard;

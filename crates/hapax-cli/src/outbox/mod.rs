@@ -1,0 +1,104 @@
+//! `hapax outbox`: what a person does about what is to be published.
+//!
+//! - `select` finds out which parked events are meant, and what sending them again would do;
+//! - `change` replays, forgets, pauses and removes, after it has asked;
+//! - `documents` is what is told, `print` says it in tables or JSON;
+//! - `error` says what went wrong and with which code to exit.
+
+mod change;
+mod documents;
+mod error;
+mod print;
+mod select;
+
+use std::process::ExitCode;
+
+use hapax_core::outbox::{Outbox, ParkedPage, Registered};
+
+pub(crate) use self::error::OutboxError;
+use self::{
+    documents::{Behind, DestinationRow, Destinations, ParkedEvent, ParkedEvents},
+    print::Printer,
+};
+use crate::{
+    args::{DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs},
+    store::{Address, AnyOutbox, open_outbox},
+};
+
+/// Does the task, and answers with the code to exit with.
+pub(crate) fn run(task: OutboxTask) -> Result<ExitCode, OutboxError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let done = runtime.map_err(OutboxError::Runtime)?.block_on(perform(task));
+    match done {
+        Err(error) if error.is_closed_pipe() => Ok(ExitCode::SUCCESS),
+        Err(error) => {
+            error::tell(&error);
+            Ok(error.exit_code())
+        }
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn perform(task: OutboxTask) -> Result<(), OutboxError> {
+    match task {
+        OutboxTask::List(args) => list(args).await,
+        OutboxTask::Lag(args) => lag(args).await,
+        OutboxTask::Parked(args) => parked(args).await,
+        OutboxTask::Replay(args) => change::replay(args).await,
+        OutboxTask::Forget(args) => change::forget(args).await,
+        OutboxTask::Pause(args) => change::set_paused(args, true).await,
+        OutboxTask::Resume(args) => change::set_paused(args, false).await,
+        OutboxTask::Remove(args) => change::remove(args).await,
+    }
+}
+
+async fn list(args: OutboxListArgs) -> Result<(), OutboxError> {
+    let (outbox, printer) = open(&args.store).await?;
+    let mut rows = Vec::new();
+    for Registered { destination, .. } in outbox.destinations().await? {
+        // One that is removed at this instant is not listed.
+        if let Some(lag) = outbox.lag(destination.name()).await? {
+            rows.push(DestinationRow::of(&destination, &lag));
+        }
+    }
+    printer.destinations(&Destinations { destinations: rows })
+}
+
+async fn lag(args: DestinationArgs) -> Result<(), OutboxError> {
+    let (outbox, printer) = open(&args.store).await?;
+    let lag = outbox.lag(&args.destination).await?;
+    let lag = lag.ok_or_else(|| OutboxError::unknown(&args.destination))?;
+    printer.lag(&Behind::of(&args.destination, &lag))
+}
+
+async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
+    let (outbox, printer) = open(&args.of.store).await?;
+    let name = &args.of.destination;
+    let now = known(&outbox, name).await?.now;
+    let selection = select::selection(&args.which)?;
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    // One more than is shown says whether there is another page.
+    let page = ParkedPage { after: args.after, limit: limit.saturating_add(1) };
+    let mut found = select::parked(&outbox, name, &selection, page).await?;
+    let next = found.get(limit).is_some().then(|| found[limit - 1].event.position);
+    found.truncate(limit);
+    let parked = found.iter().map(|parked| ParkedEvent::of(parked, now, args.payload)).collect();
+    printer.parked(&ParkedEvents { destination: name.clone(), parked, next })
+}
+
+/// Opens what is there; no file is created.
+async fn open(args: &OutboxStoreArgs) -> Result<(AnyOutbox, Printer), OutboxError> {
+    let address: Address = args.store.parse()?;
+    if let Address::Sqlite(path) = &address
+        && !path.exists()
+    {
+        return Err(OutboxError::NoFile { path: path.clone() });
+    }
+    let outbox = open_outbox(&address).await?.ok_or(OutboxError::Memory)?;
+    Ok((outbox, Printer::new(args.json)))
+}
+
+/// How far the destination is, if there is one of this name.
+async fn known(outbox: &AnyOutbox, name: &str) -> Result<hapax_core::outbox::Lag, OutboxError> {
+    outbox.lag(name).await?.ok_or_else(|| OutboxError::unknown(name))
+}

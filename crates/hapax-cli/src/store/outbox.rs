@@ -1,0 +1,137 @@
+//! The outbox of a store: one type for every one this program can open.
+
+use std::io;
+
+use hapax::{Fence, Owner, StoreError, postgres, sqlite};
+use hapax_core::outbox::{
+    Destination, Lag, Lane, Lease, Leases, Look, Outbox, Park, Parked, ParkedPage, Progress,
+    Registered, Retired, Seen, Selection, Start, Writer,
+};
+
+use super::{Address, OpenError};
+
+/// Opens the outbox at this address, creating or migrating the schema where needed; `None` where
+/// nothing can be emitted.
+pub(crate) async fn open_outbox(address: &Address) -> Result<Option<AnyOutbox>, OpenError> {
+    match address {
+        Address::Memory => Ok(None),
+        Address::Sqlite(path) => {
+            let path = path.clone();
+            let opening = move || sqlite::Store::open(path, sqlite::Options::default());
+            let opened = tokio::task::spawn_blocking(opening).await;
+            let opened = opened.map_err(|error| OpenError::System(io::Error::other(error)))?;
+            let store = opened.map_err(|error| OpenError::Sqlite(Box::new(error)))?;
+            Ok(Some(AnyOutbox::Sqlite(store)))
+        }
+        Address::Postgres(config) => {
+            let opened = postgres::Outbox::connect(config, postgres::OutboxOptions::default());
+            let outbox = opened.await.map_err(|error| OpenError::Postgres(Box::new(error)))?;
+            Ok(Some(AnyOutbox::Postgres(outbox)))
+        }
+    }
+}
+
+/// Any outbox this program can open. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) enum AnyOutbox {
+    Sqlite(sqlite::Store),
+    Postgres(postgres::Outbox),
+}
+
+/// Does the same with whichever outbox it is.
+macro_rules! each {
+    ($any:expr, $outbox:ident => $call:expr) => {
+        match $any {
+            AnyOutbox::Sqlite($outbox) => $call,
+            AnyOutbox::Postgres($outbox) => $call,
+        }
+    };
+}
+
+impl Outbox for AnyOutbox {
+    async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
+        each!(self, outbox => outbox.register(destination, start).await)
+    }
+
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        each!(self, outbox => outbox.remove(name).await)
+    }
+
+    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
+        each!(self, outbox => outbox.destinations().await)
+    }
+
+    async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
+        each!(self, outbox => outbox.set_paused(name, paused).await)
+    }
+
+    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
+        each!(self, outbox => outbox.lease(lease).await)
+    }
+
+    async fn release(
+        &self,
+        destination: &str,
+        owner: Owner,
+        lanes: Vec<(Lane, Fence)>,
+    ) -> Result<(), StoreError> {
+        each!(self, outbox => outbox.release(destination, owner, lanes).await)
+    }
+
+    async fn leave(&self, destination: &str, owner: Owner) -> Result<(), StoreError> {
+        each!(self, outbox => outbox.leave(destination, owner).await)
+    }
+
+    async fn look(&self, destination: &str, look: Look) -> Result<Option<Seen>, StoreError> {
+        each!(self, outbox => outbox.look(destination, look).await)
+    }
+
+    async fn writers(&self) -> Result<Vec<Writer>, StoreError> {
+        each!(self, outbox => outbox.writers().await)
+    }
+
+    async fn acknowledge(
+        &self,
+        destination: &str,
+        progress: Progress,
+    ) -> Result<Vec<Lane>, StoreError> {
+        each!(self, outbox => outbox.acknowledge(destination, progress).await)
+    }
+
+    async fn park(&self, park: Park) -> Result<bool, StoreError> {
+        each!(self, outbox => outbox.park(park).await)
+    }
+
+    async fn parked(
+        &self,
+        destination: &str,
+        selection: Selection,
+        page: ParkedPage,
+    ) -> Result<Vec<Parked>, StoreError> {
+        each!(self, outbox => outbox.parked(destination, selection, page).await)
+    }
+
+    async fn replay(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
+        each!(self, outbox => Outbox::replay(outbox, destination, selection).await)
+    }
+
+    async fn forget(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
+        each!(self, outbox => outbox.forget(destination, selection).await)
+    }
+
+    async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
+        each!(self, outbox => outbox.lag(destination).await)
+    }
+
+    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
+        each!(self, outbox => outbox.retire(limit).await)
+    }
+
+    fn ring(&self) {
+        each!(self, outbox => outbox.ring());
+    }
+
+    async fn rung(&self) {
+        each!(self, outbox => outbox.rung().await);
+    }
+}
