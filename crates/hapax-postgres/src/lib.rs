@@ -10,6 +10,7 @@
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `transaction`: the same promise inside the caller's own transaction, with its own pool
 //!   (features `deadpool` and `sqlx`; SQL functions for every other language);
+//! - `inbox`: what became of messages, in the transaction of their effect;
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
@@ -23,6 +24,8 @@ mod batch;
 mod commit;
 mod connection;
 mod error;
+#[cfg(any(feature = "deadpool", feature = "sqlx"))]
+mod inbox;
 mod list;
 mod migrate;
 mod notes;

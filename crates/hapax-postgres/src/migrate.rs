@@ -11,15 +11,16 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 6;
+pub const VERSION: i32 = 7;
 
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
     include_str!("../migrations/0004_steps.sql"),
     include_str!("../migrations/0005_natural.sql"),
     include_str!("../migrations/0006_outbox.sql"),
+    include_str!("../migrations/0007_inbox.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";

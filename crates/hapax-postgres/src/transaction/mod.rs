@@ -12,12 +12,12 @@
 
 #[cfg(feature = "deadpool")]
 pub mod deadpool;
-mod error;
-mod events;
+pub(crate) mod error;
+pub(crate) mod events;
 mod session;
 #[cfg(feature = "sqlx")]
 pub mod sqlx;
-mod unit;
+pub(crate) mod unit;
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ impl fmt::Display for Isolation {
 }
 
 /// The statement that begins a transaction.
-fn begin_statement(isolation: Option<Isolation>) -> &'static str {
+pub(crate) fn begin_statement(isolation: Option<Isolation>) -> &'static str {
     match isolation {
         None => "BEGIN",
         Some(Isolation::ReadCommitted) => "BEGIN ISOLATION LEVEL READ COMMITTED",

@@ -5,7 +5,6 @@ use std::{
     fmt,
     ops::{Deref, DerefMut},
     sync::Arc,
-    time::Duration,
 };
 
 use hapax_core::{
@@ -22,14 +21,14 @@ use super::{
     error::{CONFLICTS, Fault},
     events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, checked_salt, end_soon, enter_session, lock_of},
+    unit::{self, Held, Placing, Purpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
 #[derive(Clone)]
 pub struct Database {
-    pool: PgPool,
-    isolation: Option<Isolation>,
+    pub(crate) pool: PgPool,
+    pub(crate) isolation: Option<Isolation>,
 }
 
 impl Database {
@@ -46,8 +45,10 @@ impl Database {
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    async fn cancel(&self, lock: i64) {
-        if let Err(error) = sqlx::query(CANCEL).bind(lock).execute(&self.pool).await {
+    pub(crate) async fn cancel(&self, lock: Option<i64>) {
+        if let Some(lock) = lock
+            && let Err(error) = sqlx::query(CANCEL).bind(lock).execute(&self.pool).await
+        {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
         }
     }
@@ -73,10 +74,9 @@ impl Database {
 /// Dropped without an end, it is rolled back. Transactions that the work begins on it are
 /// savepoints inside.
 pub struct Transaction {
-    inner: sqlx::Transaction<'static, Postgres>,
-    held: Held,
-    retention: Duration,
-    events: Events,
+    pub(crate) inner: sqlx::Transaction<'static, Postgres>,
+    pub(crate) purpose: Purpose,
+    pub(crate) events: Events,
 }
 
 impl Transaction {
@@ -87,22 +87,21 @@ impl Transaction {
 
     /// Writes the events and the outcome.
     async fn end(&mut self, end: &End) -> Result<(), Fault> {
-        let Some((ending, placing)) = unit::ending(&self.held, self.retention, end) else {
+        let Purpose::Operation { held, retention } = &self.purpose else {
+            return Err(Fault::unanswered("the transaction is a message's"));
+        };
+        let Some((ending, placing)) = unit::ending(held, *retention, end) else {
             return Err(Fault::unanswered("only an answer can be stored"));
         };
         let connection = &mut *self.inner;
-        if let Some(events) = self.events.columns() {
-            let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
-            let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
-            emit.execute(&mut *connection).await?;
-        }
+        publish(connection, &mut self.events).await?;
         let sealed = &ending.sealed;
         let write = match placing {
             Placing::Beside(Fresh { bucket, response, .. }) => {
                 sqlx::query(STORE).bind(bucket).bind(response)
             }
             Placing::WithTheRow => {
-                let Attempt { id, fence, owner } = self.held.attempt;
+                let Attempt { id, fence, owner } = held.attempt;
                 let write = sqlx::query(END).bind(id.as_bytes().to_vec()).bind(fence.get());
                 write.bind(owner.0).bind(ending.state).bind(ending.keep)
             }
@@ -131,7 +130,7 @@ impl DerefMut for Transaction {
 
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
@@ -164,8 +163,8 @@ impl transaction::Database for Database {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
-                let events = Events::default();
-                let transaction = Transaction { inner, held, retention, events };
+                let purpose = Purpose::Operation { held, retention };
+                let transaction = Transaction { inner, purpose, events: Events::default() };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
             }
             Ok(Err(answer)) => {
@@ -190,20 +189,21 @@ impl transaction::Database for Database {
         end: &End,
     ) -> Result<(), TransactionError> {
         if let Err(fault) = transaction.end(end).await {
-            let Transaction { inner, held, .. } = transaction;
+            let Transaction { inner, purpose, .. } = transaction;
             roll_back(inner).await;
-            return Err(if fault.is_missing_bucket() {
-                self.make_room(&held, end).await
-            } else {
-                fault.before_commit()
+            return Err(match purpose {
+                Purpose::Operation { held, .. } if fault.is_missing_bucket() => {
+                    self.make_room(&held, end).await
+                }
+                Purpose::Operation { .. } | Purpose::Message(_) => fault.before_commit(),
             });
         }
         transaction.inner.commit().await.map_err(|error| Fault::from(error).of_commit())
     }
 
     async fn roll_back(&self, transaction: Transaction) {
-        let lock = lock_of(transaction.held.attempt.id);
-        end_soon(roll_back(transaction.inner), self.cancel(lock)).await;
+        let Transaction { inner, purpose, .. } = transaction;
+        end_soon(roll_back(inner), self.cancel(purpose.lock())).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
@@ -222,15 +222,24 @@ impl transaction::Database for Database {
     }
 }
 
+/// Writes the events that waited for the commit.
+pub(crate) async fn publish(line: &mut PgConnection, events: &mut Events) -> Result<(), Fault> {
+    let Some(events) = events.columns() else { return Ok(()) };
+    let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
+    let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
+    emit.execute(line).await?;
+    Ok(())
+}
+
 /// A connection that cannot roll back is closed by sqlx before anybody else gets it.
-async fn roll_back(transaction: sqlx::Transaction<'static, Postgres>) {
+pub(crate) async fn roll_back(transaction: sqlx::Transaction<'static, Postgres>) {
     if let Err(error) = transaction.rollback().await {
         tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
     }
 }
 
 /// A connection with an open transaction.
-struct Line<'a>(&'a mut PgConnection);
+pub(crate) struct Line<'a>(pub(crate) &'a mut PgConnection);
 
 impl Session for Line<'_> {
     async fn run(&mut self, text: &'static str) -> Result<(), Fault> {

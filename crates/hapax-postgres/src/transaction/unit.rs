@@ -17,7 +17,7 @@ use super::{
     error::Fault,
     session::{Ending, Fresh, Session},
 };
-use crate::{OpenError, VERSION};
+use crate::{OpenError, VERSION, inbox::Carried};
 
 /// When to come back if another transaction had the operation for the whole wait.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -36,6 +36,25 @@ pub(crate) struct Held {
     /// Until when the outcome is kept, as known at the beginning.
     pub(crate) expires_at: Timestamp,
     pub(crate) begun: Instant,
+}
+
+/// What a transaction is for.
+#[derive(Debug)]
+pub(crate) enum Purpose {
+    /// An operation, whose outcome is kept for so long.
+    Operation { held: Held, retention: Duration },
+    /// A message.
+    Message(Carried),
+}
+
+impl Purpose {
+    /// The lock that only this transaction has, by which it can be found.
+    pub(crate) fn lock(&self) -> Option<i64> {
+        match self {
+            Self::Operation { held, .. } => Some(lock_of(held.attempt.id)),
+            Self::Message(carried) => carried.lock,
+        }
+    }
 }
 
 /// How the operation was claimed.

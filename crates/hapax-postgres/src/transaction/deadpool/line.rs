@@ -16,8 +16,9 @@ use super::Transaction;
 use crate::transaction::{
     CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
     error::Fault,
+    events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Placing},
+    unit::{self, Placing, Purpose},
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -30,7 +31,7 @@ pub(super) enum Ended {
 }
 
 /// One connection out of the pool.
-pub(super) struct Line(pub(super) Object);
+pub(crate) struct Line(pub(crate) Object);
 
 impl Line {
     /// Begins, claims and sets the savepoint, in one round trip.
@@ -60,22 +61,14 @@ impl Line {
         end: &End,
     ) -> Result<(), Ended> {
         let before = |error: tokio_postgres::Error| Ended::BeforeCommit(error.into());
-        let held = &transaction.held;
-        let Some((ending, placing)) = unit::ending(held, transaction.retention, end) else {
-            let fault = Fault::unanswered("only an answer can be stored");
-            return Err(Ended::BeforeCommit(fault));
+        let misused = |words: &'static str| Ended::BeforeCommit(Fault::unanswered(words));
+        let Purpose::Operation { held, retention } = &transaction.purpose else {
+            return Err(misused("the transaction is a message's"));
         };
-        if let Some(events) = transaction.events.columns() {
-            let statement = self.0.prepare_cached(EMIT).await.map_err(before)?;
-            let params: [&(dyn ToSql + Sync); 5] = [
-                &events.topics,
-                &events.keys,
-                &events.payloads,
-                &events.headers,
-                &events.content_types,
-            ];
-            self.0.query(&statement, &params).await.map_err(before)?;
-        }
+        let Some((ending, placing)) = unit::ending(held, *retention, end) else {
+            return Err(misused("only an answer can be stored"));
+        };
+        self.publish(&mut transaction.events).await.map_err(Ended::BeforeCommit)?;
         let (head, body, digest) =
             (&ending.sealed.head[..], &ending.sealed.body[..], &ending.sealed.digest[..]);
         let attempt = held.attempt;
@@ -117,8 +110,23 @@ impl Line {
         }
     }
 
+    /// Writes the events that waited for the commit.
+    pub(crate) async fn publish(&mut self, events: &mut Events) -> Result<(), Fault> {
+        let Some(events) = events.columns() else { return Ok(()) };
+        let statement = self.0.prepare_cached(EMIT).await?;
+        let params: [&(dyn ToSql + Sync); 5] = [
+            &events.topics,
+            &events.keys,
+            &events.payloads,
+            &events.headers,
+            &events.content_types,
+        ];
+        self.0.query(&statement, &params).await?;
+        Ok(())
+    }
+
     /// Ends the transaction without a trace; a connection that cannot is closed.
-    pub(super) async fn roll_back(self) {
+    pub(crate) async fn roll_back(self) {
         let rolled_back = timeout(ROLL_BACK_MAX, self.0.batch_execute("ROLLBACK")).await;
         if !matches!(rolled_back, Ok(Ok(()))) {
             self.close();
@@ -126,7 +134,7 @@ impl Line {
     }
 
     /// Takes the connection out of the pool; the server rolls back what it had open.
-    pub(super) fn close(self) {
+    pub(crate) fn close(self) {
         drop(Object::take(self.0));
     }
 }

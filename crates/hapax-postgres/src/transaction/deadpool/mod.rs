@@ -1,12 +1,11 @@
 //! Same-transaction mode on a deadpool of tokio-postgres connections.
 
-mod line;
+pub(crate) mod line;
 
 use std::{
     error::Error,
     fmt,
     ops::{Deref, DerefMut},
-    time::Duration,
 };
 
 use deadpool_postgres::{Object, Pool};
@@ -22,14 +21,14 @@ use super::{
     error::{CONFLICTS, Fault},
     events::Events,
     session::Session,
-    unit::{self, Held, checked_salt, end_soon, enter_session, lock_of},
+    unit::{self, Held, Purpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
-    isolation: Option<Isolation>,
+    pub(crate) isolation: Option<Isolation>,
 }
 
 impl Database {
@@ -45,13 +44,14 @@ impl Database {
         Self { isolation: Some(isolation), ..self }
     }
 
-    async fn connection(&self) -> Result<Object, TransactionError> {
+    pub(crate) async fn connection(&self) -> Result<Object, TransactionError> {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    async fn cancel(&self, lock: i64) {
-        if let Ok(connection) = self.connection().await
+    pub(crate) async fn cancel(&self, lock: Option<i64>) {
+        if let Some(lock) = lock
+            && let Ok(connection) = self.connection().await
             && let Err(error) = connection.query(CANCEL, &[&lock]).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
@@ -78,10 +78,9 @@ impl Database {
 ///
 /// Dropped without an end, it closes its connection, and the server rolls it back.
 pub struct Transaction {
-    line: Option<Line>,
-    held: Held,
-    retention: Duration,
-    events: Events,
+    pub(crate) line: Option<Line>,
+    pub(crate) purpose: Purpose,
+    pub(crate) events: Events,
 }
 
 impl Transaction {
@@ -90,7 +89,7 @@ impl Transaction {
         self.events.push(event);
     }
 
-    fn line(&mut self) -> &mut Line {
+    pub(crate) fn line(&mut self) -> &mut Line {
         #[expect(clippy::expect_used, reason = "only ending consumes the transaction")]
         self.line.as_mut().expect("a transaction has its connection until it ends")
     }
@@ -121,7 +120,7 @@ impl Drop for Transaction {
 
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
@@ -154,8 +153,9 @@ impl transaction::Database for Database {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
+                let purpose = Purpose::Operation { held, retention };
                 let events = Events::default();
-                let transaction = Transaction { line: Some(line), held, retention, events };
+                let transaction = Transaction { line: Some(line), purpose, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
             }
             Ok(Err(answer)) => {
@@ -184,10 +184,11 @@ impl transaction::Database for Database {
             Ok(()) => Ok(()),
             Err(Ended::BeforeCommit(fault)) => {
                 line.roll_back().await;
-                Err(if fault.is_missing_bucket() {
-                    self.make_room(&transaction.held, end).await
-                } else {
-                    fault.before_commit()
+                Err(match &transaction.purpose {
+                    Purpose::Operation { held, .. } if fault.is_missing_bucket() => {
+                        self.make_room(held, end).await
+                    }
+                    Purpose::Operation { .. } | Purpose::Message(_) => fault.before_commit(),
                 })
             }
             Err(Ended::InCommit(fault)) => {
@@ -199,8 +200,7 @@ impl transaction::Database for Database {
 
     async fn roll_back(&self, mut transaction: Transaction) {
         if let Some(line) = transaction.line.take() {
-            let lock = lock_of(transaction.held.attempt.id);
-            end_soon(line.roll_back(), self.cancel(lock)).await;
+            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
         }
     }
 

@@ -1,0 +1,217 @@
+-- What became of messages: one effect for each, however often it is delivered. The record is written
+-- in the transaction of the effect, so both are there or neither is.
+
+-- Who consumes. Messages are kept by the consumer's number, so that a record stays small.
+CREATE TABLE hapax.inbox_consumers (
+    number        integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant        text NOT NULL,
+    name          text NOT NULL,
+    -- For how long what became of a message is remembered, in microseconds.
+    retention     bigint NOT NULL,
+    UNIQUE (tenant, name)
+);
+
+CREATE TABLE hapax.inbox (
+    received_at   bigint NOT NULL,
+    consumer      integer NOT NULL,
+    -- 1 done, 2 failed, 3 held for its turn, 4 passed over
+    state         smallint NOT NULL,
+    -- The first sixteen bytes of the SHA-256 of its payload.
+    content       bytea NOT NULL,
+    message_id    text COLLATE "C" NOT NULL,
+    reason        text,
+    PRIMARY KEY (consumer, message_id)
+);
+
+-- Records come in order of time and go in order of time: an index of ranges costs an insert nothing.
+CREATE INDEX inbox_received_at ON hapax.inbox USING brin (received_at) WITH (pages_per_range = 32);
+
+-- Attempts that failed, for messages that may still succeed.
+CREATE TABLE hapax.inbox_attempts (
+    consumer      integer NOT NULL,
+    message_id    text COLLATE "C" NOT NULL,
+    attempts      integer NOT NULL,
+    changed_at    bigint NOT NULL,
+    PRIMARY KEY (consumer, message_id)
+);
+
+-- How far a partition has come, where that is kept here and not by the broker.
+CREATE TABLE hapax.inbox_offsets (
+    consumer      integer NOT NULL,
+    source        text NOT NULL,
+    partition     integer NOT NULL,
+    -- Grows whenever somebody takes the partition; what its owner writes names it.
+    fence         bigint NOT NULL,
+    -- The first offset that was not acted on; NULL where none ever was.
+    next          bigint,
+    PRIMARY KEY (consumer, source, partition)
+) WITH (fillfactor = 50);
+
+-- What each key has come to. Kept for good: whoever forgot would take an old version for the newest.
+CREATE TABLE hapax.inbox_versions (
+    consumer      integer NOT NULL,
+    key           text COLLATE "C" NOT NULL,
+    version       bigint NOT NULL,
+    PRIMARY KEY (consumer, key)
+) WITH (fillfactor = 80);
+
+-- Messages that are ahead of their turn.
+CREATE TABLE hapax.inbox_held (
+    consumer      integer NOT NULL,
+    key           text COLLATE "C" NOT NULL,
+    version       bigint NOT NULL,
+    message_id    text COLLATE "C" NOT NULL,
+    business_id   boolean NOT NULL,
+    source        text NOT NULL,
+    headers       bytea NOT NULL,
+    payload       bytea NOT NULL,
+    held_at       bigint NOT NULL,
+    PRIMARY KEY (consumer, key, version, message_id)
+);
+
+-- Messages that could not be acted on, and why.
+CREATE TABLE hapax.inbox_dead (
+    consumer      integer NOT NULL,
+    message_id    text COLLATE "C" NOT NULL,
+    content       bytea NOT NULL,
+    reason        text NOT NULL,
+    detail        text NOT NULL,
+    source        text NOT NULL,
+    key           text,
+    headers       bytea NOT NULL,
+    payload       bytea NOT NULL,
+    dead_at       bigint NOT NULL,
+    PRIMARY KEY (consumer, message_id, content)
+);
+
+-- The number of a consumer, which is made known if it is not. Its retention becomes what is given, or,
+-- unless that is meant exactly, stays where it is longer.
+CREATE FUNCTION hapax.inbox_consumer(tenant text, name text, retention bigint, exactly boolean) RETURNS integer
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    known record;
+BEGIN
+    LOOP
+        SELECT c.number, c.retention INTO known FROM hapax.inbox_consumers AS c WHERE c.tenant = tenant AND c.name = name;
+        IF FOUND THEN
+            IF known.retention < retention OR exactly AND known.retention <> retention THEN
+                UPDATE hapax.inbox_consumers AS c SET retention = retention WHERE c.number = known.number;
+            END IF;
+            RETURN known.number;
+        END IF;
+        INSERT INTO hapax.inbox_consumers (tenant, name, retention) VALUES (tenant, name, retention) ON CONFLICT DO NOTHING;
+    END LOOP;
+END
+$$;
+
+-- Public. True for the first delivery of a message to a consumer, false for every later one. In the
+-- transaction of the consumer's own writes; content, if given, must be the same each time.
+CREATE OR REPLACE FUNCTION hapax.first_delivery(
+    consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
+    retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    kept bigint := hapax.span('the retention', retention, '1 second', '400 days');
+    patience bigint := hapax.span('the wait', wait, '0', '60 seconds');
+    digest bytea := substr(sha256(content), 1, 16);
+    number integer;
+    found_one record;
+BEGIN
+    PERFORM hapax.refuse_name('the tenant', tenant, 255);
+    PERFORM hapax.refuse_name('the scope', consumer, 1024);
+    PERFORM hapax.refuse_name('the key', message_id, 255);
+    IF content IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the content is NULL',
+            HINT = 'Leave it out, or give an empty value, if it does not tell messages apart.';
+    END IF;
+    number := hapax.inbox_consumer(tenant, consumer, kept, false);
+    IF NOT hapax.lock_operation(hashtextextended(message_id, number), patience) THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
+            HINT = 'Roll back and leave the message to be delivered again.';
+    END IF;
+    -- Deliveries were operations once, and effects outside of the database still are.
+    SELECT o.state, o.fingerprint INTO found_one FROM hapax.operations AS o
+    WHERE o.id = hapax.operation_id(tenant, consumer, message_id)
+      AND (o.state NOT IN (3, 4) OR o.expires_at > hapax.clock()) AND o.state NOT IN (6, 7);
+    IF FOUND THEN
+        IF substr(found_one.fingerprint, 1, 16) <> substr(hapax.fingerprint(tenant, '', '', '', content), 1, 16) THEN
+            RAISE EXCEPTION USING ERRCODE = 'HX005', MESSAGE = 'the message id was used for other content',
+                HINT = 'Put the message aside: one of the two is not what its id says.';
+        ELSIF found_one.state NOT IN (3, 4) THEN
+            RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
+                HINT = 'Roll back and leave the message to be delivered again.';
+        END IF;
+        RETURN false;
+    END IF;
+    INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id)
+    VALUES (hapax.clock(), number, 1, digest, message_id) ON CONFLICT (consumer, message_id) DO NOTHING;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    SELECT i.content, i.state, i.received_at INTO STRICT found_one FROM hapax.inbox AS i
+    WHERE i.consumer = number AND i.message_id = message_id;
+    IF found_one.state <> 3 AND found_one.received_at + kept <= hapax.clock() THEN
+        UPDATE hapax.inbox AS i SET received_at = hapax.clock(), state = 1, content = digest, reason = NULL
+        WHERE i.consumer = number AND i.message_id = message_id;
+        RETURN true;
+    ELSIF found_one.content <> digest THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX005', MESSAGE = 'the message id was used for other content',
+            HINT = 'Put the message aside: one of the two is not what its id says.';
+    END IF;
+    RETURN false;
+END
+$$;
+
+-- Forgets up to `most` records that are past their retention; how many. What is held is kept.
+CREATE FUNCTION hapax.inbox_forget(most bigint) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    now bigint := hapax.clock();
+    c record;
+    gone bigint;
+    total bigint := 0;
+BEGIN
+    FOR c IN SELECT i.number, now - i.retention AS before FROM hapax.inbox_consumers AS i LOOP
+        EXIT WHEN total >= most;
+        DELETE FROM hapax.inbox AS i USING (
+            SELECT o.message_id FROM hapax.inbox AS o
+            WHERE o.received_at <= c.before AND o.consumer = c.number AND o.state <> 3 LIMIT most - total) AS old
+        WHERE i.consumer = c.number AND i.message_id = old.message_id AND i.received_at <= c.before;
+        GET DIAGNOSTICS gone = ROW_COUNT;
+        total := total + gone;
+        DELETE FROM hapax.inbox_attempts AS a USING (
+            SELECT o.message_id FROM hapax.inbox_attempts AS o
+            WHERE o.consumer = c.number AND o.changed_at <= c.before LIMIT greatest(most - total, 0)) AS old
+        WHERE a.consumer = c.number AND a.message_id = old.message_id AND a.changed_at <= c.before;
+        GET DIAGNOSTICS gone = ROW_COUNT;
+        total := total + gone;
+    END LOOP;
+    RETURN total;
+END
+$$;
+
+REVOKE ALL ON FUNCTION hapax.inbox_consumer, hapax.inbox_forget FROM PUBLIC;
+
+CREATE VIEW hapax.inbox_readable AS
+SELECT c.name AS consumer, i.message_id,
+       CASE i.state WHEN 1 THEN 'done' WHEN 2 THEN 'failed' WHEN 3 THEN 'held' WHEN 4 THEN 'passed' ELSE i.state::text END AS state,
+       i.reason, hapax.as_time(i.received_at) AS received_at, hapax.as_time(i.received_at + c.retention) AS expires_at,
+       c.tenant, encode(i.content, 'hex') AS content
+FROM hapax.inbox AS i JOIN hapax.inbox_consumers AS c ON c.number = i.consumer;
+
+COMMENT ON VIEW hapax.inbox_readable IS 'What became of each message.';
+
+CREATE VIEW hapax.inbox_dead_readable AS
+SELECT c.name AS consumer, d.message_id, d.reason, d.detail, d.source, d.key, hapax.as_text(d.payload) AS payload,
+       hapax.as_time(d.dead_at) AS dead_at
+FROM hapax.inbox_dead AS d JOIN hapax.inbox_consumers AS c ON c.number = d.consumer;
+
+COMMENT ON VIEW hapax.inbox_dead_readable IS 'Messages that could not be acted on, and why.';
+
+-- Older code knows nothing of it: its deliveries go through hapax.first_delivery.
+UPDATE hapax.meta SET version = 7;

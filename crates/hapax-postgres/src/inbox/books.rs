@@ -1,0 +1,120 @@
+//! What is written outside of a handler's transaction, each in a statement of its own.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hapax_core::{
+    Fence, Key, Scope, StoreError, TransactionError,
+    inbox::{Consumer, Identity, Letter, Message, Partition, Taken, Waiting, decode_headers},
+    time::micros,
+};
+
+use super::{
+    cell::{Cell, Cells},
+    desk::Desk,
+    unit::{BURY, letter, one},
+};
+use crate::transaction::error::Fault;
+
+const ENLIST: &str = "SELECT hapax.inbox_consumer('messages', $1::text, $2::int8, true)::int8";
+const MISSED: &str = include_str!("../sql/inbox_missed.sql");
+const TAKE: &str = include_str!("../sql/inbox_take.sql");
+const WAITING: &str = include_str!("../sql/inbox_waiting.sql");
+const FORGET: &str = "SELECT hapax.inbox_forget($1::int8)";
+
+pub(crate) async fn enlist(
+    desk: &mut impl Desk,
+    name: &Scope,
+    retention: Duration,
+) -> Result<Consumer, StoreError> {
+    let values = [name.as_str().into(), micros(retention).into()];
+    let rows = desk.ask(ENLIST, &values).await.map_err(written)?;
+    let number = one(&rows).and_then(|row| row.number(0)).map_err(written)?;
+    let number = i32::try_from(number).map_err(StoreError::damaged)?;
+    Ok(Consumer { number, name: name.clone(), retention })
+}
+
+pub(crate) async fn missed(
+    desk: &mut impl Desk,
+    consumer: &Consumer,
+    id: &Key,
+) -> Result<u32, StoreError> {
+    let rows = desk.ask(MISSED, &[consumer.number.into(), id.as_str().into()]).await;
+    let rows = rows.map_err(written)?;
+    let attempts = one(&rows).and_then(|row| row.number(0)).map_err(written)?;
+    Ok(u32::try_from(attempts).unwrap_or(u32::MAX))
+}
+
+pub(crate) async fn bury(
+    desk: &mut impl Desk,
+    consumer: &Consumer,
+    dead: &Letter,
+) -> Result<(), StoreError> {
+    let values = letter(consumer.number, &dead.message, &dead.reason);
+    desk.ask(BURY, &values).await.map(|_| ()).map_err(written)
+}
+
+pub(crate) async fn take(
+    desk: &mut impl Desk,
+    consumer: &Consumer,
+    partition: &Partition,
+) -> Result<Taken, StoreError> {
+    let number = i64::from(partition.number);
+    let values = [consumer.number.into(), (&*partition.source).into(), number.into()];
+    let rows = desk.ask(TAKE, &values).await.map_err(written)?;
+    let row = one(&rows).map_err(written)?;
+    let fence = row.number(0).map_err(written)?;
+    let fence =
+        Fence::from_stored(fence).ok_or_else(|| StoreError::damaged("a fence below one"))?;
+    Ok(Taken { fence, next: row.maybe_number(1).map_err(written)? })
+}
+
+pub(crate) async fn waiting(
+    desk: &mut impl Desk,
+    consumer: &Consumer,
+    waiting: &Waiting,
+) -> Result<Vec<Arc<Message>>, StoreError> {
+    let values = [
+        consumer.number.into(),
+        Cell::Text(waiting.key.clone()),
+        waiting.first.into(),
+        micros(waiting.patience).into(),
+        i64::try_from(waiting.limit).unwrap_or(i64::MAX).into(),
+    ];
+    let rows = desk.ask(WAITING, &values).await.map_err(written)?;
+    rows.iter().map(held).collect()
+}
+
+pub(crate) async fn forget(desk: &mut impl Desk, limit: usize) -> Result<usize, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = desk.ask(FORGET, &[limit.into()]).await.map_err(written)?;
+    let gone = one(&rows).and_then(|row| row.number(0)).map_err(written)?;
+    Ok(usize::try_from(gone).unwrap_or(usize::MAX))
+}
+
+/// A held message, as `inbox_waiting.sql` shows it.
+fn held(row: &Cells) -> Result<Arc<Message>, StoreError> {
+    let id = Key::parse(row.text(0).map_err(written)?).map_err(StoreError::damaged)?;
+    let business = row.number(1).map_err(written)? == 1;
+    let identity = if business { Identity::Business } else { Identity::Broker };
+    let headers = decode_headers(&row.bytes(5).map_err(written)?);
+    let unreadable = || StoreError::damaged("headers of a held message are unreadable");
+    Ok(Arc::new(Message {
+        id,
+        identity,
+        source: row.text(2).map_err(written)?,
+        key: row.maybe_text(3).map_err(written)?,
+        version: row.maybe_number(4).map_err(written)?,
+        headers: headers.ok_or_else(unreadable)?,
+        payload: Bytes::from(row.bytes(6).map_err(written)?),
+        place: None,
+    }))
+}
+
+/// A statement is its own transaction here: without an answer it may have been committed.
+fn written(fault: Fault) -> StoreError {
+    match fault.of_commit() {
+        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Store(error) => error,
+    }
+}
