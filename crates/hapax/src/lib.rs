@@ -12,13 +12,15 @@ pub use hapax_core::{
     Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
     RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
     StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
-    limits, memory, retry, store, transaction,
+    limits, memory, outbox, retry, store, transaction,
 };
 pub use hapax_engine::{
     Answered, Ask, BeginError, Begun, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
     Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions, Transactional,
     WorkflowError, Workflows, operator, steps, transactional,
 };
+#[cfg(feature = "messaging")]
+pub use hapax_messaging as messaging;
 #[cfg(feature = "postgres")]
 pub use hapax_postgres as postgres;
 #[cfg(feature = "sqlite")]
