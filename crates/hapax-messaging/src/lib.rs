@@ -7,5 +7,9 @@
 //! No backend is named here: a relay runs on any outbox.
 
 pub mod consumer;
+#[cfg(any(feature = "sqs", feature = "webhook"))]
+mod https;
 pub mod relay;
 pub mod sink;
+#[cfg(feature = "sqs")]
+pub mod sqs;

@@ -3,15 +3,31 @@
 //! - `outage`: [`Outage`], a place that takes nothing now;
 //! - `chains`: [`in_chains`], for sinks that send one event at a time;
 //! - [`cloudevent`]: how an event is written, alike for all places;
-//! - `lines`: [`Lines`], to standard output or any other writer.
+//! - `lines`: [`Lines`], to standard output or any other writer;
+//! - [`webhook`]: to somebody's address, signed;
+//! - `nats`, `rabbitmq`, `sqs`: to brokers, each with the feature of its name.
 
 mod chains;
 pub mod cloudevent;
 mod lines;
+#[cfg(feature = "nats")]
+mod nats;
 mod outage;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(feature = "sqs")]
+mod sqs;
+#[cfg(feature = "signatures")]
+pub mod webhook;
 
 use hapax_core::outbox::Stored;
 
+#[cfg(feature = "nats")]
+pub use self::nats::Nats;
+#[cfg(feature = "rabbitmq")]
+pub use self::rabbitmq::RabbitMq;
+#[cfg(feature = "sqs")]
+pub use self::sqs::Sqs;
 pub use self::{chains::in_chains, cloudevent::CloudEvents, lines::Lines, outage::Outage};
 
 /// A place that takes events.

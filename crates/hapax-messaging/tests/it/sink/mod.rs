@@ -5,5 +5,13 @@
 )]
 
 mod lines;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(feature = "sqs")]
+mod sqs;
 mod suite;
+#[cfg(feature = "webhook")]
+mod webhook;
 mod world;

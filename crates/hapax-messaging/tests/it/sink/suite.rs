@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use hapax_messaging::sink::{Sink, Verdict};
-use tokio::time::{Instant, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 
 use super::world::{
     Breakable, Choosy, World, event, expected, first_seen, insist, sent, turns, with_header,
@@ -229,20 +232,23 @@ pub(crate) async fn an_outage_is_told_in_time_and_ends_by_itself<W: Breakable>()
 }
 
 pub(crate) async fn nothing_is_lost_or_swapped_when_the_server_is_killed<W: Breakable>() {
+    const CALLS: usize = 60;
     let mut world = W::alone().await;
     let (sink, topic) = (world.sink().await, world.topic());
-    let calls: Vec<_> = (0..40).map(|_| turns(&topic, 5, 10)).collect();
-    let sending = async {
-        for call in &calls {
-            insist(&sink, call.clone()).await;
+    let calls: Vec<_> = (0..CALLS).map(|_| turns(&topic, 5, 10)).collect();
+    let events = calls.concat();
+    let (progress, mut reached) = watch::channel(0);
+    let sending = tokio::spawn(async move {
+        for (done, call) in calls.into_iter().enumerate() {
+            progress.send_replace(done);
+            insist(&sink, call).await;
         }
-    };
-    let breaking = async {
-        for _ in 0..2 {
-            world.kill().await;
-            world.revive().await;
-        }
-    };
-    tokio::join!(sending, breaking);
-    assert_eq!(first_seen(&world.arrived().await).0, sent(&calls.concat()));
+    });
+    for at in [CALLS / 4, CALLS / 2] {
+        reached.wait_for(|done| *done >= at).await.unwrap();
+        world.kill().await;
+        world.revive().await;
+    }
+    sending.await.unwrap();
+    assert_eq!(first_seen(&world.arrived().await).0, sent(&events));
 }
