@@ -12,6 +12,7 @@
 //!   (features `deadpool` and `sqlx`; SQL functions for every other language);
 //! - `inbox`: what became of messages, in the transaction of their effect;
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
+//! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
 //! - `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
@@ -35,6 +36,8 @@ mod retire;
 mod row;
 mod steps;
 mod store;
+#[cfg(feature = "tail")]
+pub mod tail;
 #[cfg(any(feature = "deadpool", feature = "sqlx"))]
 pub mod transaction;
 mod watch;

@@ -44,6 +44,11 @@ impl Announcer {
         Self { bell, announce, idle: Mutex::new(Some(listener)) }
     }
 
+    #[cfg(feature = "tail")]
+    pub(super) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
     pub(super) fn ring(&self) {
         self.listen();
         self.bell.ring();

@@ -25,6 +25,8 @@ use hapax_core::{
 use tokio_postgres::Config;
 
 use self::announce::Announcer;
+#[cfg(feature = "tail")]
+pub(crate) use self::row::FORMAT;
 use crate::{
     connection::{Link, Wire},
     error::{Failure, OpenError, reading},
@@ -78,6 +80,18 @@ impl Outbox {
         let link = || Link::new(config, options.answer_timeout);
         let announcer = Announcer::new(link(), options.bell);
         Ok(Self { shared: Arc::new(Shared { reader: link(), writer: link(), announcer }) })
+    }
+
+    /// The session that looks.
+    #[cfg(feature = "tail")]
+    pub(crate) async fn reader(&self) -> Result<Arc<Wire>, Failure> {
+        self.shared.reader.wire().await
+    }
+
+    /// What wakes a relay of this process.
+    #[cfg(feature = "tail")]
+    pub(crate) fn bell(&self) -> &Bell {
+        self.shared.announcer.bell()
     }
 
     async fn wire(&self) -> Result<Arc<Wire>, Failure> {

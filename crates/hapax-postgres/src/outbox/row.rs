@@ -11,7 +11,7 @@ use super::stored_lane;
 use crate::row::{Id, column};
 
 /// The format of events this version writes and reads.
-const FORMAT: i16 = 1;
+pub(crate) const FORMAT: i16 = 1;
 
 /// The columns position, format, lane, id, at, topic, key, content type, payload, and names and
 /// values of the headers, from this column on.
