@@ -27,6 +27,13 @@ pub(crate) enum BenchTask {
     /// processes and fresh stores in the temporary directory (TMPDIR moves it).
     Http(HttpArgs),
 
+    /// Compare the outbox and its relay with the usual hand-written ones, side by side in one run.
+    ///
+    /// An event has a payload of 200 bytes. The writers, PostgreSQL, and what reads the log share the
+    /// cores of this machine. Whatever arrives is checked: a figure is worthless if an event was lost,
+    /// came twice, or came before an earlier one of its key.
+    Outbox(OutboxBenchArgs),
+
     /// Compare calls through the client with bare reqwest, and its journal with one written by hand.
     ///
     /// One call is a POST with a key and a body of about 250 bytes, answered with 512 bytes by an
@@ -71,6 +78,47 @@ pub(crate) struct TxArgs {
     /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
     pub(crate) callers: Option<Vec<usize>>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct OutboxBenchArgs {
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    /// Which parts are measured; all unless told otherwise.
+    #[arg(long, value_name = "PART,...", value_delimiter = ',', value_enum)]
+    pub(crate) parts: Option<Vec<OutboxPart>>,
+
+    /// How many events a log is filled with before it is emptied [default: 200000].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1000..=900_000))]
+    pub(crate) events: Option<u64>,
+
+    /// How many callers write at the same time.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = callers)]
+    pub(crate) callers: usize,
+
+    /// How many events a second are written where the delay is measured.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(crate) rate: u32,
+
+    /// For how long a snapshot is held [default: 60].
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) hold: Option<f64>,
+}
+
+/// A part of `hapax bench outbox`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutboxPart {
+    /// A full log is emptied as fast as it goes.
+    Drain,
+    /// Many callers write events, each committed by itself.
+    Enqueue,
+    /// Events are written at a fixed rate, and the delay from commit to sink is measured.
+    Latency,
+    /// The same log, while somebody holds an old snapshot.
+    Held,
+    /// A relay that has nothing to do.
+    Idle,
 }
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,10 @@ mod simulate;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
-    bench::{BenchTask, ClientBenchArgs, HttpArgs, HttpWay, Statements, StoreArgs, TxArgs},
+    bench::{
+        BenchTask, ClientBenchArgs, HttpArgs, HttpWay, OutboxBenchArgs, OutboxPart, Statements,
+        StoreArgs, TxArgs,
+    },
     call::CallArgs,
     demo::DemoArgs,
     keys::{

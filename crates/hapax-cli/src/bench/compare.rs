@@ -9,6 +9,7 @@ use super::{
     plan::Plan,
     report::Section,
     sample::{self, Ground, Sample, Way},
+    turns::Figures as _,
 };
 
 /// How many measurements there will be.
@@ -75,8 +76,8 @@ impl Pair {
             data: json!({
                 "store": name(ground),
                 "callers": self.callers,
-                "baseline": self.baseline.iter().map(Sample::json).collect::<Vec<_>>(),
-                "hapax": self.ours.iter().map(Sample::json).collect::<Vec<_>>(),
+                "baseline": self.baseline.iter().map(|sample| sample.json()).collect::<Vec<_>>(),
+                "hapax": self.ours.iter().map(|sample| sample.json()).collect::<Vec<_>>(),
             }),
         }
     }

@@ -59,6 +59,10 @@ pub(crate) enum BenchError {
     Http(#[from] HttpError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error("a destination's name was refused")]
+    Destination(#[from] hapax::outbox::InvalidDestination),
+    #[error("the relay ended")]
+    Relay(#[from] hapax::messaging::relay::RelayError),
     #[error("a caller ended early")]
     Caller(#[from] tokio::task::JoinError),
 }

@@ -85,6 +85,28 @@ pub(super) enum Target {
 }
 
 impl Claim {
+    /// Something that is to be at least so much, if it was measured.
+    pub(super) fn at_least(
+        what: &str,
+        measured: Option<Spread>,
+        unit: &'static str,
+        bound: f64,
+    ) -> Option<Self> {
+        let (what, target) = (what.to_owned(), Some(Target::AtLeast(bound)));
+        measured.map(|measured| Self { what, measured, unit, target })
+    }
+
+    /// Something that is to be at most so much, if it was measured.
+    pub(super) fn at_most(
+        what: &str,
+        measured: Option<Spread>,
+        unit: &'static str,
+        bound: f64,
+    ) -> Option<Self> {
+        let (what, target) = (what.to_owned(), Some(Target::AtMost(bound)));
+        measured.map(|measured| Self { what, measured, unit, target })
+    }
+
     pub(super) fn met(&self) -> Option<bool> {
         self.target.map(|target| match target {
             Target::AtLeast(bound) => self.measured.median >= bound,

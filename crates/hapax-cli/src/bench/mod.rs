@@ -1,12 +1,12 @@
 //! `hapax bench`: our stores and the usual hand-written way, side by side in one run; [`tx`], one
-//! transaction for effect and outcome; [`http`], the gateway and nginx; and [`client`], the client and
-//! bare reqwest.
+//! transaction for effect and outcome; [`http`], the gateway and nginx; [`client`], the client and bare
+//! reqwest; and [`outbox`], the relay and hand-written ones.
 //!
 //! - `plan` says what is measured, `request` what one request is;
 //! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
 //! - `compare`, `fill` and `replay` are the three parts of the run;
 //! - `machine`, `process` and `server` read meters;
-//! - `figures` and `report` say what came out.
+//! - `turns` measures several ways, each in every round; `figures` and `report` say what came out.
 
 mod arms;
 mod client;
@@ -17,6 +17,7 @@ mod fill;
 mod http;
 mod load;
 mod machine;
+mod outbox;
 mod plan;
 mod process;
 mod replay;
@@ -24,6 +25,8 @@ mod report;
 mod request;
 mod sample;
 mod server;
+mod timetable;
+mod turns;
 mod tx;
 
 use std::{io, path::Path, time::Duration};
@@ -34,6 +37,7 @@ pub(crate) use self::error::BenchError;
 use self::{
     client::ClientPlan,
     http::HttpPlan,
+    outbox::OutboxPlan,
     plan::{Plan, Postgres},
     report::Report,
     sample::Ground,
@@ -55,6 +59,7 @@ pub(crate) fn run(task: &BenchTask) -> Result<Verdict, BenchError> {
     match task {
         BenchTask::Store(raw) => stores(&Plan::resolve(raw)?),
         BenchTask::Tx(raw) => tx::run(&TxPlan::resolve(raw)?),
+        BenchTask::Outbox(raw) => outbox::run(&OutboxPlan::resolve(raw)?),
         BenchTask::Client(raw) => client::run(&ClientPlan::resolve(raw)),
         BenchTask::Http(raw) => http::run(&HttpPlan::resolve(raw)?),
         BenchTask::HttpUpstream { port_file } => http::serve(port_file).map(|()| Verdict::Valid),

@@ -20,6 +20,7 @@ use super::{
     plan::{Plan, warm_up},
     process,
     server::Server,
+    turns::Figures,
 };
 
 /// The threads that callers share, for every way alike.
@@ -57,8 +58,8 @@ pub(super) struct Sample {
     pub(super) invalid: Option<String>,
 }
 
-impl Sample {
-    pub(super) fn json(&self) -> Value {
+impl Figures for Sample {
+    fn json(&self) -> Value {
         json!({
             "requests_per_second": self.per_second,
             "p50_ms": self.p50_ms,
@@ -69,6 +70,10 @@ impl Sample {
             "writes_per_commit": self.writes_per_commit,
             "invalid": self.invalid,
         })
+    }
+
+    fn invalid(&self) -> Option<&str> {
+        self.invalid.as_deref()
     }
 }
 

@@ -6,7 +6,7 @@ use hapax_services::{
 };
 use tokio_postgres::Config;
 
-use super::{arms::postgres_baseline::connect, error::BenchError, machine::Fact};
+use super::{arms::postgres_baseline::connect, error::BenchError, machine::Fact, plan::Postgres};
 
 pub(super) struct Server {
     config: Config,
@@ -14,6 +14,15 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// The one that was asked for, where there must be one.
+    pub(super) fn needed(postgres: &Postgres) -> Result<Self, BenchError> {
+        match postgres {
+            Postgres::Given(config) => Ok(Self::given((**config).clone())),
+            Postgres::Own => Self::start().map_err(BenchError::NoServer),
+            Postgres::None => Err(BenchError::OnlyPostgres),
+        }
+    }
+
     /// Starts a server in the temporary directory, which is stopped and removed in the end.
     pub(super) fn start() -> Result<Self, Unstarted> {
         let own = OwnServer::start(Settings::default())?;

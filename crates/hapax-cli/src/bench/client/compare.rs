@@ -17,6 +17,7 @@ use crate::bench::{
     figures::{Claim, Column, Columns, Spread, Target, header, row},
     report::Section,
     sample::{self, Ground, Sample},
+    turns::Figures as _,
 };
 
 /// How many measurements there will be.
@@ -109,7 +110,7 @@ impl Table {
             reasons.map(move |reason| format!("{}: {reason}", way.label()))
         });
         let data = self.ways().map(|(way, samples)| {
-            (way.label().to_owned(), samples.iter().map(Sample::json).collect())
+            (way.label().to_owned(), samples.iter().map(|sample| sample.json()).collect())
         });
         let data: Map<String, Value> = data.collect();
         Section {

@@ -8,11 +8,11 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{
-    client::{Client, Wrong},
+use super::client::{Client, Wrong};
+use crate::bench::{
+    load::{Numbers, Stop, float, histogram},
     timetable::Timetable,
 };
-use crate::bench::load::{Numbers, Stop, float, histogram};
 
 /// How long the last answers may take once no more requests are made.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 //! - `plan` says what is measured, `way` how a request can reach the upstream;
 //! - `upstream` is the other end, with its `ledger` of effects; `nginx` and `gateway` stand between,
 //!   each a `child` process; `database` is where a gateway may keep its records;
-//! - `client` is one connection, `load` all of them, `timetable` when requests are due, `wire` the
+//! - `client` is one connection, `load` all of them, `wire` the
 //!   bytes;
 //! - `sample` is one measurement, `compare` the rounds of them, `memory` the other kind of run.
 
@@ -19,7 +19,6 @@ mod memory;
 mod nginx;
 mod plan;
 mod sample;
-mod timetable;
 mod upstream;
 mod way;
 mod wire;

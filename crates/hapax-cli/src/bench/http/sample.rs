@@ -13,7 +13,6 @@ use super::{
     load::{Keys, Load, Pace, Traffic},
     nginx::Nginx,
     plan::HttpPlan,
-    timetable::Timetable,
     way::{Between, Records},
 };
 use crate::{
@@ -22,6 +21,7 @@ use crate::{
         BenchError,
         load::{Numbers, Stop, float},
         process,
+        timetable::Timetable,
     },
 };
 

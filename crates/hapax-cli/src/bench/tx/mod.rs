@@ -45,11 +45,7 @@ pub(crate) fn run(plan: &TxPlan) -> Result<Verdict, BenchError> {
     let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
     let directory = directory.map_err(BenchError::Directory)?;
     let mut facts = machine::facts(directory.path())?;
-    let server = match &plan.postgres {
-        Postgres::Given(config) => Server::given((**config).clone()),
-        Postgres::Own => Server::start().map_err(BenchError::NoServer)?,
-        Postgres::None => return Err(BenchError::OnlyPostgres),
-    };
+    let server = Server::needed(&plan.postgres)?;
     facts.extend(sample::workers()?.block_on(server.facts())?);
     let progress = progress(compare::steps(plan));
     let sections = compare::run(plan, &server, &progress)?;

@@ -1,5 +1,7 @@
 //! The ways to make one insert happen once.
 
+use crate::bench::turns::Named;
+
 /// A way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -15,8 +17,10 @@ pub(super) enum Way {
 
 impl Way {
     pub(super) const ALL: [Self; 4] = [Self::Bare, Self::Once, Self::Functions, Self::TwoCommits];
+}
 
-    pub(super) fn label(self) -> &'static str {
+impl Named for Way {
+    fn label(self) -> &'static str {
         match self {
             Self::Bare => "bare insert",
             Self::Once => "same transaction, Rust",

@@ -1,0 +1,119 @@
+//! The ways from a log of events to a sink that only counts.
+
+use std::sync::Arc;
+
+use hapax::{
+    messaging::{
+        relay::{Relay, Running},
+        sink::{Outage, Sink, Verdict},
+    },
+    outbox::{Destination, Start, Stored, Topics},
+    postgres::{Outbox, OutboxOptions, Store},
+};
+use tokio::task::JoinHandle;
+use tokio_postgres::Config;
+
+use super::{
+    event::{Checker, PAYLOAD_SQL},
+    plain::{self, Loop, Plain, fill_with, numbers},
+};
+use crate::bench::{error::BenchError, turns::Named};
+
+/// Who reads the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The relay.
+    Relay,
+    /// A loop over a plain table.
+    Plain(Plain),
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 4] = [
+        Self::Relay,
+        Self::Plain(Plain::Delete),
+        Self::Plain(Plain::Mark),
+        Self::Plain(Plain::Cursor),
+    ];
+
+    /// Makes the schema.
+    pub(super) async fn prepare(self, config: &Config) -> Result<(), BenchError> {
+        match self {
+            Self::Relay => Ok(Store::migrate(config).await?),
+            Self::Plain(plain) => plain::prepare(config, plain, false).await,
+        }
+    }
+
+    /// Fills the log.
+    pub(super) async fn fill(self, config: &Config, events: u64) -> Result<(), BenchError> {
+        match self {
+            Self::Relay => {
+                let emit = format!(
+                    "SELECT hapax.emit('orders', key::text, {PAYLOAD_SQL}) FROM {}",
+                    numbers(events)
+                );
+                fill_with(config, &emit, events).await
+            }
+            Self::Plain(_) => plain::fill(config, events).await,
+        }
+    }
+
+    /// Begins to send.
+    pub(super) async fn start(
+        self,
+        config: &Config,
+        checker: &Arc<Checker>,
+    ) -> Result<Reading, BenchError> {
+        Ok(match self {
+            Self::Relay => {
+                let outbox = Outbox::connect(config, OutboxOptions::default()).await?;
+                let destination = Destination::new("bench", Topics::all())?;
+                let relay = Relay::new(outbox, destination, Counting(Arc::clone(checker)));
+                Reading::Relay(relay.start(Start::Beginning).spawn())
+            }
+            Self::Plain(plain) => {
+                let reader = Loop::new(config, plain).await?;
+                Reading::Loop(tokio::spawn(reader.run(Arc::clone(checker))))
+            }
+        })
+    }
+}
+
+impl Named for Way {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Relay => "hapax relay",
+            Self::Plain(Plain::Delete) => "SKIP LOCKED, delete",
+            Self::Plain(Plain::Mark) => "SKIP LOCKED, mark done",
+            Self::Plain(Plain::Cursor) => "xid8 cursor",
+        }
+    }
+}
+
+/// Something that sends until it is stopped.
+pub(super) enum Reading {
+    Relay(Running),
+    Loop(JoinHandle<Result<(), BenchError>>),
+}
+
+impl Reading {
+    pub(super) async fn stop(self) -> Result<(), BenchError> {
+        match self {
+            Self::Relay(running) => Ok(running.stop().await?),
+            Self::Loop(task) => {
+                task.abort();
+                task.await.unwrap_or(Ok(()))
+            }
+        }
+    }
+}
+
+/// A sink that takes everything and checks it.
+struct Counting(Arc<Checker>);
+
+impl Sink for Counting {
+    async fn send(&self, events: &[Stored]) -> Result<Vec<Verdict>, Outage> {
+        self.0.take(events.iter().map(|event| event.payload.as_ref()));
+        Ok(vec![Verdict::Taken; events.len()])
+    }
+}
