@@ -7,4 +7,6 @@
 )]
 
 mod relay;
+#[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
+mod servers;
 mod sink;

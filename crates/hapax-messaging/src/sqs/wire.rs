@@ -1,0 +1,87 @@
+//! What goes over the wire: AWS JSON 1.0.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct OfQueue<'a, T> {
+    pub(super) queue_url: &'a str,
+    #[serde(flatten)]
+    pub(super) what: T,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Entries<E> {
+    pub(crate) entries: Vec<E>,
+}
+
+/// A message to be sent.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) id: String,
+    pub(crate) message_body: &'a str,
+    pub(crate) message_group_id: &'a str,
+    pub(crate) message_deduplication_id: &'a str,
+    pub(crate) message_attributes: HashMap<&'a str, Attribute>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Attribute {
+    pub(crate) data_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) string_value: Option<String>,
+    /// In base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) binary_value: Option<String>,
+}
+
+/// What became of each entry of a batch.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct Answers {
+    pub(crate) successful: Vec<Successful>,
+    pub(crate) failed: Vec<Failed>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Successful {
+    pub(crate) id: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Failed {
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) sender_fault: bool,
+    pub(crate) code: String,
+    #[serde(default)]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Asked<'a> {
+    pub(super) attribute_names: &'a [&'a str],
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Attributes {
+    pub(super) attributes: HashMap<String, String>,
+}
+
+/// Why a request was refused.
+#[derive(Debug, Deserialize)]
+pub(super) struct Refusal {
+    #[serde(rename = "__type", default)]
+    pub(super) kind: String,
+    #[serde(alias = "Message", default)]
+    pub(super) message: Option<String>,
+}
