@@ -1,9 +1,36 @@
 //! One effect for each message, however often it is delivered.
 //!
-//! - `source`: [`Source`], what a broker's adapter implements.
+//! A message goes through the files in order. `run` takes it from its source and finds out who it is
+//! (`naming`) and whom it must wait for (`lanes`); `transactional` acts on it in one transaction with
+//! its record; `run` settles it with the broker afterwards.
+//!
+//! - `source`: [`Source`], what a broker's adapter implements;
+//! - `builder`: [`Consumer`], put together and run; `options`: how it treats its messages;
+//! - `handler`: what your code is given, and what it answers;
+//! - `dead`: [`DeadLetters`], where messages go that could not be acted on;
+//! - `worker`: what is done with one message, whatever does it.
 
+mod builder;
+mod dead;
+mod error;
+mod handler;
+mod lanes;
+mod naming;
+mod options;
+mod run;
 mod source;
+mod transactional;
+mod worker;
 
-pub use hapax_core::inbox::{Partition, Place};
+pub use hapax_core::inbox::{Guard, Identity, Message, Partition, Place};
 
-pub use self::source::{Arrived, Delivery, Disposition, Incoming, Receipt, Source, SourceError};
+pub use self::{
+    builder::Consumer,
+    dead::{CONSUMER_HEADER, DETAIL_HEADER, DeadLetters, ID_HEADER, REASON_HEADER, SOURCE_HEADER},
+    error::RunError,
+    handler::{HandlerError, Tx},
+    naming::Naming,
+    options::{Gap, GivenUp, Options, Progress},
+    source::{Arrived, Delivery, Disposition, Incoming, Receipt, Source, SourceError},
+    transactional::PLACES,
+};

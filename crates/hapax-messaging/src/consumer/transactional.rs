@@ -1,0 +1,392 @@
+//! One message in one transaction: enter, act, leave; again, where others were in the way.
+
+use std::{error::Error, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt;
+use hapax_core::{
+    Faults, Scope, StoreError, TransactionError,
+    inbox::{
+        Answer, Arrival, Consumer, End, Entered, First, Guard, Inbox, Letter, Message, Partition,
+        Proof, Reason, Taken, Turn, Waiting, turn,
+    },
+};
+use tokio::time::{sleep, timeout};
+
+use super::{
+    dead::DeadLetters,
+    handler::{HandlerError, Tx, lend},
+    options::{GivenUp, Options, Progress},
+    worker::{Ended, Worker},
+};
+
+/// Times one delivery is tried because another transaction was in the way, before it is left to come
+/// again.
+const CONFLICTS_MAX: u32 = 6;
+/// The longest pause between two such tries; chance makes it shorter.
+const CONFLICT_PAUSE: Duration = Duration::from_millis(50);
+/// Most held messages looked at in one patrol, and most of one key that follow each other at once.
+const WAITING_MAX: usize = 100;
+/// Most records forgotten by one statement.
+const FORGOTTEN_MAX: usize = 1000;
+
+/// The places of [`Faults`] a message passes, in order.
+pub const PLACES: &[&str] = &[
+    place::BEFORE_ENTER,
+    place::AFTER_ENTER,
+    place::AFTER_HANDLER,
+    place::AFTER_LEAVE,
+    place::BEFORE_MISSED,
+    place::AFTER_MISSED,
+    place::BEFORE_LETTER,
+    place::AFTER_LETTER,
+];
+
+mod place {
+    pub(super) const BEFORE_ENTER: &str = "consumer.before_enter";
+    pub(super) const AFTER_ENTER: &str = "consumer.after_enter";
+    pub(super) const AFTER_HANDLER: &str = "consumer.after_handler";
+    pub(super) const AFTER_LEAVE: &str = "consumer.after_leave";
+    pub(super) const BEFORE_MISSED: &str = "consumer.before_missed";
+    pub(super) const AFTER_MISSED: &str = "consumer.after_missed";
+    pub(super) const BEFORE_LETTER: &str = "consumer.before_letter";
+    pub(super) const AFTER_LETTER: &str = "consumer.after_letter";
+}
+
+/// Acts on messages in transactions of one database.
+pub(super) struct Transactional<I, H, F> {
+    pub(super) inbox: I,
+    pub(super) handler: H,
+    pub(super) consumer: Consumer,
+    pub(super) options: Options,
+    pub(super) dead: DeadLetters,
+    pub(super) faults: Faults,
+    pub(super) future: PhantomData<fn() -> F>,
+}
+
+/// What a try came to.
+enum Tried {
+    Ended(Ended),
+    /// Another transaction was in the way.
+    InTheWay,
+    /// The message is final, and so many of its key are held.
+    Done {
+        held: u32,
+    },
+}
+
+impl<I, H, F> Worker for Transactional<I, H, F>
+where
+    I: Inbox,
+    H: Fn(Tx<I::Transaction>, Arc<Message>) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<(), HandlerError>> + Send + 'static,
+{
+    async fn open(&mut self) -> Result<(), StoreError> {
+        let Consumer { name, retention, .. } = &self.consumer;
+        self.consumer = self.inbox.enlist(name, *retention).await?;
+        Ok(())
+    }
+
+    async fn act(&self, message: Arc<Message>, proof: Proof) -> Ended {
+        if self.options.guard.is_some() && (message.key.is_none() || message.version.is_none()) {
+            return self.put_aside(message, Reason::no_version()).await;
+        }
+        for _ in 0..CONFLICTS_MAX {
+            match self.attempt(&message, proof).await {
+                Tried::Ended(ended) => return ended,
+                Tried::Done { held: 0 } => return Ended::Final,
+                Tried::Done { .. } => {
+                    self.follow(message.key.clone(), self.options.gap.patience).await;
+                    return Ended::Final;
+                }
+                Tried::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
+            }
+        }
+        Ended::Again(self.options.busy_pause)
+    }
+
+    async fn put_aside(&self, message: Arc<Message>, reason: Reason) -> Ended {
+        let letter = Letter { message, reason };
+        tracing::warn!(id = letter.message.id.as_str(), reason = %letter.reason, "a dead letter");
+        let name = self.consumer.name.as_str();
+        let kept = async {
+            self.pass(place::BEFORE_LETTER)?;
+            if self.dead.leave() {
+                self.dead.send(name, &letter).await.map_err(StoreError::unavailable)?;
+            } else {
+                self.inbox.bury(&self.consumer, &letter).await?;
+            }
+            self.pass(place::AFTER_LETTER)
+        };
+        match kept.await {
+            Ok(()) => Ended::Final,
+            Err(error) => self.outage(&error),
+        }
+    }
+
+    async fn take(&self, partition: &Partition) -> Result<Taken, StoreError> {
+        self.inbox.take(&self.consumer, partition).await
+    }
+
+    async fn patrol(&self) {
+        if let Some(Guard::EveryOne { .. }) = self.options.guard {
+            self.follow(None, self.options.gap.patience).await;
+        }
+        if self.options.progress == Progress::Records
+            && let Err(error) = self.inbox.forget(FORGOTTEN_MAX).await
+        {
+            tracing::warn!(%error, "what is past its retention was not forgotten");
+        }
+    }
+}
+
+impl<I, H, F> Transactional<I, H, F>
+where
+    I: Inbox,
+    H: Fn(Tx<I::Transaction>, Arc<Message>) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<(), HandlerError>> + Send + 'static,
+{
+    async fn attempt(&self, message: &Arc<Message>, proof: Proof) -> Tried {
+        if let Err(error) = self.pass(place::BEFORE_ENTER) {
+            return Tried::Ended(self.outage(&error));
+        }
+        let First { transaction, last, held } = match self.enter(message, proof).await {
+            Ok(first) => first,
+            Err(tried) => return tried,
+        };
+        let turn = match (self.options.guard, message.version) {
+            (Some(guard), Some(version)) => turn(guard, last, version, held),
+            (_, _) => Turn::Now,
+        };
+        match (turn, proof) {
+            (Turn::Now, _) => self.work(message, proof, transaction, held).await,
+            (Turn::Over, _) => self.leave(transaction, &End::Passed, 0).await,
+            (Turn::NotYet | Turn::Full, Proof::Held) => {
+                self.give_up(message, transaction, held).await
+            }
+            (Turn::NotYet, _) => self.leave(transaction, &End::Held, 0).await,
+            (Turn::Full, _) => {
+                self.inbox.take_back(transaction).await;
+                // Nobody has patience with this gap any more.
+                self.follow(message.key.clone(), Duration::ZERO).await;
+                Tried::InTheWay
+            }
+        }
+    }
+
+    /// Does with a message behind a gap what is done when the gap does not close.
+    async fn give_up(
+        &self,
+        message: &Arc<Message>,
+        transaction: I::Transaction,
+        held: u32,
+    ) -> Tried {
+        match self.options.gap.then {
+            GivenUp::ActOn => self.work(message, Proof::Held, transaction, held).await,
+            GivenUp::DeadLetter => {
+                self.inbox.take_back(transaction).await;
+                match self.bury(message, Proof::Held, Reason::gap()).await {
+                    Ended::Final => Tried::Done { held },
+                    ended @ (Ended::Again(_) | Ended::Fenced) => Tried::Ended(ended),
+                }
+            }
+        }
+    }
+
+    async fn enter(
+        &self,
+        message: &Arc<Message>,
+        proof: Proof,
+    ) -> Result<First<I::Transaction>, Tried> {
+        let arrival = Arrival {
+            consumer: self.consumer.clone(),
+            message: Arc::clone(message),
+            proof,
+            in_turn: self.options.guard.is_some(),
+        };
+        match self.inbox.enter(&arrival).await {
+            Ok(Entered::First(first)) => Ok(first),
+            Ok(Entered::Answer(answer)) => Err(Tried::Ended(match answer {
+                Answer::Duplicate | Answer::Failed(_) => Ended::Final,
+                Answer::Conflict => {
+                    self.put_aside(Arc::clone(message), Reason::id_conflict()).await
+                }
+                Answer::Busy => Ended::Again(self.options.busy_pause),
+                Answer::Fenced => Ended::Fenced,
+            })),
+            Err(TransactionError::Conflict(_)) => Err(Tried::InTheWay),
+            Err(TransactionError::Store(error)) => Err(Tried::Ended(self.outage(&error))),
+        }
+    }
+
+    /// Runs the handler, and does with the transaction what its answer means.
+    async fn work(
+        &self,
+        message: &Arc<Message>,
+        proof: Proof,
+        transaction: I::Transaction,
+        held: u32,
+    ) -> Tried {
+        if let Err(error) = self.pass(place::AFTER_ENTER) {
+            self.inbox.take_back(transaction).await;
+            return Tried::Ended(self.outage(&error));
+        }
+        let (tx, lender) = lend(transaction);
+        let message_lent = Arc::clone(message);
+        // Calling the handler is inside, too: it may panic before its future exists.
+        let worked = AssertUnwindSafe(async { (self.handler)(tx, message_lent).await });
+        let worked = timeout(self.options.timeout, worked.catch_unwind()).await;
+        let Some(transaction) = lender.take() else {
+            return self.missed(message, proof, "the handler kept its transaction").await;
+        };
+        if let Err(error) = self.pass(place::AFTER_HANDLER) {
+            self.inbox.take_back(transaction).await;
+            return Tried::Ended(self.outage(&error));
+        }
+        let why = match worked {
+            Ok(Ok(Ok(()))) => return self.leave(transaction, &End::Done, held).await,
+            Ok(Ok(Err(HandlerError::Failed(reason)))) => {
+                self.inbox.take_back(transaction).await;
+                let ended = self.conclude(message, proof, End::Failed(reason)).await;
+                return Tried::Ended(ended);
+            }
+            Ok(Ok(Err(HandlerError::Retry(error)))) => {
+                if self.is_in_the_way(&*error) {
+                    self.inbox.take_back(transaction).await;
+                    return Tried::InTheWay;
+                }
+                in_words(&*error)
+            }
+            Ok(Err(_panic)) => "the handler panicked".to_owned(),
+            Err(_elapsed) => format!("the handler took longer than {:?}", self.options.timeout),
+        };
+        self.inbox.take_back(transaction).await;
+        self.missed(message, proof, &why).await
+    }
+
+    async fn leave(&self, transaction: I::Transaction, end: &End, held: u32) -> Tried {
+        match self.inbox.leave(transaction, end).await {
+            Ok(()) => match self.pass(place::AFTER_LEAVE) {
+                Ok(()) => Tried::Done { held },
+                Err(error) => Tried::Ended(self.outage(&error)),
+            },
+            Err(TransactionError::Conflict(_)) => Tried::InTheWay,
+            // Not confirmed: when the message comes again, what is stored answers it.
+            Err(TransactionError::Store(error)) => Tried::Ended(self.outage(&error)),
+        }
+    }
+
+    /// Counts a failed attempt: the message comes again, or is a dead letter.
+    async fn missed(&self, message: &Arc<Message>, proof: Proof, why: &str) -> Tried {
+        let id = &message.id;
+        let counted = async {
+            self.pass(place::BEFORE_MISSED)?;
+            let attempts = self.inbox.missed(&self.consumer, id).await?;
+            self.pass(place::AFTER_MISSED)?;
+            Ok::<_, StoreError>(attempts)
+        };
+        let attempts = match counted.await {
+            Ok(attempts) => attempts,
+            Err(error) => return Tried::Ended(self.outage(&error)),
+        };
+        tracing::warn!(id = id.as_str(), attempts, why, "a message was not acted on");
+        let pause = self.options.attempts.pause(attempts, Duration::ZERO, fastrand::u64(..));
+        Tried::Ended(match pause {
+            Some(pause) => Ended::Again(pause),
+            None => self.bury(message, proof, Reason::poison(attempts, why)).await,
+        })
+    }
+
+    /// Makes a message a dead letter, and final.
+    async fn bury(&self, message: &Arc<Message>, proof: Proof, reason: Reason) -> Ended {
+        if self.dead.leave() {
+            let ended = self.put_aside(Arc::clone(message), reason.clone()).await;
+            if ended != Ended::Final {
+                return ended;
+            }
+            return self.conclude(message, proof, End::Failed(reason.to_string())).await;
+        }
+        tracing::warn!(id = message.id.as_str(), %reason, "a dead letter");
+        if let Err(error) = self.pass(place::BEFORE_LETTER) {
+            return self.outage(&error);
+        }
+        let ended = self.conclude(message, proof, End::Dead(reason)).await;
+        self.pass(place::AFTER_LETTER).map_or_else(|error| self.outage(&error), |()| ended)
+    }
+
+    /// Stores an end without an effect, in a transaction of its own: what the handler wrote is gone.
+    async fn conclude(&self, message: &Arc<Message>, proof: Proof, end: End) -> Ended {
+        for _ in 0..CONFLICTS_MAX {
+            let First { transaction, held, .. } = match self.enter(message, proof).await {
+                Ok(first) => first,
+                Err(Tried::Ended(ended)) => return ended,
+                Err(Tried::InTheWay | Tried::Done { .. }) => continue,
+            };
+            match self.leave(transaction, &end, held).await {
+                Tried::Ended(ended) => return ended,
+                Tried::Done { .. } => return Ended::Final,
+                Tried::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
+            }
+        }
+        Ended::Again(self.options.busy_pause)
+    }
+
+    /// Acts on held messages, of this key or all, as long as each one is followed by another.
+    async fn follow(&self, key: Option<String>, patience: Duration) {
+        let Some(Guard::EveryOne { first, .. }) = self.options.guard else { return };
+        let mut waiting = Waiting { key, first, patience, limit: WAITING_MAX };
+        for _ in 0..WAITING_MAX {
+            let found = match self.inbox.waiting(&self.consumer, &waiting).await {
+                Ok(found) => found,
+                Err(error) => return tracing::warn!(%error, "held messages were not looked for"),
+            };
+            // Behind a gap that was given up, the rest has its turn, or its patience again.
+            waiting.patience = self.options.gap.patience;
+            let mut went_on = false;
+            for message in found {
+                let tried = Box::pin(self.attempt(&message, Proof::Held)).await;
+                went_on |= matches!(tried, Tried::Done { .. } | Tried::Ended(Ended::Final));
+            }
+            if !went_on {
+                return;
+            }
+        }
+    }
+
+    fn is_in_the_way(&self, error: &(dyn Error + Send + Sync + 'static)) -> bool {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+        while let Some(error) = cause {
+            if self.inbox.is_in_the_way(error) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
+    fn outage(&self, error: &StoreError) -> Ended {
+        let error: &dyn Error = error;
+        tracing::warn!(error, "a message is left to come again");
+        Ended::Again(self.options.outage_pause)
+    }
+
+    fn pass(&self, place: &'static str) -> Result<(), StoreError> {
+        self.faults.at(place).map_err(StoreError::unavailable)
+    }
+}
+
+/// An error and what caused it.
+fn in_words(error: &(dyn Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(": ");
+        words.push_str(&error.to_string());
+        cause = error.source();
+    }
+    words
+}
+
+/// A consumer that is not yet known to its database.
+pub(super) fn unknown(name: Scope, retention: Duration) -> Consumer {
+    Consumer { number: 0, name, retention }
+}

@@ -1,0 +1,44 @@
+//! What is done with one message.
+
+use std::{sync::Arc, time::Duration};
+
+use hapax_core::{
+    StoreError,
+    inbox::{Message, Partition, Proof, Reason, Taken},
+};
+
+/// Acts on messages, and keeps what became of them.
+///
+/// There are two: in a transaction of the consumer's database, and through the leased machine.
+pub(super) trait Worker: Send + Sync + 'static {
+    /// Makes the consumer known; before anything else.
+    fn open(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Acts on a message, unless that was done before.
+    fn act(&self, message: Arc<Message>, proof: Proof) -> impl Future<Output = Ended> + Send;
+
+    /// Puts a message aside that cannot be acted on at all.
+    fn put_aside(
+        &self,
+        message: Arc<Message>,
+        reason: Reason,
+    ) -> impl Future<Output = Ended> + Send;
+
+    /// Takes a partition whose progress is kept with the effects.
+    fn take(&self, partition: &Partition)
+    -> impl Future<Output = Result<Taken, StoreError>> + Send;
+
+    /// Looks after what nobody delivers.
+    fn patrol(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// What became of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The message is final.
+    Final,
+    /// It is to come again, after about this long.
+    Again(Duration),
+    /// Somebody else has its partition.
+    Fenced,
+}
