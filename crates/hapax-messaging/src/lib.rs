@@ -2,6 +2,7 @@
 //!
 //! - [`consumer`]: what acts on messages once, in a database's transaction;
 //! - [`sink`]: where events are sent;
+//! - [`source`]: where messages come from;
 //! - [`relay`]: what sends them, from an [`Outbox`](hapax_core::outbox::Outbox) to a sink.
 //!
 //! No backend is named here: a relay runs on any outbox.
@@ -11,5 +12,6 @@ pub mod consumer;
 mod https;
 pub mod relay;
 pub mod sink;
+pub mod source;
 #[cfg(feature = "sqs")]
 pub mod sqs;

@@ -25,5 +25,5 @@ pub use self::{
 };
 pub(crate) use self::{
     error::Meaning,
-    wire::{Answers, Attribute, Entries, Outgoing},
+    wire::{Answers, Attribute, Entries, Handle, Message, Nothing, Outgoing, Receive, Received},
 };

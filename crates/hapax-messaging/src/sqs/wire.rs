@@ -77,6 +77,47 @@ pub(super) struct Attributes {
     pub(super) attributes: HashMap<String, String>,
 }
 
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Receive {
+    pub(crate) max_number_of_messages: usize,
+    pub(crate) wait_time_seconds: u64,
+    pub(crate) visibility_timeout: u64,
+    pub(crate) message_system_attribute_names: [&'static str; 1],
+    pub(crate) message_attribute_names: [&'static str; 1],
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct Received {
+    pub(crate) messages: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Message {
+    pub(crate) message_id: String,
+    pub(crate) receipt_handle: String,
+    #[serde(default)]
+    pub(crate) body: String,
+    #[serde(default)]
+    pub(crate) attributes: HashMap<String, String>,
+    #[serde(default)]
+    pub(crate) message_attributes: HashMap<String, Attribute>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Handle<'a> {
+    pub(crate) receipt_handle: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) visibility_timeout: Option<u64>,
+}
+
+/// The answer to what has none.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Nothing {}
+
 /// Why a request was refused.
 #[derive(Debug, Deserialize)]
 pub(super) struct Refusal {

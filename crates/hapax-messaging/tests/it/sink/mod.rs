@@ -14,4 +14,4 @@ mod sqs;
 mod suite;
 #[cfg(feature = "webhook")]
 mod webhook;
-mod world;
+pub(crate) mod world;
