@@ -5,10 +5,12 @@
 //! - [`cloudevent`]: how an event is written, alike for all places;
 //! - `lines`: [`Lines`], to standard output or any other writer;
 //! - [`webhook`]: to somebody's address, signed;
-//! - `nats`, `rabbitmq`, `sqs`: to brokers, each with the feature of its name.
+//! - `kafka`, `nats`, `rabbitmq`, `sqs`: to brokers, each with the feature of its name.
 
 mod chains;
 pub mod cloudevent;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod lines;
 #[cfg(feature = "nats")]
 mod nats;
@@ -22,6 +24,8 @@ pub mod webhook;
 
 use hapax_core::outbox::Stored;
 
+#[cfg(feature = "kafka")]
+pub use self::kafka::{InvalidKafka, Kafka, KafkaOptions};
 #[cfg(feature = "nats")]
 pub use self::nats::Nats;
 #[cfg(feature = "rabbitmq")]

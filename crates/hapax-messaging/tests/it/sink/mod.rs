@@ -4,6 +4,8 @@
     allow(dead_code, unused_macros, reason = "how much is used depends on the features")
 )]
 
+#[cfg(feature = "kafka")]
+mod kafka;
 mod lines;
 #[cfg(feature = "nats")]
 mod nats;
