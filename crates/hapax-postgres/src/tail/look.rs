@@ -131,6 +131,9 @@ impl Tail {
         let below = Look { until: look.after, gaps, late: Vec::new(), ..look.clone() };
         let seen = self.outbox.look(destination, below).await?;
         let found = seen.filter(|seen| !seen.rows.is_empty() || !seen.replay.is_empty());
+        if found.is_some() {
+            self.live.table_looks.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(found.map(|seen| Seen { complete: false, ..seen }))
     }
 }

@@ -37,3 +37,33 @@ pub(super) fn widen(xid: u32, near: u64) -> u64 {
         same_round
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_shows_what_has_ended() {
+        let snapshot = Snapshot::parse("10:20:12,10").unwrap();
+        let shown: Vec<_> = (8..22).filter(|xid| snapshot.shows(*xid)).collect();
+        assert_eq!(shown, [8, 9, 11, 13, 14, 15, 16, 17, 18, 19]);
+        assert!(Snapshot::parse("10:20:").unwrap().shows(10));
+        for wrong in ["", "10", "10:20", "10:x:", "10:20:x"] {
+            assert_eq!(Snapshot::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_transaction_is_the_nearest_with_its_last_half() {
+        let round = 1 << 32;
+        for (near, xid) in [
+            (0, 5),
+            (round + 5, round + 3),
+            (round + 5, round - 2),
+            (2 * round - 3, 2 * round + 4),
+            (2 * round - 3, 2 * round - 9),
+        ] {
+            assert_eq!(widen(u32::try_from(xid % round).unwrap(), near), xid, "near {near}");
+        }
+    }
+}

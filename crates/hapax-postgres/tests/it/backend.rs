@@ -16,21 +16,27 @@ use tokio_postgres::{Client, Config, NoTls, types::ToSql};
 /// A database that is dropped at the end of the test.
 pub(crate) struct Postgres {
     pub(crate) name: String,
+    server: Config,
     clock_offset: AtomicI64,
 }
 
 impl Postgres {
     /// An empty database, without our schema.
     pub(crate) async fn empty() -> Self {
+        Self::empty_on(server()).await
+    }
+
+    /// The same on another server.
+    pub(crate) async fn empty_on(server: Config) -> Self {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let name = format!("hapax_test_{}_{number}", process::id());
-        connect(&server()).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        Self { name, clock_offset: AtomicI64::new(0) }
+        connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        Self { name, server, clock_offset: AtomicI64::new(0) }
     }
 
     pub(crate) fn config(&self) -> Config {
-        let mut config = server();
+        let mut config = self.server.clone();
         config.dbname(&self.name);
         config
     }
@@ -117,9 +123,10 @@ impl Backend for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let text = format!("DROP DATABASE {} WITH (FORCE)", self.name);
+        let server = self.server.clone();
         let dropping = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.unwrap().block_on(async { connect(&server()).await.batch_execute(&text).await })
+            runtime.unwrap().block_on(async { connect(&server).await.batch_execute(&text).await })
         });
         let dropped = dropping.join();
         if !thread::panicking() {

@@ -21,6 +21,8 @@ mod plans;
 mod reference;
 mod schema;
 mod sweeping;
+#[cfg(feature = "tail")]
+mod tail;
 #[cfg(all(feature = "deadpool", feature = "sqlx"))]
 mod transactions;
 mod watching;

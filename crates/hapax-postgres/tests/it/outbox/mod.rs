@@ -61,7 +61,7 @@ async fn open(postgres: &Postgres) -> Outbox {
 }
 
 /// The next event goes to the next segment.
-async fn turn_over(postgres: &Postgres) {
+pub(crate) async fn turn_over(postgres: &Postgres) {
     let next = "SELECT setval('hapax.outbox_positions', \
                 ((coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) >> 16) + 1) << 16)";
     postgres.number(next).await;
@@ -69,7 +69,7 @@ async fn turn_over(postgres: &Postgres) {
 
 /// Emits through the SQL function, as any language does; keys in order, so that nobody waits for
 /// anybody who waits.
-async fn emit(client: &Client, events: &[Event]) {
+pub(crate) async fn emit(client: &Client, events: &[Event]) {
     let mut events = events.to_vec();
     events.sort_by(|one, other| (one.topic(), one.key()).cmp(&(other.topic(), other.key())));
     for event in &events {
