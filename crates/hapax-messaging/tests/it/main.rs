@@ -6,6 +6,7 @@
     reason = "these are tests: what they did not expect ends them"
 )]
 
+mod audit;
 mod relay;
 #[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod servers;
