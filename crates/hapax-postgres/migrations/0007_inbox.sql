@@ -84,9 +84,10 @@ CREATE TABLE hapax.inbox_dead (
     PRIMARY KEY (consumer, message_id, content)
 );
 
--- The number of a consumer, which is made known if it is not. Its retention becomes what is given, or,
--- unless that is meant exactly, stays where it is longer.
-CREATE FUNCTION hapax.inbox_consumer(tenant text, name text, retention bigint, exactly boolean) RETURNS integer
+-- The number of a consumer, which is made known if it is not; NULL if another transaction is about to for
+-- longer than `wait` microseconds. Its retention becomes what is given, or, unless that is meant exactly,
+-- stays where it is longer.
+CREATE FUNCTION hapax.inbox_consumer(tenant text, name text, retention bigint, exactly boolean, wait bigint) RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
@@ -100,6 +101,9 @@ BEGIN
                 UPDATE hapax.inbox_consumers AS c SET retention = retention WHERE c.number = known.number;
             END IF;
             RETURN known.number;
+        END IF;
+        IF NOT hapax.lock_operation(hashtextextended(tenant || E'\n' || name, 8589934592), wait) THEN
+            RETURN NULL;
         END IF;
         INSERT INTO hapax.inbox_consumers (tenant, name, retention) VALUES (tenant, name, retention) ON CONFLICT DO NOTHING;
     END LOOP;
@@ -128,8 +132,8 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the content is NULL',
             HINT = 'Leave it out, or give an empty value, if it does not tell messages apart.';
     END IF;
-    number := hapax.inbox_consumer(tenant, consumer, kept, false);
-    IF NOT hapax.lock_operation(hashtextextended(message_id, number), patience) THEN
+    number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
+    IF number IS NULL OR NOT hapax.lock_operation(hashtextextended(message_id, number), patience) THEN
         RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
             HINT = 'Roll back and leave the message to be delivered again.';
     END IF;
@@ -148,7 +152,7 @@ BEGIN
         RETURN false;
     END IF;
     INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id)
-    VALUES (hapax.clock(), number, 1, digest, message_id) ON CONFLICT (consumer, message_id) DO NOTHING;
+    VALUES (hapax.clock(), number, 1, digest, message_id) ON CONFLICT ON CONSTRAINT inbox_pkey DO NOTHING;
     IF FOUND THEN
         RETURN true;
     END IF;

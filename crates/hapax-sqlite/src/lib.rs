@@ -3,6 +3,7 @@
 //!
 //! - [`once`] runs an operation in a transaction of your own `rusqlite` connection, `sqlx` (a
 //!   feature) in one of your pool: your writes, [`emit`]ted events and the outcome commit together;
+//! - [`inbox`] has what became of messages, in the transaction of their effect;
 //! - [`natural`] has writes that are harmless to repeat without a key.
 //!
 //! [`Store::open`] is the way in to the store. Behind it:
@@ -33,6 +34,7 @@ mod commit;
 mod connect;
 mod errand;
 mod error;
+pub mod inbox;
 mod key;
 mod migrate;
 pub mod natural;

@@ -19,6 +19,7 @@ pub(crate) const STEPS: &[&str] = &[
     include_str!("../migrations/0003_outbox.sql"),
     include_str!("../migrations/0004_steps.sql"),
     include_str!("../migrations/0005_relay.sql"),
+    include_str!("../migrations/0006_inbox.sql"),
 ];
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns

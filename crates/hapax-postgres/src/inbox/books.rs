@@ -16,7 +16,9 @@ use super::{
 };
 use crate::transaction::error::Fault;
 
-const ENLIST: &str = "SELECT hapax.inbox_consumer('messages', $1::text, $2::int8, true)::int8";
+/// Waits five seconds for whoever makes the same consumer known.
+const ENLIST: &str =
+    "SELECT hapax.inbox_consumer('messages', $1::text, $2::int8, true, 5000000)::int8";
 const MISSED: &str = include_str!("../sql/inbox_missed.sql");
 const TAKE: &str = include_str!("../sql/inbox_take.sql");
 const WAITING: &str = include_str!("../sql/inbox_waiting.sql");
@@ -29,8 +31,9 @@ pub(crate) async fn enlist(
 ) -> Result<Consumer, StoreError> {
     let values = [name.as_str().into(), micros(retention).into()];
     let rows = desk.ask(ENLIST, &values).await.map_err(written)?;
-    let number = one(&rows).and_then(|row| row.number(0)).map_err(written)?;
-    let number = i32::try_from(number).map_err(StoreError::damaged)?;
+    let number = one(&rows).and_then(|row| row.maybe_number(0)).map_err(written)?;
+    let busy = || StoreError::unavailable("another transaction is making the consumer known");
+    let number = i32::try_from(number.ok_or_else(busy)?).map_err(StoreError::damaged)?;
     Ok(Consumer { number, name: name.clone(), retention })
 }
 

@@ -10,6 +10,12 @@ pub(crate) enum Cell {
     Bytes(Option<Vec<u8>>),
 }
 
+impl From<i32> for Cell {
+    fn from(number: i32) -> Self {
+        i64::from(number).into()
+    }
+}
+
 impl From<i64> for Cell {
     fn from(number: i64) -> Self {
         Self::Number(Some(number))

@@ -3,7 +3,7 @@
 use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
     inbox::{
-        Answer, Arrival, Digest, End, Found, Judgement, Message, Proof, Reason, State,
+        Answer, Arrival, Digest, End, Found, Identity, Judgement, Message, Proof, Reason, State,
         encode_headers, judge,
     },
     limits::CLAIM_ROUNDS_MAX,
@@ -252,7 +252,7 @@ fn held(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
     let mut values = versioned(arrival)?;
     values.extend([
         message.id.as_str().into(),
-        i64::from(message.identity == hapax_core::inbox::Identity::Business).into(),
+        i64::from(message.identity == Identity::Business).into(),
         (&*message.source).into(),
         (&*encode_headers(&message.headers)).into(),
         (&*message.payload).into(),
@@ -269,12 +269,6 @@ fn fail(arrival: &Arrival, reason: &str) -> (&'static str, Vec<Cell>) {
     let mut values = record_values(arrival);
     values.push((&*reason.replace('\0', "\u{fffd}")).into());
     (FAIL, values)
-}
-
-impl From<i32> for Cell {
-    fn from(number: i32) -> Self {
-        i64::from(number).into()
-    }
 }
 
 pub(crate) fn one(rows: &[Cells]) -> Result<&Cells, Fault> {

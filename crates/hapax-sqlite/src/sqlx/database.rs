@@ -14,10 +14,11 @@ use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
     row,
-    transaction::{Held, Transaction},
+    transaction::{Held, Purpose, Transaction},
 };
 use crate::{
     error::MigrateError,
+    inbox::PATIENCE,
     options::Clock,
     row::Stored,
     transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, place},
@@ -37,9 +38,11 @@ const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 #[derive(Clone)]
 pub struct Database {
     pool: SqlitePool,
-    clock: Clock,
+    pub(super) clock: Clock,
     faults: Faults,
-    turns: Arc<Semaphore>,
+    pub(super) turns: Arc<Semaphore>,
+    /// How long a message waits for other writers.
+    pub(super) patience: Duration,
     salt: Arc<OnceCell<Salt>>,
 }
 
@@ -48,7 +51,7 @@ impl Database {
     pub fn new(pool: SqlitePool) -> Self {
         let turns = Arc::new(Semaphore::new(1));
         let (clock, faults) = (Clock::default(), Faults::default());
-        Self { pool, clock, faults, turns, salt: Arc::default() }
+        Self { pool, clock, faults, turns, patience: PATIENCE, salt: Arc::default() }
     }
 
     /// The same, with another clock.
@@ -64,7 +67,13 @@ impl Database {
         Self { faults, ..self }
     }
 
-    async fn hold(&self) -> Result<Held, StoreError> {
+    /// The same, in which messages wait so long for other writers of the file.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    pub(super) async fn hold(&self) -> Result<Held, StoreError> {
         self.pool.acquire().await.map(Held::new).map_err(nothing_written)
     }
 
@@ -136,7 +145,7 @@ impl transaction::Database for Database {
         held.execute(SAVEPOINT).await.map_err(nothing_written)?;
         self.pass(place::AFTER_BEGIN)?;
         let (attempt, expires_at) = (claimed.attempt(), claimed.expires_at());
-        let transaction = Transaction::new(held, claimed, turn);
+        let transaction = Transaction::new(held, Purpose::Operation(claimed), turn);
         Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
     }
 

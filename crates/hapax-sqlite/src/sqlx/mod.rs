@@ -23,6 +23,7 @@
 
 mod database;
 mod error;
+mod inbox;
 mod migrate;
 mod outbox;
 mod row;

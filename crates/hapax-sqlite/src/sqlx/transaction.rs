@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, transaction::End};
+use hapax_core::{Event, StoreError, inbox::Arrival, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -26,16 +26,32 @@ type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 /// Its own `begin` makes savepoints, which are welcome. `COMMIT` and `ROLLBACK` are not the
 /// caller's to give. Dropped without an end, its connection is closed, which rolls it back.
 pub struct Transaction {
-    held: Held,
-    claimed: Claimed,
+    pub(super) held: Held,
+    purpose: Purpose,
     events: Vec<Event>,
     /// Whose turn it is to write, in this process.
     _turn: OwnedSemaphorePermit,
 }
 
 impl Transaction {
-    pub(super) fn new(held: Held, claimed: Claimed, turn: OwnedSemaphorePermit) -> Self {
-        Self { held, claimed, events: Vec::new(), _turn: turn }
+    pub(super) fn new(held: Held, purpose: Purpose, turn: OwnedSemaphorePermit) -> Self {
+        Self { held, purpose, events: Vec::new(), _turn: turn }
+    }
+
+    /// The message this is for, if it is for one.
+    pub(super) fn arrival(&self) -> Option<Arrival> {
+        match &self.purpose {
+            Purpose::Operation(_) => None,
+            Purpose::Message(arrival) => Some(arrival.clone()),
+        }
+    }
+
+    /// Writes the events that waited for the commit.
+    pub(super) async fn publish(&mut self) -> Result<(), StoreError> {
+        for event in &self.events {
+            emit(&mut self.held, event).await.map_err(nothing_written)?;
+        }
+        Ok(())
     }
 
     /// Publishes an event if, and only if, this transaction commits. It is written at its end; to
@@ -56,11 +72,12 @@ impl Transaction {
         end: &End,
     ) -> Result<(), StoreError> {
         self.held.execute(RELEASE).await.map_err(by_hand)?;
-        for event in &self.events {
-            emit(&mut self.held, event).await.map_err(nothing_written)?;
-        }
-        let sealed = self.claimed.ended(now, end)?;
-        let written = row::write(&mut self.held, self.claimed.number, &sealed).await;
+        self.publish().await?;
+        let Purpose::Operation(claimed) = &self.purpose else {
+            return Err(StoreError::unavailable("the transaction is a message's"));
+        };
+        let sealed = claimed.ended(now, end)?;
+        let written = row::write(&mut self.held, claimed.number, &sealed).await;
         if written.map_err(nothing_written)? {
             Ok(())
         } else {
@@ -93,9 +110,17 @@ impl DerefMut for Transaction {
 
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let attempt = self.claimed.attempt();
-        f.debug_struct("Transaction").field("attempt", &attempt).finish_non_exhaustive()
+        f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
+}
+
+/// What a transaction is for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// An operation.
+    Operation(Claimed),
+    /// A message.
+    Message(Arrival),
 }
 
 /// A connection that returns to its pool only if it is known to be as it was; otherwise it is

@@ -6,6 +6,7 @@ mod calls;
 mod closing;
 mod equal;
 mod guest;
+mod inbox;
 mod natural;
 mod opening;
 mod outbox;

@@ -16,6 +16,7 @@ pub mod concurrency;
 pub mod damage;
 pub mod decisions;
 pub mod faults;
+pub mod inbox;
 pub mod lease;
 pub mod listing;
 pub mod notes;

@@ -42,7 +42,7 @@ async fn names_that_are_not_names_are_refused() {
         ("NULL, 'm'", "the scope is NULL"),
         ("'c', NULL", "the key is NULL"),
         ("'c', 'm', tenant => NULL", "the tenant is NULL"),
-        ("'c', 'm', NULL", "a part of the request is NULL"),
+        ("'c', 'm', NULL", "the content is NULL"),
         ("'c', 'm', retention => NULL", "the retention is NULL"),
         ("'c', 'm', wait => NULL", "the wait is NULL"),
     ];

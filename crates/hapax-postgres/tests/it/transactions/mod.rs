@@ -2,7 +2,7 @@
 
 mod commits;
 mod concurrency;
-mod doors;
+pub(crate) mod doors;
 mod lost;
 mod records;
 mod world;

@@ -1,0 +1,114 @@
+//! At every isolation level, and beside `hapax.first_delivery`.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hapax_core::{
+    Key, Scope, TransactionError,
+    inbox::{Answer, Arrival, Consumer, End, Entered, First, Identity, Inbox, Message, Proof},
+};
+use hapax_postgres::transaction::Isolation;
+use tokio::task::JoinSet;
+
+use crate::{
+    backend::Postgres,
+    transactions::doors::{Deadpool, Door},
+};
+
+const WEEK: Duration = Duration::from_secs(7 * 86_400);
+
+async fn shop() -> Postgres {
+    let postgres = Postgres::empty().await;
+    postgres.store().await;
+    postgres.client().await.batch_execute("CREATE TABLE effects (name text)").await.unwrap();
+    postgres
+}
+
+async fn mailer(inbox: &impl Inbox) -> Consumer {
+    inbox.enlist(&Scope::parse("mailer").unwrap(), WEEK).await.unwrap()
+}
+
+fn arrival(consumer: &Consumer, id: &str) -> Arrival {
+    let message = Message {
+        id: Key::parse(id).unwrap(),
+        identity: Identity::Business,
+        source: "orders".to_owned(),
+        key: None,
+        version: None,
+        payload: Bytes::from_static(b"hello"),
+        headers: Vec::new(),
+        place: None,
+    };
+    let message = Arc::new(message);
+    Arrival { consumer: consumer.clone(), message, proof: Proof::Record, in_turn: false }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn at_every_isolation_level_a_message_is_acted_on_once() {
+    for level in [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable] {
+        let postgres = shop().await;
+        let inbox = Deadpool::open(&postgres.config(), Some(level));
+        let consumer = mailer(&inbox).await;
+        let mut deliveries = JoinSet::new();
+        for _ in 0..12 {
+            let (inbox, arrival) = (inbox.clone(), arrival(&consumer, "m-1"));
+            deliveries.spawn(async move {
+                loop {
+                    match inbox.enter(&arrival).await {
+                        Ok(Entered::First(First { mut transaction, .. })) => {
+                            let effect = "INSERT INTO effects VALUES ('m-1')".to_owned();
+                            Deadpool::write(&mut transaction, effect).await.unwrap();
+                            inbox.leave(transaction, &End::Done).await.unwrap();
+                        }
+                        Ok(Entered::Answer(Answer::Duplicate)) => return,
+                        Ok(Entered::Answer(Answer::Busy)) | Err(TransactionError::Conflict(_)) => {}
+                        Ok(Entered::Answer(answer)) => panic!("{level}: {answer:?}"),
+                        Err(error) => panic!("{level}: {error:?}"),
+                    }
+                }
+            });
+        }
+        deliveries.join_all().await;
+        assert_eq!(postgres.number("SELECT count(*) FROM effects").await, 1, "{level}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rust_and_sql_know_each_others_deliveries() {
+    let postgres = shop().await;
+    let inbox = Deadpool::open(&postgres.config(), None);
+    let consumer = mailer(&inbox).await;
+    let told =
+        |id: &str| format!("SELECT hapax.first_delivery('mailer', '{id}', 'hello')::int::int8");
+    assert_eq!(postgres.number(&told("sql")).await, 1);
+    let answer = inbox.enter(&arrival(&consumer, "sql")).await.unwrap();
+    assert!(matches!(answer, Entered::Answer(Answer::Duplicate)), "{answer:?}");
+    let Entered::First(First { transaction, .. }) =
+        inbox.enter(&arrival(&consumer, "rust")).await.unwrap()
+    else {
+        panic!("nobody has acted on it")
+    };
+    let busy = "SELECT hapax.first_delivery('mailer', 'rust', 'hello', wait => '0')";
+    let refused = postgres.client().await.query(busy, &[]).await.unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "HX008");
+    inbox.leave(transaction, &End::Done).await.unwrap();
+    assert_eq!(postgres.number(&told("rust")).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_delivery_that_was_an_operation_is_still_known() {
+    let postgres = shop().await;
+    // As it was kept before there was an inbox.
+    let client = postgres.client().await;
+    let before = "DO $$ DECLARE begun record; BEGIN \
+        SELECT * INTO begun FROM hapax.begin('messages', 'mailer', 'm-1', 'hello'); \
+        PERFORM hapax.finish(begun.operation, begun.fence, 204); END $$";
+    client.batch_execute(before).await.unwrap();
+    let told = "SELECT hapax.first_delivery('mailer', 'm-1', 'hello')::int::int8";
+    assert_eq!(postgres.number(told).await, 0);
+    let other = "SELECT hapax.first_delivery('mailer', 'm-1', 'goodbye')";
+    let refused = client.query(other, &[]).await.unwrap_err();
+    assert_eq!(refused.code().unwrap().code(), "HX005");
+    let held = "SELECT count(*) FROM hapax.inbox";
+    assert_eq!(postgres.number(held).await, 0);
+}

@@ -1,0 +1,171 @@
+//! The inbox of an `sqlx` pool.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use hapax_core::{
+    Key, Scope, StoreError, TransactionError,
+    inbox::{
+        Answer, Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken,
+        Waiting,
+    },
+    transaction::Database as _,
+};
+use sqlx::{Row as _, TypeInfo as _, ValueRef as _, sqlite::SqliteRow};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    database::Database,
+    error::{commit_failed, is_busy, nothing_written},
+    transaction::{Held, Purpose, Transaction},
+};
+use crate::inbox::{
+    books,
+    cell::{Cell, Cells},
+    desk::Desk,
+    unit,
+};
+
+impl Inbox for Database {
+    type Transaction = Transaction;
+
+    async fn enlist(&self, name: &Scope, retention: Duration) -> Result<Consumer, StoreError> {
+        self.salt().await.map_err(plainly)?;
+        let mut desk = self.hold().await?;
+        let enlisted = books::enlist(&mut desk, name, retention).await;
+        desk.give_back();
+        enlisted
+    }
+
+    async fn enter(&self, arrival: &Arrival) -> Result<Entered<Transaction>, TransactionError> {
+        let busy = Entered::Answer(Answer::Busy);
+        let until = Instant::now() + self.patience;
+        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Ok(busy) };
+        let mut held = self.hold().await?;
+        let left = until.saturating_duration_since(Instant::now());
+        match held.begin_immediate(Some(left)).await {
+            Ok(()) => {}
+            Err(error) if is_busy(&error) => {
+                held.give_back();
+                return Ok(busy);
+            }
+            Err(error) => return Err(nothing_written(error).into()),
+        }
+        match unit::enter(&mut held, self.clock.now(), arrival).await? {
+            Ok((last, behind)) => {
+                let purpose = Purpose::Message(arrival.clone());
+                let transaction = Transaction::new(held, purpose, turn);
+                Ok(Entered::First(First { transaction, last, held: behind }))
+            }
+            Err(answer) => {
+                held.roll_back().await;
+                Ok(Entered::Answer(answer))
+            }
+        }
+    }
+
+    async fn leave(&self, mut transaction: Transaction, end: &End) -> Result<(), TransactionError> {
+        let Some(arrival) = transaction.arrival() else {
+            return Err(StoreError::unavailable("the transaction is an operation's").into());
+        };
+        unit::leave(&mut transaction.held, self.clock.now(), &arrival, end).await?;
+        transaction.publish().await?;
+        transaction.commit().await.map_err(commit_failed)
+    }
+
+    async fn take_back(&self, transaction: Transaction) {
+        transaction.roll_back().await;
+    }
+
+    fn is_in_the_way(&self, error: &(dyn Error + 'static)) -> bool {
+        self.is_conflict(error)
+    }
+
+    async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {
+        let mut desk = self.hold().await?;
+        let missed = books::missed(&mut desk, self.clock.now(), consumer, id).await;
+        desk.give_back();
+        missed
+    }
+
+    async fn bury(&self, consumer: &Consumer, letter: &Letter) -> Result<(), StoreError> {
+        let mut desk = self.hold().await?;
+        let buried = books::bury(&mut desk, self.clock.now(), consumer, letter).await;
+        desk.give_back();
+        buried
+    }
+
+    async fn take(&self, consumer: &Consumer, partition: &Partition) -> Result<Taken, StoreError> {
+        let mut desk = self.hold().await?;
+        let taken = books::take(&mut desk, consumer, partition).await;
+        desk.give_back();
+        taken
+    }
+
+    async fn waiting(
+        &self,
+        consumer: &Consumer,
+        waiting: &Waiting,
+    ) -> Result<Vec<Arc<Message>>, StoreError> {
+        let mut desk = self.hold().await?;
+        let found = books::waiting(&mut desk, self.clock.now(), consumer, waiting).await;
+        desk.give_back();
+        found
+    }
+
+    async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
+        let mut desk = self.hold().await?;
+        let gone = books::forget(&mut desk, self.clock.now(), limit).await;
+        desk.give_back();
+        gone
+    }
+}
+
+impl Desk for Held {
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Cell],
+    ) -> Result<Vec<Cells>, TransactionError> {
+        let mut query = sqlx::query(text);
+        for value in values {
+            query = match value {
+                Cell::Number(number) => query.bind(*number),
+                Cell::Text(text) => query.bind(text.clone()),
+                Cell::Bytes(bytes) => query.bind(bytes.clone()),
+                Cell::Null => query.bind(None::<String>),
+            };
+        }
+        let rows =
+            query.fetch_all(&mut **self).await.and_then(|rows| rows.iter().map(cells).collect());
+        rows.map_err(|error| {
+            if is_busy(&error) {
+                TransactionError::conflict(error)
+            } else {
+                nothing_written(error).into()
+            }
+        })
+    }
+}
+
+fn cells(row: &SqliteRow) -> sqlx::Result<Cells> {
+    let cell = |at: usize| {
+        let value = row.try_get_raw(at)?;
+        if value.is_null() {
+            return Ok(Cell::Null);
+        }
+        Ok(match value.type_info().name() {
+            "INTEGER" => Cell::Number(row.try_get_unchecked(at)?),
+            "BLOB" => Cell::Bytes(row.try_get_unchecked(at)?),
+            _ => Cell::Text(row.try_get_unchecked(at)?),
+        })
+    };
+    (0..row.len()).map(cell).collect::<sqlx::Result<_>>().map(Cells)
+}
+
+fn plainly(error: TransactionError) -> StoreError {
+    match error {
+        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Store(error) => error,
+    }
+}
