@@ -26,9 +26,9 @@ use tokio::{
 use tower_layer::Layer;
 
 use crate::{
-    admin::{self, AdminState, Meter, Meters, Secret},
+    admin::{self, AdminState, Meter, Meters, RelayMeter, Secret},
     client::{Client, ClientError},
-    config::{Config, Upstream},
+    config::{Config, RelayConfig, Upstream},
     proxy::Proxy,
     server::{Acceptor, Bounds, Serving, TlsError, Wiring, Workers, protocols, server_config},
 };
@@ -121,6 +121,11 @@ impl<S: Store> Gateway<S> {
     /// What drives the store.
     pub fn engine(&self) -> &Engine<S> {
         &self.engine
+    }
+
+    /// Shows relays that run beside it in its metrics.
+    pub fn show_relays(&self, relays: Vec<RelayMeter>) {
+        self.meters.show_relays(relays);
     }
 
     /// How many connections of clients are open.
@@ -251,8 +256,18 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("tls", old.tls.is_some() != new.tls.is_some()),
         ("cache", old.cache_bytes_max != new.cache_bytes_max),
         ("sweep_every", old.sweep_every != new.sweep_every),
+        ("relay", told(&old.relays) != told(&new.relays)),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
+}
+
+/// What is said about relays, as far as it can be compared.
+fn told(relays: &[RelayConfig]) -> Vec<(String, String, &[String])> {
+    let rest = |relay: &RelayConfig| {
+        let RelayConfig { start, options, events, exchange, prefix, .. } = relay;
+        format!("{start:?} {options:?} {events:?} {exchange} {prefix}")
+    };
+    relays.iter().map(|relay| (relay.to_string(), rest(relay), relay.secrets.as_slice())).collect()
 }
 
 /// Why a gateway could not start, or could not be reloaded.

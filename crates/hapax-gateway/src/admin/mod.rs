@@ -17,7 +17,7 @@ use hapax_core::Store;
 use hapax_engine::Engine;
 
 pub use self::{
-    metrics::{Exchange, Meter, Meters, Present},
+    metrics::{Exchange, Meter, Meters, Present, RelayMeter},
     operations::documents,
     token::Secret,
 };

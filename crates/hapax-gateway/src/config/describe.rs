@@ -24,6 +24,7 @@ pub fn describe(config: &Config) -> String {
         spelled_size(limits.buffered_bytes_max)
     ));
     lines.extend(config.summary.iter().cloned());
+    lines.extend(config.relays.iter().map(|relay| format!("relay {relay}")));
     lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
 }

@@ -21,6 +21,7 @@ use super::{
     files,
     names::{TOP, UPSTREAM},
     reader::Reader,
+    relays,
     routes::Reading,
     tenants,
     upstream::{count, origin},
@@ -98,7 +99,7 @@ impl Config {
     }
 }
 
-fn read(path: &Path) -> Result<String, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
     let (file, mut bytes) = (File::open(path).map_err(unreadable)?, Vec::new());
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -130,6 +131,11 @@ impl Sheet<'_> {
         let (admin, admin_token) = self.admin(listen);
         let tenants = tenants::read(top, self.dir).unwrap_or_default();
         let store = self.store();
+        let relays = relays::read(top, "relay", self.dir);
+        if store == "memory:" && !relays.is_empty() {
+            let what = "nothing can be emitted into a store in memory";
+            top.fault(top.place("relay"), format!("{what}; leave `[[relay]]` out"));
+        }
         let read = Reading {
             text: self.text,
             dir: self.dir,
@@ -163,6 +169,7 @@ impl Sheet<'_> {
             cache_bytes_max: cache.and_then(|cache| u64::try_from(cache).ok()).unwrap_or(64 << 20),
             sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
             upstream,
+            relays,
             tenant: tenants.described,
             summary: read.summary,
             notes: read.notes,
@@ -242,12 +249,20 @@ impl Sheet<'_> {
     fn store(&self) -> String {
         let store = self.either("--store", &self.overrides.store, "store", &self.top, store);
         let Some((store, place)) = store else { return STORE.to_owned() };
-        match (store.strip_prefix("sqlite:"), place) {
-            (Some(path), Place::File { .. }) if !self.dir.as_os_str().is_empty() => {
-                format!("sqlite:{}", files::resolved(path, self.dir).display())
-            }
-            _ => store,
+        match place {
+            Place::File { .. } => beside(&store, self.dir),
+            Place::Flag(_) => store,
         }
+    }
+}
+
+/// The same store; a file's path is relative to the file that names it.
+pub(super) fn beside(store: &str, dir: &Path) -> String {
+    match store.strip_prefix("sqlite:") {
+        Some(path) if !dir.as_os_str().is_empty() => {
+            format!("sqlite:{}", files::resolved(path, dir).display())
+        }
+        Some(_) | None => store.to_owned(),
     }
 }
 
@@ -263,7 +278,7 @@ fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("cannot be {text:?}; {advice}"))
 }
 
-fn store(text: &str) -> Result<String, String> {
+pub(super) fn store(text: &str) -> Result<String, String> {
     let is_known = match text.split_once(':') {
         Some(("sqlite", path)) => !path.is_empty(),
         Some(("postgres" | "postgresql", rest)) => rest.starts_with("//"),

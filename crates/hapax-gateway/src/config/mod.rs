@@ -1,7 +1,7 @@
 //! What a gateway is told: typed, checked, and free of contradictions.
 //!
-//! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`
-//! and `routes`; each setting goes through `reader`, which notes what is wrong in `fault` and goes on.
+//! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`,
+//! `routes` and [`relays`]; each setting goes through `reader`, which notes what is wrong in `fault` and goes on.
 
 mod describe;
 mod fault;
@@ -12,6 +12,7 @@ mod pattern;
 mod probe;
 mod protection;
 mod reader;
+pub mod relays;
 mod routes;
 mod tenants;
 mod units;
@@ -27,6 +28,7 @@ pub use self::{
     fault::{ConfigError, Excerpt, Fault},
     load::{Overrides, Source},
     names::SETTINGS,
+    relays::{RelayConfig, RelayFile},
 };
 
 /// Everything a gateway needs to know.
@@ -50,6 +52,8 @@ pub struct Config {
     pub tenancy: Tenancy,
     /// Which requests are protected, and how.
     pub routes: Routes,
+    /// Where events of the store's outbox are sent.
+    pub relays: Vec<RelayConfig>,
     /// The hosts this gateway answers for; any if empty.
     pub hosts: Vec<String>,
     /// How many threads serve clients; as many as there are cores if `None`.

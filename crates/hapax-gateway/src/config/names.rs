@@ -10,6 +10,7 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("defaults", DEFAULTS),
     ("route", ROUTE),
     ("fingerprint", FINGERPRINT),
+    ("relay", RELAY),
 ];
 
 pub(crate) const TOP: &[&str] = &[
@@ -30,6 +31,7 @@ pub(crate) const TOP: &[&str] = &[
     "tenant",
     "defaults",
     "route",
+    "relay",
 ];
 pub(crate) const UPSTREAM: &[&str] = &[
     "url",
@@ -113,6 +115,25 @@ pub(crate) const ROUTE: &[&str] = &{
     names
 };
 pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
+pub(crate) const RELAY: &[&str] = &[
+    "name",
+    "to",
+    "to_env",
+    "to_file",
+    "topics",
+    "from",
+    "on_failure",
+    "attempts",
+    "refusals",
+    "lease",
+    "source",
+    "secret_env",
+    "secret_file",
+    "exchange",
+    "prefix",
+];
+/// The top of a file that has nothing but destinations, each with the settings of a `[[relay]]`.
+pub(crate) const RELAY_FILE: &[&str] = &["store", "destination"];
 
 /// Where a setting of this name belongs, in words.
 pub(crate) fn homes(name: &str) -> Vec<String> {
@@ -120,6 +141,7 @@ pub(crate) fn homes(name: &str) -> Vec<String> {
     let homes = tables.map(|(table, _)| match *table {
         "" => "at the top of the file, above every table,".to_owned(),
         "route" => "in `[[route]]`".to_owned(),
+        "relay" => "in `[[relay]]`".to_owned(),
         "fingerprint" => "in `fingerprint` of a route".to_owned(),
         table => format!("in `[{table}]`"),
     });

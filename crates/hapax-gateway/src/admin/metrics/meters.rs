@@ -16,6 +16,7 @@ use hapax_tower::Code;
 
 use super::{
     meter::{Exchange, Level, Meter},
+    relays::RelayMeter,
     verdicts::COLUMNS,
 };
 
@@ -31,6 +32,7 @@ struct Shared {
     meters: Mutex<Kept>,
     reloads_applied: AtomicU64,
     reloads_refused: AtomicU64,
+    relays: Mutex<Vec<RelayMeter>>,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +49,15 @@ impl Meters {
         let meter = Arc::new(Meter::new(Arc::clone(labels)));
         self.with(|kept| kept.in_use.push(Arc::clone(&meter)));
         meter
+    }
+
+    /// Shows these relays too, in place of those shown before.
+    pub fn show_relays(&self, relays: Vec<RelayMeter>) {
+        *self.0.relays.lock().unwrap_or_else(PoisonError::into_inner) = relays;
+    }
+
+    pub(super) fn relays(&self) -> Vec<RelayMeter> {
+        self.0.relays.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts a new configuration that was put in force.

@@ -4,6 +4,7 @@ mod exposition;
 mod meter;
 mod meters;
 mod page;
+mod relays;
 mod verdicts;
 
 use axum::{
@@ -16,6 +17,7 @@ use hapax_core::Store;
 pub use self::{
     meter::{Exchange, Meter, Present},
     meters::Meters,
+    relays::RelayMeter,
 };
 use super::AdminState;
 

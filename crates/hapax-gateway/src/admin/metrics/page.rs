@@ -8,6 +8,7 @@ use super::{
     exposition::Exposition,
     meter::Exchange,
     meters::{Meters, Totals},
+    relays,
     verdicts::WORDS,
 };
 
@@ -19,6 +20,7 @@ pub(super) fn write<S: Store>(engine: &Engine<S>, meters: &Meters) -> String {
     gateway(&mut page, meters);
     clients(&mut page, &meters.totals());
     operations(&mut page, engine);
+    relays::write(&mut page, &meters.relays());
     page.into_text()
 }
 

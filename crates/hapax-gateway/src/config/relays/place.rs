@@ -1,0 +1,125 @@
+use std::{fmt, str::FromStr};
+
+use http::Uri;
+
+/// Where events are sent, as people write it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Place {
+    /// `stdout:`: lines of JSON on standard output.
+    Stdout,
+    /// `https://host/path` or `http://host/path`.
+    Webhook(String),
+    /// `kafka://host:port`, several separated by commas; here without the scheme.
+    Kafka(String),
+    /// `nats://host:port`, several separated by commas, or `tls://…`.
+    Nats(String),
+    /// `amqp://host/vhost` or `amqps://…`.
+    RabbitMq(String),
+    /// `sqs+https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo`; here without `sqs+`.
+    Sqs(String),
+}
+
+impl FromStr for Place {
+    type Err = InvalidPlace;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPlace> {
+        if text == "stdout:" {
+            return Ok(Self::Stdout);
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(InvalidPlace::NoScheme)?;
+        if rest.is_empty() || rest.starts_with('/') || text.contains(char::is_whitespace) {
+            return Err(InvalidPlace::NoHost);
+        }
+        match scheme {
+            "https" | "http" => {
+                uri(text)?;
+                Ok(Self::Webhook(text.to_owned()))
+            }
+            "sqs+https" | "sqs+http" => {
+                let url = text.trim_start_matches("sqs+");
+                uri(url)?;
+                Ok(Self::Sqs(url.to_owned()))
+            }
+            "kafka" => {
+                let brokers = rest.trim_end_matches('/');
+                let has_port = |broker: &str| {
+                    broker.rsplit_once(':').is_some_and(|(host, port)| {
+                        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+                    })
+                };
+                if !brokers.split(',').all(has_port) {
+                    return Err(InvalidPlace::NoBroker);
+                }
+                Ok(Self::Kafka(brokers.to_owned()))
+            }
+            "nats" | "tls" => Ok(Self::Nats(text.to_owned())),
+            "amqp" | "amqps" => Ok(Self::RabbitMq(text.to_owned())),
+            _ => Err(InvalidPlace::UnknownScheme { scheme: scheme.to_owned() }),
+        }
+    }
+}
+
+fn uri(text: &str) -> Result<(), InvalidPlace> {
+    let uri: Uri = text.parse().map_err(|_| InvalidPlace::NoHost)?;
+    match uri.authority() {
+        Some(authority) if authority.as_str().contains('@') => Err(InvalidPlace::HasPassword),
+        Some(_) => Ok(()),
+        None => Err(InvalidPlace::NoHost),
+    }
+}
+
+impl fmt::Display for Place {
+    /// Never shows a password, nor what follows a question mark.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Stdout => return f.write_str("stdout:"),
+            Self::Kafka(brokers) => return write!(f, "kafka://{brokers}"),
+            Self::Sqs(url) => return write!(f, "sqs+{url}"),
+            Self::Webhook(text) | Self::Nats(text) | Self::RabbitMq(text) => text,
+        };
+        let text = text.split(['?', '#']).next().unwrap_or_default();
+        let shown = text.split(',').map(without_password).collect::<Vec<_>>();
+        f.write_str(&shown.join(","))
+    }
+}
+
+fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let slashes = if scheme.is_empty() { "" } else { "://" };
+    format!("{scheme}{slashes}{host}{path}")
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Why a text is no place for events, as what to write instead. Never repeats it: it may hold a
+/// password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidPlace {
+    /// It does not begin with one.
+    #[error("begins with no scheme; {KNOWN}")]
+    NoScheme,
+    /// Nobody knows it.
+    #[error("begins with {scheme:?}, which is not known; {KNOWN}")]
+    UnknownScheme {
+        /// What it begins with.
+        scheme: String,
+    },
+    /// It names none, or cannot be read.
+    #[error("names no host; write it as \"https://billing.example.com/events\" is written")]
+    NoHost,
+    /// A broker has no port.
+    #[error("needs a host and a port for each broker; write \"kafka://a:9092,b:9092\"")]
+    NoBroker,
+    /// A password stands in it, and would be logged by whatever is on the way.
+    #[error("cannot hold a password; leave out what stands before `@`")]
+    HasPassword,
+}
+
+const KNOWN: &str = "write \"stdout:\", \"https://…\", \"kafka://…\", \"nats://…\", \"amqp://…\" or \"sqs+https://…\"";
