@@ -10,6 +10,8 @@ mod backend;
 mod buckets;
 mod failures;
 mod functions;
+#[cfg(all(feature = "deadpool", feature = "sqlx"))]
+mod inbox;
 mod natural;
 mod natural_guards;
 mod natural_ledger;
