@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use hapax_services::roster::Service;
 
 use crate::{
     Failure,
@@ -34,6 +35,6 @@ impl Chaos {
         if let Some(seed) = self.seed {
             command.env("HAPAX_CHAOS_SEED", seed.to_string());
         }
-        with_services(root, || succeed(&mut command))
+        with_services(root, &[Service::Postgres], || succeed(&mut command))
     }
 }

@@ -34,7 +34,7 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     })?;
     stage("bench-guard", || BenchGuard::default().run(root))?;
     stage("fuzz", || Fuzz::all(FUZZ_SECONDS).run(root))?;
-    let tally = stage("test", || with_services(root, || tests(root)))?;
+    let tally = stage("test", || with_services(root, &Service::ALL, || tests(root)))?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }
@@ -63,21 +63,30 @@ fn dependencies(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Does `work` while these servers run; those that it started are stopped in any case.
 pub(crate) fn with_services<T>(
     root: &Path,
+    needed: &[Service],
     work: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let roster = services::roster(root);
-    let up = roster.up().map_err(|error| services::unavailable(Service::Postgres, &error))?;
-    println!("postgres {up}");
-    let done = work();
-    let stopped = match up {
-        Up::Started { .. } => roster.down(),
-        Up::WasRunning { .. } => Ok(false),
-    };
-    let done = done?;
-    stopped.map_err(|error| Failure::new(format!("postgres could not be stopped: {error}")))?;
-    Ok(done)
+    let mut started = Vec::new();
+    let up = needed.iter().try_for_each(|&service| {
+        let roster = services::roster(root).of(service);
+        let up = roster.up().map_err(|error| services::unavailable(service, &error))?;
+        println!("{} {up}", service.name());
+        if let Up::Started { .. } = up {
+            started.push((service, roster));
+        }
+        Ok(())
+    });
+    let done = up.and_then(|()| work());
+    for (service, roster) in started {
+        let stopped = roster.down();
+        stopped.map_err(|error| {
+            Failure::new(format!("{} could not be stopped: {error}", service.name()))
+        })?;
+    }
+    done
 }
 
 /// Runs all tests, doc tests included, shows what they print and counts them.
