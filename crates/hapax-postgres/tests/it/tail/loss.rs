@@ -94,8 +94,7 @@ async fn a_slot_that_would_keep_too_much_is_given_up_by_the_server_and_made_agai
         while place.number(limit).await == -1 {}
     };
     timeout(PATIENCE, limited).await.unwrap();
-    let options = TailOptions { alarm_bytes: 1, ..patient() };
-    let mut scene = Scene::on(place, options).await;
+    let mut scene = Scene::on(place, patient()).await;
     // As long as it runs, the server keeps its log from where it began.
     let long = scene.transaction().await;
     run(&long, "CREATE TABLE long_work (n int)").await;

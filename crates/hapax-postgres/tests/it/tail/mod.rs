@@ -5,6 +5,7 @@ mod gaps;
 mod loss;
 mod random;
 mod refusals;
+mod slow;
 mod stream;
 
 use std::{

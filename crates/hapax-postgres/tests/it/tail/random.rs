@@ -15,7 +15,7 @@ use tokio_postgres::Client;
 use super::{PATIENCE, Place, Scene, run};
 
 const WRITERS: u64 = 6;
-const TRANSACTIONS: usize = 60;
+const TRANSACTIONS: usize = 40;
 const KEYS: u8 = 5;
 
 #[tokio::test(flavor = "multi_thread")]
