@@ -3,6 +3,8 @@
 //! All of them are [`Source`](crate::consumer::Source)s: they deliver at least once, and a
 //! [consumer](crate::consumer) makes one effect of it.
 
+#[cfg(feature = "kafka")]
+pub mod kafka;
 #[cfg(feature = "nats")]
 pub mod nats;
 #[cfg(feature = "rabbitmq")]

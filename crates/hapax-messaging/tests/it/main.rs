@@ -11,5 +11,5 @@ mod relay;
 #[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod servers;
 mod sink;
-#[cfg(any(feature = "nats", feature = "rabbitmq", feature = "sqs"))]
+#[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod source;

@@ -5,7 +5,7 @@
 )]
 
 #[cfg(feature = "kafka")]
-mod kafka;
+pub(crate) mod kafka;
 mod lines;
 #[cfg(feature = "nats")]
 mod nats;

@@ -24,21 +24,21 @@ use crate::{
 const PARTITIONS: i32 = 3;
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-pub(super) struct Topic {
-    pub(super) name: String,
-    pub(super) brokers: String,
-    pub(super) own: Option<Own>,
+pub(crate) struct Topic {
+    pub(crate) name: String,
+    pub(crate) brokers: String,
+    pub(crate) own: Option<Own>,
     read: BTreeMap<i32, i64>,
 }
 
 impl Topic {
     /// On the Kafka that all tests share.
-    pub(super) async fn on_shared(settings: &[(&str, &str)]) -> Self {
+    pub(crate) async fn on_shared(settings: &[(&str, &str)]) -> Self {
         Self::on(&shared(Service::Kafka), None, settings).await
     }
 
     /// On a Kafka of its own.
-    pub(super) async fn alone() -> Self {
+    pub(crate) async fn alone() -> Self {
         let own = Own::start(kafka::start).await;
         let url = own.url().to_owned();
         Self::on(&url, Some(own), &[]).await
@@ -57,13 +57,13 @@ impl Topic {
         Self { name, brokers, own, read: BTreeMap::new() }
     }
 
-    pub(super) fn sink(&self, options: KafkaOptions) -> Kafka {
+    pub(crate) fn sink(&self, options: KafkaOptions) -> Kafka {
         let events = CloudEvents::from_source("/suite").unwrap();
         Kafka::new(&self.brokers, KafkaOptions { events, ..options }).unwrap()
     }
 
     /// All that is committed and was not read before.
-    pub(super) async fn arrived(&mut self) -> Vec<Arrived> {
+    pub(crate) async fn arrived(&mut self) -> Vec<Arrived> {
         let (brokers, name, from) = (self.brokers.clone(), self.name.clone(), self.read.clone());
         let read = spawn_blocking(move || read(&brokers, &name, &from)).await.unwrap();
         let (arrived, read) = read;

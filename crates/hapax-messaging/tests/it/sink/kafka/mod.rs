@@ -1,6 +1,6 @@
 //! Kafka, the real one.
 
-mod cluster;
+pub(crate) mod cluster;
 mod own;
 mod worlds;
 
