@@ -12,7 +12,7 @@ pub use hapax_core::{
     Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
     RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
     StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
-    limits, memory, outbox, retry, store, transaction,
+    inbox, limits, memory, outbox, retry, store, transaction,
 };
 pub use hapax_engine::{
     Answered, Ask, BeginError, Begun, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,

@@ -50,7 +50,7 @@ pub trait Inbox: Clone + Send + Sync + 'static {
     fn take_back(&self, transaction: Self::Transaction) -> impl Future<Output = ()> + Send;
 
     /// Whether this error of the handler's own statements means that another transaction was in the
-    /// way.
+    /// way, or that the database went away: neither is the message's fault.
     fn is_in_the_way(&self, error: &(dyn Error + 'static)) -> bool;
 
     /// Counts an attempt that failed; how many did so far.

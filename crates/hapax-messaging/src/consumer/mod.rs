@@ -7,12 +7,14 @@
 //! - `source`: [`Source`], what a broker's adapter implements;
 //! - `builder`: [`Consumer`], put together and run; `options`: how it treats its messages;
 //! - `handler`: what your code is given, and what it answers;
+//! - `external`: [`External`], the same for effects that no transaction can take back;
 //! - `dead`: [`DeadLetters`], where messages go that could not be acted on;
 //! - `worker`: what is done with one message, whatever does it.
 
 mod builder;
 mod dead;
 mod error;
+mod external;
 mod handler;
 mod lanes;
 mod naming;
@@ -28,6 +30,7 @@ pub use self::{
     builder::Consumer,
     dead::{CONSUMER_HEADER, DETAIL_HEADER, DeadLetters, ID_HEADER, REASON_HEADER, SOURCE_HEADER},
     error::RunError,
+    external::External,
     handler::{HandlerError, Tx},
     naming::Naming,
     options::{Gap, GivenUp, Options, Progress},

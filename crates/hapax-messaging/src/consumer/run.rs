@@ -1,7 +1,8 @@
 //! The loop: takes what a source delivers, lets it be acted on, and settles it.
 
-use std::{collections::HashMap, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
 use hapax_core::{
     Fence,
     inbox::{Message, Partition, Proof, Reason},
@@ -111,7 +112,8 @@ impl<S: Source, W: Worker> Loop<S, W> {
             self.settled(settled.ok()).await;
         }
         if let Some(patrol) = self.patrol.take() {
-            patrol.abort();
+            // Not aborted: a transaction is never left half-way.
+            let _ = patrol.await;
         }
         ended
     }
@@ -155,7 +157,8 @@ impl<S: Source, W: Worker> Loop<S, W> {
     }
 
     fn begin(&mut self, parcel: Parcel<S::Receipt>) {
-        let (worker, heartbeat) = (Arc::clone(&self.worker), self.options.heartbeat);
+        let worker = Arc::clone(&self.worker);
+        let (heartbeat, outage_pause) = (self.options.heartbeat, self.options.outage_pause);
         let partition = parcel.message.place.as_ref().map(|place| place.partition.clone());
         if let Some(partition) = &partition {
             *self.active.entry(partition.clone()).or_default() += 1;
@@ -168,7 +171,8 @@ impl<S: Source, W: Worker> Loop<S, W> {
                     Some(reason) => worker.put_aside(message, reason).await,
                 }
             };
-            let ended = beating(acting, &receipt, heartbeat).await;
+            let acted = AssertUnwindSafe(beating(acting, &receipt, heartbeat)).catch_unwind().await;
+            let ended = acted.unwrap_or(Ended::Again(outage_pause));
             let disposition = match ended {
                 Ended::Final => Disposition::Done,
                 Ended::Again(pause) => Disposition::Later(pause),
@@ -256,6 +260,13 @@ impl<S: Source, W: Worker> Loop<S, W> {
             let worker = Arc::clone(&self.worker);
             self.patrol = Some(tokio::spawn(async move { worker.patrol().await }));
         }
+    }
+}
+
+impl<S: Source, W> Drop for Loop<S, W> {
+    /// What was begun is finished even if nobody waits for it: a transaction is never left half-way.
+    fn drop(&mut self) {
+        self.tasks.detach_all();
     }
 }
 

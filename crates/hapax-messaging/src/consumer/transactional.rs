@@ -92,9 +92,10 @@ where
         }
         for _ in 0..CONFLICTS_MAX {
             match self.attempt(&message, proof).await {
-                Tried::Ended(ended) => return ended,
+                Tried::Ended(ended @ (Ended::Again(_) | Ended::Fenced)) => return ended,
                 Tried::Done { held: 0 } => return Ended::Final,
-                Tried::Done { .. } => {
+                // What failed for good lets those behind it go on, too.
+                Tried::Done { .. } | Tried::Ended(Ended::Final) => {
                     self.follow(message.key.clone(), self.options.gap.patience).await;
                     return Ended::Final;
                 }

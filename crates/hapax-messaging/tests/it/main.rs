@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod consumer;
 mod relay;
 #[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod servers;

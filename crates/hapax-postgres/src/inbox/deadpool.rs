@@ -20,7 +20,7 @@ use super::{
 use crate::transaction::{
     begin_statement,
     deadpool::{Database, Transaction, line::Line},
-    error::Fault,
+    error::{Fault, is_gone},
     events::Events,
     unit::Purpose,
 };
@@ -85,7 +85,10 @@ impl Inbox for Database {
     }
 
     fn is_in_the_way(&self, error: &(dyn Error + 'static)) -> bool {
-        self.is_conflict(error)
+        let gone = |error: &tokio_postgres::Error| {
+            error.is_closed() || error.code().is_some_and(|code| is_gone(code.code()))
+        };
+        self.is_conflict(error) || error.downcast_ref::<tokio_postgres::Error>().is_some_and(gone)
     }
 
     async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {

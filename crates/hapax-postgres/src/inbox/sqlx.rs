@@ -22,7 +22,7 @@ use super::{
 };
 use crate::transaction::{
     begin_statement,
-    error::Fault,
+    error::{Fault, is_gone},
     events::Events,
     sqlx::{Database, Line, Transaction, publish, roll_back},
     unit::Purpose,
@@ -83,7 +83,11 @@ impl Inbox for Database {
     }
 
     fn is_in_the_way(&self, error: &(dyn Error + 'static)) -> bool {
-        self.is_conflict(error)
+        let gone = |error: &sqlx::Error| match error.as_database_error() {
+            Some(error) => error.code().is_some_and(|code| is_gone(&code)),
+            None => matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed),
+        };
+        self.is_conflict(error) || error.downcast_ref::<sqlx::Error>().is_some_and(gone)
     }
 
     async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {

@@ -20,6 +20,11 @@ const MISSING_BUCKET: &str = "23514";
 /// The session ends: said while a commit is under way, that may be done already.
 const SESSION_ENDS: &str = "57P";
 
+/// Whether this SQLSTATE says that the server, or the connection to it, goes away.
+pub(crate) fn is_gone(code: &str) -> bool {
+    code.starts_with(SESSION_ENDS) || code.starts_with("08")
+}
+
 impl Fault {
     pub(crate) fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unanswered(Cause::from(cause.into()))

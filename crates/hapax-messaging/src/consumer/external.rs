@@ -1,0 +1,155 @@
+//! Effects outside of the database, through the leased machine.
+
+use std::{error::Error, fmt, sync::Arc, time::Duration};
+
+use hapax_core::{
+    InvalidName, Operation, Scope, Store, StoreError, Tenant,
+    inbox::{Letter, Message, Partition, Proof, Reason, Taken},
+};
+use hapax_engine::{Engine, Ran, Workflows};
+
+use super::{
+    builder::drive,
+    dead::DeadLetters,
+    error::RunError,
+    naming::Naming,
+    options::{Options, Progress},
+    source::Source,
+    worker::{Ended, Worker},
+};
+use crate::sink::Sink;
+
+/// The tenant of all messages, as `hapax.first_delivery` has it.
+const TENANT: &str = "messages";
+/// The lowest status that says to try again.
+const TRY_AGAIN: u16 = 500;
+
+/// Acts on each message of a source once, with effects that no transaction can take back.
+///
+/// A message is an operation of the engine's: its scope is the consumer's name, its key the message's
+/// name, its request the payload. The workflow that is registered for the scope runs it, and its steps
+/// run once each. The message is acknowledged when the operation is finished, and comes again until
+/// then; a workflow that gives a message up answers with a status from 400 to 499.
+///
+/// The policy of the workflow says for how long operations are remembered; it should be at least
+/// [`Options::retention`], which is compared with the broker's redelivery. Guards, offsets and attempts
+/// are not looked at.
+pub struct External<S: Store> {
+    name: Scope,
+    engine: Engine<S>,
+    workflows: Workflows<S>,
+    options: Options,
+    naming: Naming,
+    dead: DeadLetters,
+}
+
+impl<S: Store> External<S> {
+    /// A consumer of this name, whose messages are operations of this engine. What has no usable name,
+    /// or a name that was used for other content, goes to this sink, as this topic.
+    pub fn new(
+        name: Scope,
+        engine: Engine<S>,
+        workflows: Workflows<S>,
+        sink: impl Sink,
+        topic: impl Into<String>,
+    ) -> Self {
+        let (options, naming) = (Options::default(), Naming::default());
+        let dead = DeadLetters::sink(sink, topic);
+        Self { name, engine, workflows, options, naming, dead }
+    }
+
+    /// The same with other options.
+    #[must_use]
+    pub fn options(self, options: Options) -> Self {
+        Self { options, ..self }
+    }
+
+    /// The same with names and keys of messages found elsewhere.
+    #[must_use]
+    pub fn naming(self, naming: Naming) -> Self {
+        Self { naming, ..self }
+    }
+
+    /// Runs until the source ends, cannot go on, or `stop` does. What was begun is finished first;
+    /// what was not is left to be delivered again.
+    pub async fn run<C: Source>(
+        self,
+        source: C,
+        stop: impl Future<Output = ()> + Send,
+    ) -> Result<(), RunError> {
+        let Self { name, engine, workflows, options, naming, dead } = self;
+        let settings = Options { progress: Progress::Records, ..options.clone() };
+        let worker = Leased { name, engine, workflows, dead, options };
+        drive(source, worker, naming, settings, stop).await
+    }
+}
+
+impl<S: Store> fmt::Debug for External<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("External").field("name", &self.name.as_str()).finish_non_exhaustive()
+    }
+}
+
+struct Leased<S: Store> {
+    name: Scope,
+    engine: Engine<S>,
+    workflows: Workflows<S>,
+    dead: DeadLetters,
+    options: Options,
+}
+
+impl<S: Store> Worker for Leased<S> {
+    async fn open(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn act(&self, message: Arc<Message>, _: Proof) -> Ended {
+        let operation = match self.operation(&message) {
+            Ok(operation) => operation,
+            Err(error) => return self.later(&error),
+        };
+        let ran = self.workflows.run(&self.engine, &operation, message.payload.clone()).await;
+        match ran {
+            Ok(Ran::Answered(outcome)) if outcome.status() >= TRY_AGAIN => {
+                Ended::Again(self.options.outage_pause)
+            }
+            Ok(Ran::Answered(_) | Ran::Replayed(_) | Ran::Gone { .. }) => Ended::Final,
+            Ok(Ran::Later { after }) => Ended::Again(after),
+            Ok(Ran::Busy { lease_left }) => Ended::Again(lease_left.max(self.options.busy_pause)),
+            Ok(Ran::Mismatch(_)) => self.put_aside(message, Reason::id_conflict()).await,
+            // Whoever resolves it finishes it; until then it is nobody's to try.
+            Ok(Ran::InDoubt { doubt }) => {
+                tracing::warn!(id = message.id.as_str(), ?doubt, "a message is in doubt");
+                Ended::Again(self.options.outage_pause)
+            }
+            Ok(_) => Ended::Again(self.options.outage_pause),
+            Err(error) => self.later(&error),
+        }
+    }
+
+    async fn put_aside(&self, message: Arc<Message>, reason: Reason) -> Ended {
+        let letter = Letter { message, reason };
+        tracing::warn!(id = letter.message.id.as_str(), reason = %letter.reason, "a dead letter");
+        match self.dead.send(self.name.as_str(), &letter).await {
+            Ok(()) => Ended::Final,
+            Err(error) => self.later(&error),
+        }
+    }
+
+    async fn take(&self, _: &Partition) -> Result<Taken, StoreError> {
+        Err(StoreError::unavailable("operations have no offsets"))
+    }
+
+    async fn patrol(&self) {}
+}
+
+impl<S: Store> Leased<S> {
+    fn operation(&self, message: &Message) -> Result<Operation, InvalidName> {
+        Ok(Operation::new(Tenant::parse(TENANT)?, self.name.clone(), message.id.clone()))
+    }
+
+    fn later(&self, error: &(dyn Error + 'static)) -> Ended {
+        tracing::warn!(error, "a message is left to come again");
+        Ended::Again(self.options.outage_pause.max(Duration::from_millis(1)))
+    }
+}
