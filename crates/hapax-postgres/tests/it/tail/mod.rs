@@ -199,6 +199,14 @@ impl Scene {
         events.iter().map(|delivery| text(&delivery.event.payload)).collect()
     }
 
+    /// Asks who writes, however often that was asked.
+    async fn list(&mut self) {
+        if self.reader.inquire_at_once() {
+            let writers = self.tail.writers().await.unwrap();
+            self.reader.listed(&writers);
+        }
+    }
+
     /// Looks until so many have come.
     async fn look_for(&mut self, count: usize) -> Vec<String> {
         let mut seen = Vec::new();
