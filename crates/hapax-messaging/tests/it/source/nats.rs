@@ -10,7 +10,10 @@ use hapax_messaging::{
 };
 use hapax_services::{nats, roster::Service};
 
-use super::suite::{World, source_conformance, source_patience};
+use super::{
+    effects::one_effect,
+    suite::{World, source_conformance, source_patience},
+};
 use crate::servers::{Own, shared, unique};
 
 struct Stream {
@@ -20,6 +23,7 @@ struct Stream {
 }
 
 source_conformance!(Stream);
+one_effect!(Stream);
 source_patience!(Stream);
 
 const ACK_WAIT: Duration = Duration::from_secs(2);

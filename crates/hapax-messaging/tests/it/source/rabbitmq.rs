@@ -14,7 +14,10 @@ use lapin::{
     types::{AMQPValue, FieldTable},
 };
 
-use super::suite::{World, cases, next, nothing, send, source_conformance};
+use super::{
+    effects::one_effect,
+    suite::{World, cases, next, nothing, send, source_conformance},
+};
 use crate::{
     servers::{Own, shared, unique},
     sink::world::turns,
@@ -26,6 +29,7 @@ const AT_ONCE: u16 = 16;
 struct Classic(Queue);
 
 source_conformance!(Classic);
+one_effect!(Classic);
 
 struct Quorum(Queue);
 

@@ -11,7 +11,10 @@ use hapax_messaging::{
 use hapax_services::{roster::Service, sqs};
 use serde_json::json;
 
-use super::suite::{World, id, next, nothing, send, source_conformance, source_patience};
+use super::{
+    effects::one_effect,
+    suite::{World, id, next, nothing, send, source_conformance, source_patience},
+};
 use crate::{
     servers::{Own, shared, sqs_ask, unique},
     sink::world::turns,
@@ -23,6 +26,7 @@ struct Fifo {
 }
 
 source_conformance!(Fifo);
+one_effect!(Fifo);
 source_patience!(Fifo);
 
 const VISIBILITY: Duration = Duration::from_secs(2);
