@@ -51,6 +51,11 @@ const RULES: &[Rule] = &[
         reason: "the client reads no store: its journal is a file of its own",
     },
     Rule {
+        package: "hapax-messaging",
+        forbidden: &[DRIVERS, BACKENDS],
+        reason: "a relay runs on any outbox, and a consumer in any database",
+    },
+    Rule {
         package: "hapax-gateway",
         forbidden: &[DRIVERS, BACKENDS],
         reason: "the gateway runs on any store; the program picks one",
