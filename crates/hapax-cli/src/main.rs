@@ -1,12 +1,14 @@
 //! The `hapax` program.
 
 mod args;
+mod audit;
 mod bench;
 mod call;
 mod demo;
 mod keys;
 mod migrate;
 mod outbox;
+mod relay;
 mod serve;
 mod shell;
 mod simulate;
@@ -50,6 +52,8 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Call(args) => call::run(&args),
         Task::Keys(task) => keys::run(task)?,
         Task::Outbox(task) => outbox::run(task)?,
+        Task::Relay(args) => well(relay::run(&args)?),
+        Task::Audit(args) => audit::run(&args),
         Task::Migrate(args) => {
             migrate::run(&args)?;
             ExitCode::SUCCESS

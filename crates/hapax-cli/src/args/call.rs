@@ -229,7 +229,7 @@ fn from_environment(raw: &str) -> Result<(HeaderName, String), String> {
 }
 
 /// `250ms`, `10s`, `5m`, `24h`, `7d`; longer than nothing.
-fn duration(raw: &str) -> Result<Duration, String> {
+pub(crate) fn duration(raw: &str) -> Result<Duration, String> {
     let advice = "write a whole number and a unit, such as 250ms, 30s, 5m or 2h";
     let end = raw.find(|c: char| !c.is_ascii_digit()).ok_or(advice)?;
     let (count, unit) = raw.split_at(end);

@@ -1,22 +1,25 @@
 //! What people type. What it means is resolved by each task.
 
+mod audit;
 mod bench;
 mod call;
 mod demo;
 mod keys;
 mod migrate;
 mod outbox;
+mod relay;
 mod serve;
 mod simulate;
 
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
+    audit::AuditArgs,
     bench::{
         BenchTask, ClientBenchArgs, HttpArgs, HttpWay, OutboxBenchArgs, OutboxPart, Statements,
         StoreArgs, TxArgs,
     },
-    call::CallArgs,
+    call::{CallArgs, duration},
     demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,
@@ -27,6 +30,7 @@ pub(crate) use self::{
         CareArgs, DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs,
         ParkedChangeArgs, RemoveArgs, WhichArgs,
     },
+    relay::RelayArgs,
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
 };
@@ -49,6 +53,8 @@ pub(crate) enum Task {
     Keys(KeysTask),
     #[command(subcommand)]
     Outbox(OutboxTask),
+    Relay(Box<RelayArgs>),
+    Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),
     /// Measure Hapax on this machine.
     #[command(subcommand)]

@@ -1,18 +1,19 @@
 //! `hapax serve`: the gateway as a process.
 
-mod logs;
-mod signals;
+pub(crate) mod logs;
+pub(crate) mod signals;
 
 use std::io::{self, Write};
 
 use hapax_gateway::{
     Config, Gateway, StartError,
-    config::{ConfigError, Overrides, Source, describe},
+    config::{ConfigError, Overrides, RelayConfig, Source, describe},
 };
 
 use self::signals::{Signal, Signals};
 use crate::{
     args::{CheckConfigArgs, ServeArgs},
+    relay::{Crew, Ended, SinkError},
     store::{self, Address, AnyStore, InvalidAddress, OpenError},
 };
 
@@ -40,21 +41,65 @@ async fn serve(config: Config, source: &Source) -> Result<bool, ServeError> {
     let address: Address = config.store.parse()?;
     let store = store::open(&address).await?;
     let said = greeting(&config, &address);
+    let mut crew = relay(config.relays.clone(), &store, &address).await?;
     let mut gateway = Gateway::start(config, store).await?;
+    gateway.show_relays(crew.as_ref().map(Crew::meters).unwrap_or_default());
     say(&format!("serving http://{}{said}", gateway.address()));
-    while signals.next().await == Signal::Reload {
-        reload(&mut gateway, source);
+    loop {
+        tokio::select! {
+            signal = signals.next() => match signal {
+                Signal::Reload => reload(&mut gateway, source),
+                Signal::Stop => break,
+            },
+            gone = relay_gone(crew.as_mut()) => say(&gone),
+        }
     }
     say("letting requests finish; send the signal again to stop at once");
     tokio::select! {
-        drained = gateway.drain() => {
-            say(if drained { "stopped" } else { "stopped; some requests were cut off" });
-            Ok(drained)
+        (drained, relayed) = async { tokio::join!(gateway.drain(), stop(crew.as_mut())) } => {
+            say(match (drained, relayed) {
+                (true, true) => "stopped",
+                (true, false) => "stopped; a relay had ended before",
+                (false, _) => "stopped; some requests were cut off",
+            });
+            Ok(drained && relayed)
         }
         () = signals.stop() => {
             say("stopped at once");
             Ok(false)
         }
+    }
+}
+
+/// Starts the relays that the file names, on the gateway's own store.
+async fn relay(
+    relays: Vec<RelayConfig>,
+    store: &AnyStore,
+    address: &Address,
+) -> Result<Option<Crew>, ServeError> {
+    if relays.is_empty() {
+        return Ok(None);
+    }
+    // Nothing can be emitted into a store in memory: the configuration was refused.
+    let Some(outbox) = store::outbox_of(store, address).await? else { return Ok(None) };
+    let crew = Crew::start(&outbox, relays)?;
+    crew.greeting().iter().for_each(|line| say(line));
+    Ok(Some(crew))
+}
+
+/// Ends when a relay does by itself, and says which; never if there is none.
+async fn relay_gone(crew: Option<&mut Crew>) -> String {
+    let Some(crew) = crew else { return std::future::pending().await };
+    match crew.ended().await {
+        Ended::One { name, error } => format!("relay {name}: {}", crate::sentence(&error)),
+        Ended::All => std::future::pending().await,
+    }
+}
+
+async fn stop(crew: Option<&mut Crew>) -> bool {
+    match crew {
+        Some(crew) => crew.stop().await,
+        None => true,
     }
 }
 
@@ -89,7 +134,8 @@ pub(crate) fn check(args: CheckConfigArgs) -> Result<String, ServeError> {
     Ok(describe(&config))
 }
 
-fn say(what: &str) {
+/// Tells whoever started the program.
+pub(crate) fn say(what: &str) {
     // Nobody is left to be told when the terminal is gone.
     let _ = writeln!(io::stderr(), "hapax: {what}");
 }
@@ -105,6 +151,8 @@ pub(crate) enum ServeError {
     Store(#[from] OpenError),
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(transparent)]
+    Relay(#[from] SinkError),
     #[error("`{filter}` is no log filter; write a level such as `info`, or `module=level`")]
     LogFilter { filter: String },
     #[error("the operating system refused what a server needs")]

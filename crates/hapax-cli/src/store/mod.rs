@@ -7,5 +7,5 @@ mod outbox;
 pub(crate) use self::{
     any::AnyStore,
     open::{Address, InvalidAddress, OpenError, open},
-    outbox::{AnyOutbox, open_outbox},
+    outbox::{AnyOutbox, open_outbox, outbox_of},
 };

@@ -8,7 +8,7 @@ use hapax_core::outbox::{
     Registered, Retired, Seen, Selection, Start, Writer,
 };
 
-use super::{Address, OpenError};
+use super::{Address, AnyStore, OpenError};
 
 /// Opens the outbox at this address, creating or migrating the schema where needed; `None` where
 /// nothing can be emitted.
@@ -28,6 +28,17 @@ pub(crate) async fn open_outbox(address: &Address) -> Result<Option<AnyOutbox>, 
             let outbox = opened.await.map_err(|error| OpenError::Postgres(Box::new(error)))?;
             Ok(Some(AnyOutbox::Postgres(outbox)))
         }
+    }
+}
+
+/// The outbox of a store that is open already; `None` where nothing can be emitted.
+pub(crate) async fn outbox_of(
+    store: &AnyStore,
+    address: &Address,
+) -> Result<Option<AnyOutbox>, OpenError> {
+    match store {
+        AnyStore::Sqlite(store) => Ok(Some(AnyOutbox::Sqlite(store.clone()))),
+        AnyStore::Memory(_) | AnyStore::Postgres(_) => open_outbox(address).await,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program, as people run it.
 #![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
+mod audit;
 mod bench;
 mod bench_http;
 mod call;
@@ -16,6 +17,7 @@ mod languages;
 mod leaks;
 mod migrate;
 mod outbox;
+mod relay;
 mod serve;
 mod simulate;
 mod standard;

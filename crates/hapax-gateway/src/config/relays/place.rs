@@ -68,6 +68,18 @@ fn uri(text: &str) -> Result<(), InvalidPlace> {
     }
 }
 
+impl Place {
+    /// Whether two that are different, apart from their passwords, may be shown alike.
+    pub fn is_shown_in_part(&self) -> bool {
+        match self {
+            Self::Webhook(text) | Self::Nats(text) | Self::RabbitMq(text) => {
+                text.contains(['?', '#'])
+            }
+            Self::Stdout | Self::Kafka(_) | Self::Sqs(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Place {
     /// Never shows a password, nor what follows a question mark.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

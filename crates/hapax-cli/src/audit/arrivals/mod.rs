@@ -1,0 +1,57 @@
+//! What arrived, read back from where it was sent to.
+
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(feature = "nats")]
+mod nats;
+
+use std::path::Path;
+
+use hapax_core::outbox::EventId;
+use hapax_gateway::config::relays::Place;
+use hapax_messaging::audit::Audit;
+
+use super::{
+    error::AuditError,
+    lines::{self, Read},
+};
+use crate::args::AuditArgs;
+
+/// Reads everything that is there now; nothing is changed there.
+pub(super) async fn read(audit: &mut Audit, at: &str, args: &AuditArgs) -> Result<(), AuditError> {
+    if let Some(path) = at.strip_prefix("file:") {
+        return from_file(audit, Path::new(path));
+    }
+    match at.parse().map_err(AuditError::At)? {
+        #[cfg(feature = "nats")]
+        Place::Nats(url) => {
+            let stream = args.stream.as_deref().ok_or(AuditError::NoStream)?;
+            nats::read(audit, &url, stream).await
+        }
+        #[cfg(not(feature = "nats"))]
+        Place::Nats(_) => Err(AuditError::NotBuilt { feature: "nats" }),
+        #[cfg(feature = "kafka")]
+        Place::Kafka(brokers) => kafka::read(audit, &brokers, &args.prefix).await,
+        #[cfg(not(feature = "kafka"))]
+        Place::Kafka(_) => Err(AuditError::NotBuilt { feature: "kafka" }),
+        Place::Stdout | Place::Webhook(_) | Place::RabbitMq(_) | Place::Sqs(_) => {
+            Err(AuditError::NotReadable)
+        }
+    }
+}
+
+fn from_file(audit: &mut Audit, path: &Path) -> Result<(), AuditError> {
+    lines::read(path, |line| match line {
+        Read::Event { id, topic, key } => audit.arrived(id, topic, key),
+        Read::Unreadable => audit.arrived_unreadable(),
+    })
+}
+
+/// One arrival, as far as its headers say what it is.
+#[cfg(any(feature = "kafka", feature = "nats"))]
+fn arrive(audit: &mut Audit, id: Option<&str>, topic: Option<String>, key: Option<String>) {
+    match (id.and_then(EventId::parse), topic, key) {
+        (Some(id), Some(topic), Some(key)) => audit.arrived(id, topic, key),
+        _ => audit.arrived_unreadable(),
+    }
+}
