@@ -10,8 +10,8 @@ use std::{
 /// Rung by whoever emitted, after the commit; heard by the relay of the same process. Clones share
 /// it.
 ///
-/// A ring is never lost: who asks after it was rung hears it at once, and many rings are heard as
-/// one.
+/// A ring is never lost: all who wait hear it, who asks after it was rung hears it at once, and many
+/// rings are heard as one.
 #[derive(Clone, Default)]
 pub struct Bell {
     shared: Arc<Mutex<Shared>>,
@@ -40,9 +40,9 @@ impl Bell {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends when it has been rung since somebody last heard it.
+    /// Ends when it has been rung since somebody last heard it, or since this was first asked.
     pub fn rung(&self) -> Rung {
-        Rung { bell: self.clone() }
+        Rung { bell: self.clone(), asked_at: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -61,14 +61,17 @@ impl fmt::Debug for Bell {
 #[must_use = "a future does nothing until it is awaited"]
 pub struct Rung {
     bell: Bell,
+    /// How often it had been rung when this began to wait.
+    asked_at: Option<u64>,
 }
 
 impl Future for Rung {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut shared = self.bell.lock();
-        if shared.heard < shared.rings {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let bell = self.bell.clone();
+        let mut shared = bell.lock();
+        if shared.heard.min(*self.asked_at.get_or_insert(shared.rings)) < shared.rings {
             shared.heard = shared.rings;
             return Poll::Ready(());
         }

@@ -48,3 +48,16 @@ fn whoever_waits_is_woken() {
     assert_eq!(woken.0.load(Ordering::SeqCst), 1);
     assert_eq!(rung.as_mut().poll(&mut context), Poll::Ready(()));
 }
+
+#[test]
+fn everybody_who_waits_hears_the_same_ring() {
+    let bell = Bell::new();
+    let mut context = Context::from_waker(Waker::noop());
+    let (mut one, mut other) = (pin!(bell.rung()), pin!(bell.rung()));
+    assert_eq!(one.as_mut().poll(&mut context), Poll::Pending);
+    assert_eq!(other.as_mut().poll(&mut context), Poll::Pending);
+    bell.ring();
+    assert_eq!(one.as_mut().poll(&mut context), Poll::Ready(()));
+    assert_eq!(other.as_mut().poll(&mut context), Poll::Ready(()));
+    assert!(!heard(&bell));
+}
