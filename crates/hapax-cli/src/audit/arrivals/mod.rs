@@ -7,7 +7,6 @@ mod nats;
 
 use std::path::Path;
 
-use hapax_core::outbox::EventId;
 use hapax_gateway::config::relays::Place;
 use hapax_messaging::audit::Audit;
 
@@ -18,6 +17,10 @@ use super::{
 use crate::args::AuditArgs;
 
 /// Reads everything that is there now; nothing is changed there.
+#[cfg_attr(
+    not(any(feature = "kafka", feature = "nats")),
+    expect(unused_variables, reason = "files need nothing but their path")
+)]
 pub(super) async fn read(audit: &mut Audit, at: &str, args: &AuditArgs) -> Result<(), AuditError> {
     if let Some(path) = at.strip_prefix("file:") {
         return from_file(audit, Path::new(path));
@@ -50,7 +53,7 @@ fn from_file(audit: &mut Audit, path: &Path) -> Result<(), AuditError> {
 /// One arrival, as far as its headers say what it is.
 #[cfg(any(feature = "kafka", feature = "nats"))]
 fn arrive(audit: &mut Audit, id: Option<&str>, topic: Option<String>, key: Option<String>) {
-    match (id.and_then(EventId::parse), topic, key) {
+    match (id.and_then(hapax_core::outbox::EventId::parse), topic, key) {
         (Some(id), Some(topic), Some(key)) => audit.arrived(id, topic, key),
         _ => audit.arrived_unreadable(),
     }
