@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    future::pending,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -9,13 +10,17 @@ use std::{
     time::Duration,
 };
 
-use hapax_messaging::consumer::{HandlerError, Incoming, Message, Naming, Options, RunError};
+use hapax_core::{Faults, Injected};
+use hapax_messaging::consumer::{
+    Consumer, HandlerError, Incoming, Message, Naming, Options, RunError,
+};
+use tokio::sync::Notify;
 
 use super::{
     base::Base,
     on_every_base,
     queue::Queue,
-    scene::{TxOf, consume, dead, effects, hurried, incoming, kept, record},
+    scene::{TxOf, consume, dead, effects, hurried, incoming, kept, name, record},
 };
 
 on_every_base! {
@@ -25,6 +30,9 @@ on_every_base! {
     what_fails_once_is_rolled_back_and_comes_again,
     messages_of_one_key_are_acted_on_one_after_the_other,
     a_broker_hears_that_a_long_message_is_still_worked_on,
+    an_outage_of_the_database_costs_no_attempt,
+    a_commit_without_an_answer_is_found_when_the_message_comes_again,
+    what_was_begun_is_finished_before_it_stops,
 }
 
 async fn every_message_has_one_effect_though_the_broker_hears_nothing_twice<B: Base>() {
@@ -146,6 +154,64 @@ async fn a_broker_hears_that_a_long_message_is_still_worked_on<B: Base>() {
     let options = Options { heartbeat: Duration::from_millis(5), ..hurried() };
     consume(&base, &queue, options, Naming::default(), handler).await.unwrap();
     assert_eq!(effects(&base).await, ["m-1"]);
+}
+
+/// Fails so often at this place, and then no more.
+fn failing(place: &'static str, times: u32) -> Faults {
+    let failed = AtomicU32::new(0);
+    Faults::new(move |at| {
+        let fails = at == place && failed.fetch_add(1, Ordering::SeqCst) < times;
+        if fails { Err(Injected { place }) } else { Ok(()) }
+    })
+}
+
+async fn an_outage_of_the_database_costs_no_attempt<B: Base>() {
+    let base = B::create().await;
+    let queue = Queue::default();
+    queue.push(incoming("m-1", "{}"));
+    let consumer = Consumer::new(name(), base.inbox(), record::<B>).options(hurried());
+    let consumer = consumer.faults(failing("consumer.before_enter", 9));
+    consumer.run(queue.clone(), pending()).await.unwrap();
+    assert_eq!(effects(&base).await, ["m-1"]);
+    assert_eq!(queue.put_back(), [hurried().outage_pause; 9]);
+}
+
+async fn a_commit_without_an_answer_is_found_when_the_message_comes_again<B: Base>() {
+    let base = B::create().await;
+    let queue = Queue::default();
+    queue.push(incoming("m-1", "{}"));
+    let consumer = Consumer::new(name(), base.inbox(), record::<B>).options(hurried());
+    let consumer = consumer.faults(failing("consumer.after_leave", 1));
+    consumer.run(queue.clone(), pending()).await.unwrap();
+    assert_eq!(effects(&base).await, ["m-1"]);
+    assert_eq!(queue.put_back().len(), 1);
+    assert_eq!(queue.done(), ["m-1"]);
+}
+
+async fn what_was_begun_is_finished_before_it_stops<B: Base>() {
+    let base = B::create().await;
+    let queue = Queue::default();
+    for id in ["m-1", "m-2"] {
+        queue.push(Incoming { key: Some("k".to_owned()), ..incoming(id, "{}") });
+    }
+    let (begun, stop) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begins, stopping) = (Arc::clone(&begun), Arc::clone(&stop));
+    let handler = move |tx: TxOf<B>, message: Arc<Message>| {
+        let (begins, stopping) = (Arc::clone(&begins), Arc::clone(&stopping));
+        async move {
+            begins.notify_one();
+            stopping.notified().await;
+            record::<B>(tx, message).await
+        }
+    };
+    let consumer = Consumer::new(name(), base.inbox(), handler).options(hurried());
+    let until = async {
+        begun.notified().await;
+        stop.notify_one();
+    };
+    consumer.run(queue.clone(), until).await.unwrap();
+    assert_eq!(effects(&base).await, ["m-1"]);
+    assert_eq!(queue.done(), ["m-1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

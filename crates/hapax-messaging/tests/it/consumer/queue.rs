@@ -136,7 +136,7 @@ impl Receipt for Ticket {
         state.in_flight -= 1;
         match disposition {
             Disposition::Done if item.deaf == 0 => {
-                state.done.push(item.incoming.broker_id.clone().unwrap_or_default());
+                state.done.push(item.incoming.broker_id.unwrap_or_default());
             }
             Disposition::Done => {
                 item.deaf -= 1;
