@@ -1,5 +1,7 @@
 //! Messages of a real Kafka.
 
+mod consumers;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
