@@ -6,12 +6,14 @@ use hapax_core::{
     Key,
     inbox::{Digest, Identity, Message},
 };
+use serde_json::Value;
 
 use super::source::Incoming;
 
-/// Headers in which senders say which message it is: CloudEvents, as the bindings spell them, and
-/// JetStream's own.
-const ID_HEADERS: [&str; 5] = ["ce-id", "ce_id", "cloudEvents:id", "cloudEvents_id", "nats-msg-id"];
+/// Headers in which senders say which message it is: CloudEvents, as the bindings spell them,
+/// JetStream's own, and AMQP's property.
+const ID_HEADERS: [&str; 6] =
+    ["ce-id", "ce_id", "cloudEvents:id", "cloudEvents_id", "nats-msg-id", "message_id"];
 /// Headers in which senders say what a message is about.
 const KEY_HEADERS: [&str; 4] =
     ["ce-subject", "ce_subject", "cloudEvents:subject", "cloudEvents_subject"];
@@ -20,8 +22,8 @@ type Read<T> = Arc<dyn Fn(&Incoming) -> Option<T> + Send + Sync>;
 
 /// Where the name, the key and the version of a message are found.
 ///
-/// By default the name is the CloudEvent's id (`ce-id`, `ce_id`, `cloudEvents:id`) or `Nats-Msg-Id`,
-/// else what the broker calls it; the key is the broker's, else the CloudEvent's subject; and there is
+/// By default the name is the CloudEvent's id (`ce-id`, `ce_id`, `cloudEvents:id`), `Nats-Msg-Id` or
+/// AMQP's `message_id`, else what the broker calls it; the key is the broker's, else the CloudEvent's subject; and there is
 /// no version.
 #[derive(Clone, Default)]
 pub struct Naming {
@@ -35,6 +37,21 @@ impl Naming {
     #[must_use]
     pub fn id(self, read: impl Fn(&Incoming) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { id: Some(Arc::new(read)), ..self }
+    }
+
+    /// The same with names found in payloads of JSON, at this pointer (RFC 6901), `/order/id` for
+    /// example: a text or a number. Where there is none, the broker's is taken.
+    #[must_use]
+    pub fn id_at(self, pointer: impl Into<String>) -> Self {
+        let pointer = pointer.into();
+        self.id(move |incoming| {
+            let payload: Value = serde_json::from_slice(&incoming.payload).ok()?;
+            match payload.pointer(&pointer)? {
+                Value::String(text) => Some(text.clone()),
+                Value::Number(number) => Some(number.to_string()),
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            }
+        })
     }
 
     /// The same with keys found by this function.

@@ -13,7 +13,9 @@ use hapax_core::{
     retry::{Backoff, Jitter, Schedule},
 };
 use hapax_messaging::{
-    consumer::{Consumer, DeadLetters, HandlerError, Message, Options, REASON_HEADER, Tx},
+    consumer::{
+        Consumer, DeadLetters, HandlerError, Message, Naming, Options, REASON_HEADER, Source, Tx,
+    },
     sink::{Outage, Sink, Verdict},
 };
 use hapax_sqlite::inbox::{Database, Transaction};
@@ -161,6 +163,23 @@ pub(crate) async fn copies_and_competing_consumers_have_one_effect<W: World>() {
     one.unwrap();
     other.unwrap();
     assert_eq!(ledger.effects(), once_each(&events));
+}
+
+/// How many effects each message has, with names found like this, once so many messages had one.
+pub(crate) async fn effects_of(
+    source: impl Source,
+    naming: Naming,
+    messages: usize,
+) -> BTreeMap<String, i64> {
+    let ledger = Ledger::new();
+    let handler = |tx, message: Arc<Message>| async move { act(tx, &message) };
+    let consumer = Consumer::new(name(), ledger.database(), handler).naming(naming);
+    let enough = async {
+        ledger.until(messages).await;
+        sleep(Duration::from_millis(500)).await;
+    };
+    consumer.run(source, enough).await.unwrap();
+    ledger.effects()
 }
 
 /// Keeps dead letters in memory.

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use hapax_messaging::{
-    consumer::{Disposition, Receipt},
+    consumer::{Disposition, Naming, Receipt},
     sink,
     source::rabbitmq::RabbitMq,
 };
 use hapax_services::{rabbitmq, roster::Service};
 use lapin::{
-    Connection, ConnectionProperties,
-    options::QueueDeclareOptions,
+    BasicProperties, Channel, Connection, ConnectionProperties,
+    options::{BasicPublishOptions, QueueDeclareOptions},
     types::{AMQPValue, FieldTable},
 };
 
 use super::{
-    effects::one_effect,
+    effects::{effects_of, one_effect},
     suite::{World, cases, next, nothing, send, source_conformance},
 };
 use crate::{
@@ -47,14 +47,19 @@ struct Queue {
 
 impl Queue {
     async fn make(url: &str, server: Option<Own>, kind: &str) -> Self {
-        let connection = Connection::connect(url, ConnectionProperties::default()).await.unwrap();
-        let channel = connection.create_channel().await.unwrap();
-        let name = unique("source");
+        let world = Self { url: url.to_owned(), name: unique("source"), server };
         let mut arguments = FieldTable::default();
         arguments.insert("x-queue-type".into(), AMQPValue::LongString(kind.into()));
         let durable = QueueDeclareOptions { durable: true, ..Default::default() };
-        channel.queue_declare(name.as_str().into(), durable, arguments).await.unwrap();
-        Self { url: url.to_owned(), name, server }
+        let (channel, name) = (world.channel().await, world.name.as_str());
+        channel.queue_declare(name.into(), durable, arguments).await.unwrap();
+        world
+    }
+
+    async fn channel(&self) -> Channel {
+        let properties = ConnectionProperties::default();
+        let connection = Connection::connect(&self.url, properties).await.unwrap();
+        connection.create_channel().await.unwrap()
     }
 
     async fn source(&self) -> RabbitMq {
@@ -119,4 +124,39 @@ async fn a_queue_that_is_not_there_is_told_at_once() {
     let url = shared(Service::RabbitMq);
     let refused = RabbitMq::open(&url, &unique("none"), AT_ONCE).await.unwrap_err();
     assert!(refused.to_string().contains("open the queue"), "{refused}");
+}
+
+/// Sends what others send: no CloudEvent, perhaps a `message_id`.
+async fn publish(world: &Classic, payload: &str, message_id: Option<&str>) {
+    let channel = world.0.channel().await;
+    let options = BasicPublishOptions::default();
+    let mut properties = BasicProperties::default();
+    if let Some(id) = message_id {
+        properties = properties.with_message_id(id.into());
+    }
+    let queue = world.0.name.as_str().into();
+    let sent = channel.basic_publish("".into(), queue, options, payload.as_bytes(), properties);
+    sent.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_strangers_go_by_their_message_id() {
+    let world = Classic::open().await;
+    for (payload, id) in [("1", "a"), ("2", "b"), ("1", "a")] {
+        publish(&world, payload, Some(id)).await;
+    }
+    let effects = effects_of(world.source().await, Naming::default(), 2).await;
+    assert_eq!(effects, [("a".to_owned(), 1), ("b".to_owned(), 1)].into());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_of_strangers_go_by_what_their_payloads_say() {
+    let world = Classic::open().await;
+    let (seven, eight) = (r#"{"order":{"id":7}}"#, r#"{"order":{"id":"eight"}}"#);
+    for payload in [seven, eight, seven] {
+        publish(&world, payload, None).await;
+    }
+    let naming = Naming::default().id_at("/order/id");
+    let effects = effects_of(world.source().await, naming, 2).await;
+    assert_eq!(effects, [("7".to_owned(), 1), ("eight".to_owned(), 1)].into());
 }
