@@ -7,7 +7,7 @@
 //!   `reading`: what it asks and is shown; `gaps`: when a missing position never comes;
 //! - `parked`: what was put aside so that it is in nobody's way;
 //! - `log`: [`Outbox`], what a backend does; `memory`: the reference;
-//! - `bell`: [`Bell`], a hint inside one process.
+//! - `bell`: [`Bell`], a hint inside one process; `ringer`: [`Ringer`], who gives it.
 //!
 //! A backend states facts. Every decision (what may be delivered, what is final, who may take which
 //! lane) is made here, and the model in `hapax-verify` explores this code.
@@ -22,6 +22,7 @@ pub mod memory;
 mod parked;
 mod reader;
 mod reading;
+mod ringer;
 mod stored;
 
 pub use self::{
@@ -36,5 +37,6 @@ pub use self::{
     reading::{
         Batch, Delivery, LaneHeld, Limits, Look, Low, Progress, Replayed, Seen, SeenRow, Source,
     },
+    ringer::Ringer,
     stored::{EventId, Lane, Position, Stored},
 };

@@ -43,8 +43,11 @@ impl Inbox for Database {
             Ok(Ok(carried)) => {
                 let Carried { last, held, .. } = carried;
                 let purpose = Purpose::Message(carried);
-                let transaction =
-                    Transaction { line: Some(line), purpose, events: Events::default() };
+                let transaction = Transaction {
+                    line: Some(line),
+                    purpose,
+                    events: Events::ringing(&self.ringer),
+                };
                 Ok(Entered::First(First { transaction, last, held }))
             }
             Ok(Err(answer)) => {
@@ -72,7 +75,10 @@ impl Inbox for Database {
             return Err(error);
         }
         match line.0.batch_execute("COMMIT").await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                transaction.events.committed();
+                Ok(())
+            }
             Err(error) => {
                 line.close();
                 Err(Fault::from(error).of_commit())

@@ -48,7 +48,8 @@ impl Inbox for Database {
             Ok(Ok(carried)) => {
                 let Carried { last, held, .. } = carried;
                 let purpose = Purpose::Message(carried);
-                let transaction = Transaction { inner, purpose, events: Events::default() };
+                let transaction =
+                    Transaction { inner, purpose, events: Events::ringing(&self.ringer) };
                 Ok(Entered::First(First { transaction, last, held }))
             }
             Ok(Err(answer)) => {
@@ -75,7 +76,7 @@ impl Inbox for Database {
             roll_back(transaction.inner).await;
             return Err(error);
         }
-        transaction.inner.commit().await.map_err(|error| Fault::from(error).of_commit())
+        transaction.commit().await
     }
 
     async fn take_back(&self, transaction: Transaction) {

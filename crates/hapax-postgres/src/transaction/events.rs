@@ -1,15 +1,18 @@
 //! Events that wait for the commit of their transaction.
 
-use hapax_core::Event;
+use hapax_core::{Event, outbox::Ringer};
 
 /// Events of one transaction, as columns.
 ///
 /// They are written right before the commit, sorted by topic and key: the locks that keep each
 /// key's order are then taken in the same order by everybody, so that no two transactions wait for
 /// each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Events {
     waiting: Vec<Event>,
+    /// Whether some were written.
+    written: bool,
+    ringer: Option<Ringer>,
 }
 
 /// What `tx_emit.sql` takes.
@@ -23,6 +26,18 @@ pub(crate) struct Columns {
 }
 
 impl Events {
+    /// None yet; once they are committed, this one is to ring.
+    pub(crate) fn ringing(ringer: &Option<Ringer>) -> Self {
+        Self { waiting: Vec::new(), written: false, ringer: ringer.clone() }
+    }
+
+    /// The transaction was committed.
+    pub(crate) fn committed(&self) {
+        if let Some(ringer) = self.ringer.as_ref().filter(|_| self.written) {
+            ringer.ring();
+        }
+    }
+
     pub(crate) fn push(&mut self, event: Event) {
         self.waiting.push(event);
     }
@@ -36,6 +51,7 @@ impl Events {
         if self.waiting.is_empty() {
             return None;
         }
+        self.written = true;
         let mut waiting = std::mem::take(&mut self.waiting);
         // Stable: events of one key stay in the order they were emitted in.
         waiting.sort_by(|a, b| (a.topic(), a.key()).cmp(&(b.topic(), b.key())));
@@ -87,7 +103,7 @@ mod tests {
 
     #[test]
     fn events_are_sorted_by_key_and_keep_their_order_within_it() {
-        let mut events = Events::default();
+        let mut events = Events::ringing(&None);
         for (key, payload) in [("b", "1"), ("a", "2"), ("b", "3"), ("a", "4")] {
             events.push(Event::new("t", key, payload).unwrap());
         }

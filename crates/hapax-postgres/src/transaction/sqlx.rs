@@ -9,6 +9,7 @@ use std::{
 
 use hapax_core::{
     Attempt, Event, OperationId, Record, Salt, Timestamp, TransactionError,
+    outbox::Ringer,
     store::{Claim, Over},
     time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
@@ -29,19 +30,27 @@ use super::{
 pub struct Database {
     pub(crate) pool: PgPool,
     pub(crate) isolation: Option<Isolation>,
+    pub(crate) ringer: Option<Ringer>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, isolation: None }
+        Self { pool, isolation: None, ringer: None }
     }
 
     /// The same with transactions of this isolation level.
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> Self {
         Self { isolation: Some(isolation), ..self }
+    }
+
+    /// The same, ringing an outbox after each transaction that emitted something, so that its relays
+    /// send at once.
+    #[must_use]
+    pub fn rings(self, ringer: Ringer) -> Self {
+        Self { ringer: Some(ringer), ..self }
     }
 
     /// Cancels what runs in the transaction that holds this lock.
@@ -83,6 +92,12 @@ impl Transaction {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    pub(crate) async fn commit(self) -> Result<(), TransactionError> {
+        self.inner.commit().await.map_err(|error| Fault::from(error).of_commit())?;
+        self.events.committed();
+        Ok(())
     }
 
     /// Writes the events and the outcome.
@@ -164,7 +179,8 @@ impl transaction::Database for Database {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
                 let purpose = Purpose::Operation { held, retention };
-                let transaction = Transaction { inner, purpose, events: Events::default() };
+                let transaction =
+                    Transaction { inner, purpose, events: Events::ringing(&self.ringer) };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
             }
             Ok(Err(answer)) => {
@@ -198,7 +214,7 @@ impl transaction::Database for Database {
                 Purpose::Operation { .. } | Purpose::Message(_) => fault.before_commit(),
             });
         }
-        transaction.inner.commit().await.map_err(|error| Fault::from(error).of_commit())
+        transaction.commit().await
     }
 
     async fn roll_back(&self, transaction: Transaction) {

@@ -2,6 +2,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
     Attempt, Faults, Record, Salt, StoreError, TransactionError,
+    outbox::Ringer,
     transaction::{self, Answer, End, Entered, Entrance, Granted},
 };
 use sqlx::{Executor as _, SqlitePool};
@@ -40,6 +41,7 @@ pub struct Database {
     pool: SqlitePool,
     pub(super) clock: Clock,
     faults: Faults,
+    pub(super) ringer: Option<Ringer>,
     pub(super) turns: Arc<Semaphore>,
     /// How long a message waits for other writers.
     pub(super) patience: Duration,
@@ -51,7 +53,15 @@ impl Database {
     pub fn new(pool: SqlitePool) -> Self {
         let turns = Arc::new(Semaphore::new(1));
         let (clock, faults) = (Clock::default(), Faults::default());
-        Self { pool, clock, faults, turns, patience: PATIENCE, salt: Arc::default() }
+        let salt = Arc::default();
+        Self { pool, clock, faults, ringer: None, turns, patience: PATIENCE, salt }
+    }
+
+    /// The same, ringing an outbox after each transaction that emitted something, so that its relays
+    /// send at once.
+    #[must_use]
+    pub fn rings(self, ringer: Ringer) -> Self {
+        Self { ringer: Some(ringer), ..self }
     }
 
     /// The same, with another clock.
@@ -145,7 +155,8 @@ impl transaction::Database for Database {
         held.execute(SAVEPOINT).await.map_err(nothing_written)?;
         self.pass(place::AFTER_BEGIN)?;
         let (attempt, expires_at) = (claimed.attempt(), claimed.expires_at());
-        let transaction = Transaction::new(held, Purpose::Operation(claimed), turn);
+        let transaction =
+            Transaction::new(held, Purpose::Operation(claimed), self.ringer.clone(), turn);
         Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
     }
 

@@ -54,7 +54,7 @@ impl Inbox for Database {
         match unit::enter(&mut held, self.clock.now(), arrival).await? {
             Ok((last, behind)) => {
                 let purpose = Purpose::Message(arrival.clone());
-                let transaction = Transaction::new(held, purpose, turn);
+                let transaction = Transaction::new(held, purpose, self.ringer.clone(), turn);
                 Ok(Entered::First(First { transaction, last, held: behind }))
             }
             Err(answer) => {

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, inbox::Arrival, transaction::End};
+use hapax_core::{Event, StoreError, inbox::Arrival, outbox::Ringer, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -29,13 +29,19 @@ pub struct Transaction {
     pub(super) held: Held,
     purpose: Purpose,
     events: Vec<Event>,
+    ringer: Option<Ringer>,
     /// Whose turn it is to write, in this process.
     _turn: OwnedSemaphorePermit,
 }
 
 impl Transaction {
-    pub(super) fn new(held: Held, purpose: Purpose, turn: OwnedSemaphorePermit) -> Self {
-        Self { held, purpose, events: Vec::new(), _turn: turn }
+    pub(super) fn new(
+        held: Held,
+        purpose: Purpose,
+        ringer: Option<Ringer>,
+        turn: OwnedSemaphorePermit,
+    ) -> Self {
+        Self { held, purpose, events: Vec::new(), ringer, _turn: turn }
     }
 
     /// The message this is for, if it is for one.
@@ -86,7 +92,12 @@ impl Transaction {
     }
 
     pub(super) async fn commit(self) -> sqlx::Result<()> {
-        self.held.commit().await
+        let Self { held, events, ringer, .. } = self;
+        held.commit().await?;
+        if let Some(ringer) = ringer.filter(|_| !events.is_empty()) {
+            ringer.ring();
+        }
+        Ok(())
     }
 
     pub(super) async fn roll_back(self) {

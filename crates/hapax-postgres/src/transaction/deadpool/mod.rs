@@ -11,6 +11,7 @@ use std::{
 use deadpool_postgres::{Object, Pool};
 use hapax_core::{
     Attempt, Event, Record, Salt, StoreError, TransactionError,
+    outbox::Ringer,
     time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
 };
@@ -29,19 +30,27 @@ use super::{
 pub struct Database {
     pool: Pool,
     pub(crate) isolation: Option<Isolation>,
+    pub(crate) ringer: Option<Ringer>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: Pool) -> Self {
-        Self { pool, isolation: None }
+        Self { pool, isolation: None, ringer: None }
     }
 
     /// The same with transactions of this isolation level.
     #[must_use]
     pub fn isolation(self, isolation: Isolation) -> Self {
         Self { isolation: Some(isolation), ..self }
+    }
+
+    /// The same, ringing an outbox after each transaction that emitted something, so that its relays
+    /// send at once.
+    #[must_use]
+    pub fn rings(self, ringer: Ringer) -> Self {
+        Self { ringer: Some(ringer), ..self }
     }
 
     pub(crate) async fn connection(&self) -> Result<Object, TransactionError> {
@@ -154,7 +163,7 @@ impl transaction::Database for Database {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
                 let purpose = Purpose::Operation { held, retention };
-                let events = Events::default();
+                let events = Events::ringing(&self.ringer);
                 let transaction = Transaction { line: Some(line), purpose, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
             }
@@ -181,7 +190,10 @@ impl transaction::Database for Database {
     ) -> Result<(), TransactionError> {
         let Some(mut line) = transaction.line.take() else { return Ok(()) };
         match line.end(&mut transaction, end).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                transaction.events.committed();
+                Ok(())
+            }
             Err(Ended::BeforeCommit(fault)) => {
                 line.roll_back().await;
                 Err(match &transaction.purpose {

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Event, Policy, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, transaction::Answer,
+    Event, Policy, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Timestamp,
+    outbox::{Outbox as _, Ringer, memory},
+    transaction::Answer,
 };
-use hapax_engine::transactional::{Fate, OnceError, TransactionOptions};
+use hapax_engine::transactional::{Fate, OnceError, TransactionOptions, Transactional};
+use tokio::time::timeout;
 
 use super::{
     doors::Door,
@@ -25,6 +28,7 @@ through_both_doors!(
     an_outcome_without_a_table_for_its_bucket_gets_one,
     retention_from_completion_counts_from_the_end,
     events_of_one_transaction_keep_their_order,
+    a_commit_that_emitted_rings_and_nothing_else_does,
 );
 
 async fn the_writes_the_event_and_the_answer_commit_together<D: Door>() {
@@ -36,6 +40,23 @@ async fn the_writes_the_event_and_the_answer_commit_together<D: Door>() {
     assert!(is_replayed(&second), "{second:?}");
     assert_eq!(first.unwrap().outcome, second.unwrap().outcome);
     assert_eq!((world.payments().await, world.events().await, world.calls()), (1, 1, 1));
+}
+
+async fn a_commit_that_emitted_rings_and_nothing_else_does<D: Door>() {
+    let mut world = World::<D>::new().await;
+    let outbox = memory::Outbox::new(|| Timestamp::from_micros(1));
+    let database = D::open(&world.postgres.config(), None);
+    let database = D::rings(database, Ringer::of(outbox.clone()));
+    world.hapax = Transactional::new(database, TransactionOptions::default());
+    let heard = async || timeout(Duration::ZERO, outbox.rung()).await.is_ok();
+    for status in [402, 500] {
+        world.pay(&format!("k{status}"), status).await.unwrap();
+        assert!(!heard().await, "{status} was heard");
+    }
+    assert!(is_stored(&world.pay("k", 201).await));
+    assert!(heard().await);
+    assert!(is_replayed(&world.pay("k", 201).await));
+    assert!(!heard().await);
 }
 
 async fn a_failure_is_kept_without_its_writes_and_its_event<D: Door>() {

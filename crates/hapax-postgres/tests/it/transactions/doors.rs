@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use deadpool_postgres::{Manager, Pool};
-use hapax_core::{Database, Event};
+use hapax_core::{Database, Event, outbox::Ringer};
 use hapax_postgres::transaction::{Isolation, deadpool, sqlx as through_sqlx};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio_postgres::{Config, NoTls, config::Host};
@@ -20,6 +20,8 @@ pub(crate) trait Door: 'static {
     type Transaction: Send + 'static;
 
     fn open(config: &Config, isolation: Option<Isolation>) -> Self::Database;
+
+    fn rings(database: Self::Database, ringer: Ringer) -> Self::Database;
 
     /// Runs a statement of the work's own.
     fn write(
@@ -44,6 +46,10 @@ impl Door for Deadpool {
             Some(isolation) => database.isolation(isolation),
             None => database,
         }
+    }
+
+    fn rings(database: deadpool::Database, ringer: Ringer) -> deadpool::Database {
+        database.rings(ringer)
     }
 
     async fn write(tx: &mut deadpool::Transaction, text: String) -> Result<(), BoxError> {
@@ -75,6 +81,10 @@ impl Door for Sqlx {
             Some(isolation) => database.isolation(isolation),
             None => database,
         }
+    }
+
+    fn rings(database: through_sqlx::Database, ringer: Ringer) -> through_sqlx::Database {
+        database.rings(ringer)
     }
 
     async fn write(tx: &mut through_sqlx::Transaction, text: String) -> Result<(), BoxError> {
