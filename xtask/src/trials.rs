@@ -48,13 +48,17 @@ impl Sim {
     }
 }
 
+/// Longer than any patience of a relay or a consumer.
+const FROZEN_S: &str = "60";
+
 /// How many real processes to kill.
 #[derive(Debug, Args)]
 pub struct Crash {
-    /// How many kills, on each store: of operations, of operations of several effects, of clients.
+    /// How many kills, on each store: of operations, of operations of several effects, of clients, of
+    /// relays and consumers.
     #[arg(long, default_value_t = 1000)]
     kills: u64,
-    /// Which store operations run on: `sqlite`, `postgres` or `both`.
+    /// Which store operations and outboxes are on: `sqlite`, `postgres` or `both`.
     #[arg(long, default_value = "both")]
     store: String,
     /// Repeats the choices of an earlier run.
@@ -70,6 +74,7 @@ impl Crash {
             &["drive", "--store", &self.store, "--kills", &kills][..],
             &["steps", "--kills", &kills],
             &["client", "--kills", &kills],
+            &["messaging", "--store", &self.store, "--kills", &kills, "--frozen-s", FROZEN_S],
         ] {
             let mut args: Vec<_> = which.iter().map(|&arg| arg.to_owned()).collect();
             args.extend(self.seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));

@@ -53,6 +53,15 @@ impl CrashError {
         }
     }
 
+    /// Somebody else refused something ordinary.
+    pub(crate) fn refused<E>(action: impl Into<String>) -> impl FnOnce(E) -> Self
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let action = action.into();
+        move |cause| Self::Io { action, source: io::Error::other(cause) }
+    }
+
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::Io { action, source }

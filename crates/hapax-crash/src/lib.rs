@@ -8,6 +8,7 @@
 //! - [`drive`]: starts victims, kills them, lets others recover, until enough have died;
 //! - [`check`]: what must be true afterwards, for every key; [`finding`]: what was not;
 //! - [`steps`]: the same for operations of several effects; [`client`]: the same for the client;
+//!   [`messaging`]: the same for relays and consumers;
 //! - [`work`]: the operations; [`open`]: the store behind an address; [`error`]: what can go wrong.
 //!
 //! A journal line or an effect is one `write` to a file opened for appending. The kernel keeps it
@@ -19,6 +20,7 @@ pub mod drive;
 pub mod error;
 pub mod finding;
 pub mod journal;
+pub mod messaging;
 pub mod open;
 pub mod place;
 pub mod steps;

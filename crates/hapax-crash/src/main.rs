@@ -6,13 +6,14 @@ use std::{
     io::{self, Write},
     path::Path,
     process::ExitCode,
+    time::Duration,
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
 use hapax_crash::{
     CrashError, client,
     drive::{Backend, Drive, Summary},
-    steps,
+    messaging, steps,
     victim::{self, Broken, Orders},
 };
 use hapax_services::roster::Roster;
@@ -38,6 +39,12 @@ enum Command {
     Client(ClientArgs),
     /// Sends operations by a client with a journal until it dies.
     ClientVictim(client::Orders),
+    /// Kills relays and consumers, and stops the servers they work with.
+    Messaging(MessagingArgs),
+    /// Sends events from an outbox to a broker until it dies.
+    RelayVictim(messaging::Orders),
+    /// Acts on messages until it dies.
+    ConsumerVictim(messaging::Orders),
 }
 
 #[derive(Debug, clap::Args)]
@@ -103,6 +110,33 @@ struct ClientArgs {
     broken: Option<client::Broken>,
 }
 
+#[derive(Debug, clap::Args)]
+struct MessagingArgs {
+    /// How many processes must die with each outbox, half of them relays and half consumers; more
+    /// do if nobody has died at some place yet.
+    #[arg(long, default_value_t = 300)]
+    kills: usize,
+    /// What the outbox is in. The effects are in PostgreSQL.
+    #[arg(long, value_enum, default_value_t = Which::Both)]
+    store: Which,
+    /// What every choice is drawn from; random if not given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many ways there are from the outbox to the effects, each with two relays and two
+    /// consumers.
+    #[arg(long, default_value_t = 4)]
+    lines: usize,
+    /// A place to die at; all of them if none is named.
+    #[arg(long)]
+    at: Vec<String>,
+    /// For how many seconds the broker is frozen now and then.
+    #[arg(long, default_value_t = 2)]
+    frozen_s: u64,
+    /// What the victims do wrong, to see whether that is noticed.
+    #[arg(long)]
+    broken: Option<messaging::Broken>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Which {
     Sqlite,
@@ -118,6 +152,11 @@ fn main() -> ExitCode {
         Command::StepsVictim(orders) => steps::victim::run(&orders).map(|()| ExitCode::SUCCESS),
         Command::Client(args) => drive_clients(&args),
         Command::ClientVictim(orders) => client::victim::run(&orders).map(|()| ExitCode::SUCCESS),
+        Command::Messaging(args) => drive_messaging(&args),
+        Command::RelayVictim(orders) => messaging::relay::run(&orders).map(|()| ExitCode::SUCCESS),
+        Command::ConsumerVictim(orders) => {
+            messaging::consumer::run(&orders).map(|()| ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|error| {
         let mut message = error.to_string();
@@ -195,6 +234,39 @@ fn drive_clients(args: &ClientArgs) -> Result<ExitCode, CrashError> {
     })?;
     say(&format!("client: seed {seed}\n{summary}"));
     Ok(if summary.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn drive_messaging(args: &MessagingArgs) -> Result<ExitCode, CrashError> {
+    let program = env::current_exe()
+        .map_err(|source| CrashError::Io { action: "find this program".to_owned(), source })?;
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let stores = match args.store {
+        Which::Sqlite => &[true][..],
+        Which::Postgres => &[false],
+        Which::Both => &[true, false],
+    };
+    let mut broken = false;
+    for &sqlite in stores {
+        let name = if sqlite { "sqlite" } else { "postgres" };
+        say(&format!("messaging on {name}: seed {seed}"));
+        let drive = messaging::Drive {
+            program: program.clone(),
+            sqlite,
+            kills: args.kills,
+            seed,
+            lines: args.lines.max(1),
+            at: args.at.clone(),
+            frozen: Some(Duration::from_secs(args.frozen_s)),
+            broken: args.broken,
+        };
+        let summary = drive.run(&|summary| {
+            let (relays, consumers) = (summary.relays.kills(), summary.consumers.kills());
+            say(&format!("messaging on {name}: {relays} relays, {consumers} consumers killed"));
+        })?;
+        say(&format!("messaging on {name}: seed {seed}\n{summary}"));
+        broken |= !summary.findings.is_empty();
+    }
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn progress(name: &str, summary: &Summary) {

@@ -5,4 +5,5 @@ mod broken;
 mod check;
 mod client;
 mod crashes;
+mod messaging;
 mod steps;
