@@ -119,6 +119,8 @@ pub(crate) enum OutboxPart {
     Held,
     /// A relay that has nothing to do.
     Idle,
+    /// Messages are acted on in transactions, bare and with their record.
+    Inbox,
 }
 
 #[derive(Debug, clap::Args)]

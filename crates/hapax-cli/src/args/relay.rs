@@ -47,6 +47,11 @@ pub(crate) struct RelayArgs {
     #[arg(required_unless_present = "config", value_parser = place)]
     pub(crate) to: Option<Place>,
 
+    /// Follow PostgreSQL's log (logical replication) instead of asking its table; the table is read
+    /// whenever the log cannot be. Needs `wal_level = logical` and a limit on what slots may keep.
+    #[arg(long)]
+    pub(crate) follow: bool,
+
     /// Several destinations, as a TOML file with [[destination]] tables.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "to", "name", "topics", "from", "on_failure", "attempts", "refusals", "source", "secret_env",

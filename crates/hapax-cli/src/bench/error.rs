@@ -61,6 +61,8 @@ pub(crate) enum BenchError {
     Client(#[from] ClientError),
     #[error("a destination's name was refused")]
     Destination(#[from] hapax::outbox::InvalidDestination),
+    #[error("a message could not be acted on")]
+    Transaction(#[from] hapax::TransactionError),
     #[error("the relay ended")]
     Relay(#[from] hapax::messaging::relay::RelayError),
     #[error("a caller ended early")]

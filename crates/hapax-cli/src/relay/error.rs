@@ -18,6 +18,10 @@ pub(crate) enum RelayRunError {
     Address(#[from] InvalidAddress),
     #[error("nothing can be emitted into a store in memory; give sqlite:PATH or postgres://...")]
     Memory,
+    #[error("only PostgreSQL has a log that can be followed; leave out --follow")]
+    NoLog,
+    #[error("the server's log cannot be followed; leave out --follow to read the table instead")]
+    Follow(#[from] hapax::postgres::tail::TailError),
     #[error(transparent)]
     Store(#[from] OpenError),
     #[error("--name or --topics cannot be used")]

@@ -37,7 +37,10 @@ pub(crate) fn run(args: &RelayArgs) -> Result<bool, RelayRunError> {
 async fn relay(args: &RelayArgs, wish: Wish) -> Result<bool, RelayRunError> {
     let mut signals = Signals::listen().map_err(RelayRunError::Runtime)?;
     let address: Address = wish.store.parse()?;
-    let outbox = open_outbox(&address).await?.ok_or(RelayRunError::Memory)?;
+    let mut outbox = open_outbox(&address).await?.ok_or(RelayRunError::Memory)?;
+    if args.follow {
+        outbox = outbox.follow(&address).await?.ok_or(RelayRunError::NoLog)?;
+    }
     let mut crew = Crew::start(&outbox, wish.destinations)?;
     for line in crew.greeting() {
         say(&format!("{line}, from {address}"));

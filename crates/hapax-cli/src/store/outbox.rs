@@ -2,7 +2,14 @@
 
 use std::io;
 
-use hapax::{Fence, Owner, StoreError, postgres, sqlite};
+use hapax::{
+    Fence, Owner, StoreError,
+    postgres::{
+        self,
+        tail::{Tail, TailError, TailOptions},
+    },
+    sqlite,
+};
 use hapax_core::outbox::{
     Destination, Lag, Lane, Lease, Leases, Look, Outbox, Park, Parked, ParkedPage, Progress,
     Registered, Retired, Seen, Selection, Start, Writer,
@@ -47,6 +54,20 @@ pub(crate) async fn outbox_of(
 pub(crate) enum AnyOutbox {
     Sqlite(sqlite::Store),
     Postgres(postgres::Outbox),
+    Followed(Tail),
+}
+
+impl AnyOutbox {
+    /// The same, following the server's log; `None` where there is no such log.
+    pub(crate) async fn follow(self, address: &Address) -> Result<Option<Self>, TailError> {
+        match (self, address) {
+            (Self::Postgres(outbox), Address::Postgres(config)) => {
+                let followed = Tail::follow(outbox, config, TailOptions::default()).await?;
+                Ok(Some(Self::Followed(followed)))
+            }
+            (_, _) => Ok(None),
+        }
+    }
 }
 
 /// Does the same with whichever outbox it is.
@@ -55,6 +76,7 @@ macro_rules! each {
         match $any {
             AnyOutbox::Sqlite($outbox) => $call,
             AnyOutbox::Postgres($outbox) => $call,
+            AnyOutbox::Followed($outbox) => $call,
         }
     };
 }

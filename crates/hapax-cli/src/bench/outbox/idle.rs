@@ -24,7 +24,7 @@ use crate::bench::{
 };
 
 /// How long it takes a relay to find out that nothing comes.
-const SETTLING: Duration = Duration::from_secs(3);
+const SETTLING: Duration = Duration::from_secs(5);
 
 struct Idle {
     queries: f64,
@@ -46,7 +46,7 @@ pub(super) fn run(
     server: &Server,
     progress: &ProgressBar,
 ) -> Result<Section, BenchError> {
-    let span = (plan.duration * 4).clamp(Duration::from_secs(5), Duration::from_secs(30));
+    let span = (plan.duration * 4).clamp(Duration::from_secs(10), Duration::from_secs(30));
     let turns = Turns::take(1, [Way::Relay], |way| {
         progress.set_message(format!("nothing to do, {}", way.label()));
         let runtime = sample::workers()?;

@@ -3,13 +3,15 @@
 //! - `plan` says what is measured; `event` what one event is, and checks that each came once and in order;
 //! - `ways` are the ways to read a log of events; `plain` the hand-written ones;
 //! - `drain` empties a full log, `enqueue` fills one, `latency` does both at a fixed rate, `held` looks
-//!   what an old snapshot costs, `idle` what a relay costs that has nothing to do.
+//!   what an old snapshot costs, `idle` what a relay costs that has nothing to do;
+//! - `inbox` is the other end: acting on messages.
 
 mod drain;
 mod enqueue;
 mod event;
 mod held;
 mod idle;
+mod inbox;
 mod latency;
 mod plain;
 mod plan;
@@ -37,6 +39,7 @@ pub(crate) fn run(plan: &OutboxPlan) -> Result<Verdict, BenchError> {
             OutboxPart::Enqueue => enqueue::run(plan, &server, &progress)?,
             OutboxPart::Latency => latency::run(plan, &server, &progress)?,
             OutboxPart::Held => held::run(plan, &server, &progress)?,
+            OutboxPart::Inbox => inbox::run(plan, &server, &progress)?,
             OutboxPart::Idle => idle::run(plan, &server, &progress)?,
         });
     }
@@ -50,6 +53,7 @@ fn steps(plan: &OutboxPlan, part: OutboxPart) -> u64 {
         OutboxPart::Enqueue => enqueue::steps(plan),
         OutboxPart::Latency => latency::steps(plan),
         OutboxPart::Held => held::steps(plan),
+        OutboxPart::Inbox => inbox::steps(plan),
         OutboxPart::Idle => 1,
     }
 }

@@ -26,13 +26,16 @@ pub(crate) struct OutboxPlan {
 
 impl OutboxPlan {
     pub(crate) fn resolve(raw: &OutboxBenchArgs) -> Result<Self, BenchError> {
-        use OutboxPart::{Drain, Enqueue, Held, Idle, Latency};
+        use OutboxPart::{Drain, Enqueue, Held, Idle, Inbox, Latency};
         let measure = &raw.measure;
         let (rounds, seconds, events, hold) =
             if measure.quick { (1, 1.0, 20_000, 3.0) } else { (5, 3.0, 200_000, 60.0) };
         Ok(Self {
             postgres: Postgres::resolve(measure.postgres.as_deref())?,
-            parts: raw.parts.clone().unwrap_or_else(|| vec![Drain, Enqueue, Latency, Held, Idle]),
+            parts: raw
+                .parts
+                .clone()
+                .unwrap_or_else(|| vec![Drain, Enqueue, Latency, Held, Idle, Inbox]),
             rounds: measure.rounds.unwrap_or(rounds),
             duration: Duration::from_secs_f64(measure.seconds.unwrap_or(seconds)),
             events: raw.events.unwrap_or(events),

@@ -1,7 +1,7 @@
 //! What cannot be meant is refused before anything is sent.
 
 use super::Shop;
-use crate::{hapax, text};
+use crate::{hapax, text, world::Database};
 
 /// The code and the words with which this is refused.
 fn refused(args: &[&str]) -> (i32, String) {
@@ -47,6 +47,7 @@ fn what_means_nothing_to_a_destination_is_refused() {
         (&["--to", "stdout:", "--exchange", "orders"][..], "--exchange means nothing"),
         (&["--to", "stdout:", "--prefix", "shop."], "--prefix means nothing"),
         (&["--to", "stdout:", "--lease", "10ms"], "--lease is too short"),
+        (&["--to", "stdout:", "--follow"], "only PostgreSQL has a log that can be followed"),
         (&["--to", "stdout:", "--secret-env", "HOME"], "means nothing to this destination"),
         (&["--to", "http://127.0.0.1:1/"], "a webhook is signed"),
         (&["--to", "http://127.0.0.1:1/?a=b", "--secret-env", "HOME"], "give --name"),
@@ -60,6 +61,14 @@ fn what_means_nothing_to_a_destination_is_refused() {
     let output = hapax(&["relay", "--store", "memory:", "--to", "stdout:"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("nothing can be emitted into a store in memory"));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_followed_is_refused_with_what_to_set() {
+    let database = Database::create().await;
+    let output = hapax(&["relay", "--store", &database.url, "--to", "stdout:", "--follow"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("set `wal_level = logical`"), "{}", text(&output.stderr));
 }
 
 #[cfg(not(feature = "kafka"))]
