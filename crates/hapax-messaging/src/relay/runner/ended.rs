@@ -2,7 +2,7 @@
 
 use hapax_core::{
     StoreError,
-    outbox::{Lane, Leases, Outbox, Park, Progress, Seen},
+    outbox::{Hold, Lane, Leases, Outbox, Park, Progress, Seen},
 };
 use tokio::time::Instant;
 
@@ -248,8 +248,12 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
                     let (position, reason) = (event.position, event.reason());
                     tracing::warn!(destination, position, reason, "an event was parked");
                 }
-                let more = self.queues.parked(park.lane, &name, self.looks);
-                self.apply(more);
+                // What only follows was under way by itself: those it follows may not be stored yet,
+                // and a read that begins now would not know of them.
+                if park.events.iter().any(|event| event.hold != Hold::Follow) {
+                    let more = self.queues.parked(park.lane, &name, self.looks);
+                    self.apply(more);
+                }
             }
         }
     }
