@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     OutboxPlan,
     event::{Checker, PER_KEY},
+    rounds::Rounds,
     ways::Way,
 };
 use crate::bench::{
@@ -17,9 +17,8 @@ use crate::bench::{
     load::float,
     process,
     report::Section,
-    sample::{self, DATABASE},
     server::Server,
-    turns::{Figures, Named as _, Turns},
+    turns::{Figures, Turns},
 };
 
 /// How long the slowest way may take before it counts as wrong.
@@ -52,28 +51,14 @@ pub(super) fn steps(plan: &OutboxPlan) -> u64 {
     u64::from(plan.rounds) * Way::ALL.len() as u64
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
-    let turns = Turns::take(plan.rounds, Way::ALL, |way| {
-        progress.set_message(format!("emptying a log, {}", way.label()));
-        let runtime = sample::workers()?;
-        let drained = runtime.block_on(take(plan, server, way));
-        runtime.block_on(server.remove(DATABASE))?;
-        progress.inc(1);
-        drained
+pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
+    let turns = rounds.take("emptying a log", Way::ALL, async |way, config| {
+        way.prepare(&config).await?;
+        way.fill(&config, plan.events).await?;
+        empty(rounds.server, &config, way, plan.events).await
     })?;
     let title = format!("A log of {} events, emptied into a sink that only counts", plan.events);
     Ok(turns.section(title, COLUMNS, claims(&turns)))
-}
-
-async fn take(plan: &OutboxPlan, server: &Server, way: Way) -> Result<Drained, BenchError> {
-    let config = server.create(DATABASE).await?;
-    way.prepare(&config).await?;
-    way.fill(&config, plan.events).await?;
-    empty(server, &config, way, plan.events).await
 }
 
 /// Empties a full log.

@@ -2,18 +2,16 @@
 
 use deadpool_postgres::{Manager, Pool};
 use hapax::postgres::Store;
-use indicatif::ProgressBar;
 use tokio_postgres::{Config, NoTls};
 
-use super::{OutboxPlan, event::payload, plain};
+use super::{OutboxPlan, event::payload, plain, rounds::Rounds};
 use crate::bench::{
     arms::{Arm, Effects, Stored},
     error::BenchError,
     figures::{Claim, Column, Columns},
     report::Section,
-    sample::{self, DATABASE, Ground, Sample},
-    server::Server,
-    turns::{Named, Turns},
+    sample::{self, Ground, Sample},
+    turns::Named,
 };
 
 /// Keys that events are written for: few enough that some wait for each other.
@@ -45,32 +43,17 @@ pub(super) fn steps(plan: &OutboxPlan) -> u64 {
     u64::from(plan.rounds) * Way::ALL.len() as u64
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
-    let turns = Turns::take(plan.rounds, Way::ALL, |way| {
-        progress.set_message(format!("{} callers, {}", plan.callers, way.label()));
-        let sample = take(plan, server, way);
-        progress.inc(1);
-        sample
+pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
+    let what = format!("{} callers", plan.callers);
+    let turns = rounds.take(&what, Way::ALL, async |way, config| {
+        let arm = Writing::connect(&config, way, plan.callers).await?;
+        let ground = Ground::Postgres(rounds.server);
+        sample::measure(ground, plan.duration, plan.callers, arm).await
     })?;
     let title = format!("Events written by {} callers, each committed by itself", plan.callers);
     let ratio = turns.ratio(1, 0, |sample| sample.per_second);
     let what = "hapax.emit, commits/s against a plain insert";
     Ok(turns.section(title, COLUMNS, [Claim::at_least(what, ratio, "x", 0.85)]))
-}
-
-fn take(plan: &OutboxPlan, server: &Server, way: Way) -> Result<Sample, BenchError> {
-    let runtime = sample::workers()?;
-    let measured = runtime.block_on(async {
-        let config = server.create(DATABASE).await?;
-        let arm = Writing::connect(&config, way, plan.callers).await?;
-        sample::measure(Ground::Postgres(server), plan.duration, plan.callers, arm).await
-    });
-    runtime.block_on(server.remove(DATABASE))?;
-    measured
 }
 
 struct Writing {

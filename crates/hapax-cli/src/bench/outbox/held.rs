@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use tokio_postgres::Config;
@@ -12,6 +11,7 @@ use super::{
     drain::empty,
     event::Checker,
     plain::Plain,
+    rounds::Rounds,
     ways::{Reading, Way},
 };
 use crate::bench::{
@@ -19,9 +19,8 @@ use crate::bench::{
     error::BenchError,
     figures::{Claim, Column, Columns, Spread},
     report::Section,
-    sample::{self, DATABASE},
     server::Server,
-    turns::{Figures, Named, Turns},
+    turns::{Figures, Named},
 };
 
 /// Events that are written and read at once, again and again, while the snapshot is held.
@@ -71,19 +70,10 @@ fn rounds(plan: &OutboxPlan) -> u32 {
     plan.rounds.min(2)
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
-    let turns = Turns::take(rounds(plan), Held::ALL, |held| {
-        progress.set_message(format!("an old snapshot, {}", held.label()));
-        let runtime = sample::workers()?;
-        let cost = runtime.block_on(take(plan, server, held.0));
-        runtime.block_on(server.remove(DATABASE))?;
-        progress.inc(1);
-        cost
-    })?;
+pub(super) fn run(plan: &OutboxPlan, all: Rounds<'_>) -> Result<Section, BenchError> {
+    let all = Rounds { count: rounds(plan), ..all };
+    let measure = async |held: Held, config| take(plan, all.server, held.0, config).await;
+    let turns = all.take("an old snapshot", Held::ALL, measure)?;
     let seconds = plan.hold.as_secs();
     let title =
         format!("A log of {} events, while a snapshot is held for {seconds} s", plan.events);
@@ -96,8 +86,12 @@ pub(super) fn run(
     Ok(turns.section(title, COLUMNS, claims))
 }
 
-async fn take(plan: &OutboxPlan, server: &Server, way: Way) -> Result<Cost, BenchError> {
-    let config = server.create(DATABASE).await?;
+async fn take(
+    plan: &OutboxPlan,
+    server: &Server,
+    way: Way,
+    config: Config,
+) -> Result<Cost, BenchError> {
     way.prepare(&config).await?;
     way.fill(&config, plan.events).await?;
     let before = empty(server, &config, way, plan.events).await?;

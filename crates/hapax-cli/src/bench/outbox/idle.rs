@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_postgres::{Client, Config};
@@ -10,6 +9,7 @@ use tokio_postgres::{Client, Config};
 use super::{
     OutboxPlan,
     event::Checker,
+    rounds::Rounds,
     ways::{Reading, Way},
 };
 use crate::bench::{
@@ -18,9 +18,7 @@ use crate::bench::{
     figures::{Claim, Column, Columns, Spread},
     process,
     report::Section,
-    sample::{self, DATABASE},
-    server::Server,
-    turns::{Figures, Named as _, Turns},
+    turns::Figures,
 };
 
 /// How long it takes a relay to find out that nothing comes.
@@ -41,31 +39,20 @@ impl Figures for Idle {
     }
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
+pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
     let span = (plan.duration * 4).clamp(Duration::from_secs(10), Duration::from_secs(30));
-    let turns = Turns::take(1, [Way::Relay], |way| {
-        progress.set_message(format!("nothing to do, {}", way.label()));
-        let runtime = sample::workers()?;
-        let idle = runtime.block_on(take(server, span));
-        runtime.block_on(server.remove(DATABASE))?;
-        progress.inc(1);
-        idle
-    })?;
+    let measure = async |_, config| take(&config, span).await;
+    let turns = Rounds { count: 1, ..rounds }.take("nothing to do", [Way::Relay], measure)?;
     let queries = Spread::of(turns.of(0).iter().map(|idle| idle.queries));
     let claim = Claim::at_most("idle relay", queries, " queries/s", 2.0);
     Ok(turns.section(format!("Nothing to do for {} s", span.as_secs()), COLUMNS, [claim]))
 }
 
-async fn take(server: &Server, span: Duration) -> Result<Idle, BenchError> {
-    let config: Config = server.create(DATABASE).await?;
-    Way::Relay.prepare(&config).await?;
-    let reading = Way::Relay.start(&config, &Arc::new(Checker::new(1))).await?;
+async fn take(config: &Config, span: Duration) -> Result<Idle, BenchError> {
+    Way::Relay.prepare(config).await?;
+    let reading = Way::Relay.start(config, &Arc::new(Checker::new(1))).await?;
     sleep(SETTLING).await;
-    let client = connect(&config).await?;
+    let client = connect(config).await?;
     let (before, cpu_before) = (transactions(&client).await?, process::own_cpu()?);
     sleep(span).await;
     let (after, cpu_after) = (transactions(&client).await?, process::own_cpu()?);

@@ -8,19 +8,17 @@ use hapax::{
     inbox::{Arrival, Consumer, End, Entered, First, Identity, Inbox as _, Message, Proof},
     postgres::{Store, transaction::deadpool::Database},
 };
-use indicatif::ProgressBar;
 use tokio_postgres::{Config, NoTls};
 
-use super::{OutboxPlan, event::payload};
+use super::{OutboxPlan, event::payload, rounds::Rounds};
 use crate::bench::{
     arms::{Arm, Effects, Stored},
     error::BenchError,
     figures::{Claim, Column, Columns},
     report::Section,
     request,
-    sample::{self, DATABASE, Ground, Sample},
-    server::Server,
-    turns::{Named, Turns},
+    sample::{self, Ground, Sample},
+    turns::Named,
 };
 
 const TABLE: &str = "CREATE TABLE mails (id bigserial PRIMARY KEY, recipient text NOT NULL)";
@@ -50,32 +48,17 @@ pub(super) fn steps(plan: &OutboxPlan) -> u64 {
     u64::from(plan.rounds) * Way::ALL.len() as u64
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
-    let turns = Turns::take(plan.rounds, Way::ALL, |way| {
-        progress.set_message(format!("{} messages at once, {}", plan.callers, way.label()));
-        let sample = take(plan, server, way);
-        progress.inc(1);
-        sample
+pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
+    let what = format!("{} messages at once", plan.callers);
+    let turns = rounds.take(&what, Way::ALL, async |way, config| {
+        let arm = Acting::connect(&config, way, plan.callers).await?;
+        let ground = Ground::Postgres(rounds.server);
+        sample::measure(ground, plan.duration, plan.callers, arm).await
     })?;
     let title = format!("{} messages at once, each acted on in a transaction", plan.callers);
     let ratio = turns.ratio(1, 0, |sample| sample.per_second);
     let what = "inbox, messages/s against the bare effect";
     Ok(turns.section(title, COLUMNS, [Claim::at_least(what, ratio, "x", 0.9)]))
-}
-
-fn take(plan: &OutboxPlan, server: &Server, way: Way) -> Result<Sample, BenchError> {
-    let runtime = sample::workers()?;
-    let measured = runtime.block_on(async {
-        let config = server.create(DATABASE).await?;
-        let arm = Acting::connect(&config, way, plan.callers).await?;
-        sample::measure(Ground::Postgres(server), plan.duration, plan.callers, arm).await
-    });
-    runtime.block_on(server.remove(DATABASE))?;
-    measured
 }
 
 struct Acting {

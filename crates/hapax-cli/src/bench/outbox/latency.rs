@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,
@@ -14,6 +13,7 @@ use super::{
     OutboxPlan,
     event::{Checker, index, payload},
     plain::{self, Plain},
+    rounds::Rounds,
     ways::{Reading, Way as Reader},
 };
 use crate::bench::{
@@ -23,10 +23,9 @@ use crate::bench::{
     load::{Numbers, float, histogram},
     process,
     report::Section,
-    sample::{self, DATABASE},
     server::Server,
     timetable::Timetable,
-    turns::{Figures, Named, Turns},
+    turns::{Figures, Named},
 };
 
 /// Connections that write.
@@ -114,19 +113,10 @@ pub(super) fn steps(plan: &OutboxPlan) -> u64 {
     u64::from(plan.rounds) * Way::ALL.len() as u64
 }
 
-pub(super) fn run(
-    plan: &OutboxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Section, BenchError> {
-    let turns = Turns::take(plan.rounds, Way::ALL, |way| {
-        progress.set_message(format!("{} events/s, {}", plan.rate, way.label()));
-        let runtime = sample::workers()?;
-        let delays = runtime.block_on(take(plan, server, way));
-        runtime.block_on(server.remove(DATABASE))?;
-        progress.inc(1);
-        delays
-    })?;
+pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
+    let what = format!("{} events/s", plan.rate);
+    let measure = async |way, config| take(plan, rounds.server, way, config).await;
+    let turns = rounds.take(&what, Way::ALL, measure)?;
     let title = format!("From commit to sink, at {} events/s", plan.rate);
     let of = |measure: fn(&Delays) -> f64| Spread::of(turns.of(0).iter().map(measure));
     let claims = [
@@ -136,8 +126,12 @@ pub(super) fn run(
     Ok(turns.section(title, COLUMNS, claims))
 }
 
-async fn take(plan: &OutboxPlan, server: &Server, way: Way) -> Result<Delays, BenchError> {
-    let config = server.create(DATABASE).await?;
+async fn take(
+    plan: &OutboxPlan,
+    server: &Server,
+    way: Way,
+    config: Config,
+) -> Result<Delays, BenchError> {
     way.prepare(&config).await?;
     let places = float(u64::from(plan.rate)) * plan.duration.as_secs_f64();
     let began = Instant::now();

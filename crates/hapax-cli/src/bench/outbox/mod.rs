@@ -1,7 +1,7 @@
 //! `hapax bench outbox`: the outbox and the usual hand-written ones, side by side in one run.
 //!
 //! - `plan` says what is measured; `event` what one event is, and checks that each came once and in order;
-//! - `ways` are the ways to read a log of events; `plain` the hand-written ones;
+//! - `ways` are the ways to read a log of events; `plain` the hand-written ones; `rounds` takes them in turn;
 //! - `drain` empties a full log, `enqueue` fills one, `latency` does both at a fixed rate, `held` looks
 //!   what an old snapshot costs, `idle` what a relay costs that has nothing to do;
 //! - `inbox` is the other end: acting on messages.
@@ -15,6 +15,7 @@ mod inbox;
 mod latency;
 mod plain;
 mod plan;
+mod rounds;
 mod ways;
 
 use super::{
@@ -23,6 +24,7 @@ use super::{
 use crate::args::OutboxPart;
 
 pub(crate) use self::plan::OutboxPlan;
+use self::rounds::Rounds;
 
 /// Measures, and tells.
 pub(crate) fn run(plan: &OutboxPlan) -> Result<Verdict, BenchError> {
@@ -32,15 +34,16 @@ pub(crate) fn run(plan: &OutboxPlan) -> Result<Verdict, BenchError> {
     let server = Server::needed(&plan.postgres)?;
     facts.extend(sample::workers()?.block_on(server.facts())?);
     let progress = progress(plan.parts.iter().map(|part| steps(plan, *part)).sum());
+    let rounds = Rounds { server: &server, progress: &progress, count: plan.rounds };
     let mut sections = Vec::new();
     for part in &plan.parts {
         sections.push(match part {
-            OutboxPart::Drain => drain::run(plan, &server, &progress)?,
-            OutboxPart::Enqueue => enqueue::run(plan, &server, &progress)?,
-            OutboxPart::Latency => latency::run(plan, &server, &progress)?,
-            OutboxPart::Held => held::run(plan, &server, &progress)?,
-            OutboxPart::Inbox => inbox::run(plan, &server, &progress)?,
-            OutboxPart::Idle => idle::run(plan, &server, &progress)?,
+            OutboxPart::Drain => drain::run(plan, rounds)?,
+            OutboxPart::Enqueue => enqueue::run(plan, rounds)?,
+            OutboxPart::Latency => latency::run(plan, rounds)?,
+            OutboxPart::Held => held::run(plan, rounds)?,
+            OutboxPart::Inbox => inbox::run(plan, rounds)?,
+            OutboxPart::Idle => idle::run(plan, rounds)?,
         });
     }
     progress.finish_and_clear();
