@@ -52,7 +52,7 @@ pub(crate) struct RelayArgs {
     #[arg(long)]
     pub(crate) follow: bool,
 
-    /// Several destinations, as a TOML file with [[destination]] tables.
+    /// Several destinations, as a TOML file with `[[destination]]` tables.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "to", "name", "topics", "from", "on_failure", "attempts", "refusals", "source", "secret_env",
         "secret_file", "exchange", "prefix", "lease",
