@@ -7,10 +7,12 @@
 //!
 //! - `options`: how patient it is, and what becomes of events that are not taken;
 //! - `queues`: which events are on their way, and what follows from each verdict; no IO, no clock;
-//! - `pipe`: one of the streams in which they go, `trouble`: a key that is stuck in it;
+//! - `pipe`: one of the streams in which they go, `trouble`: a key that is stuck in it,
+//!   `aside`: one whose events are being parked;
 //! - `runner`: the loop that reads, sends, acknowledges and leases; `step`: what it waits for;
 //! - `status`: what can be seen from outside.
 
+mod aside;
 mod error;
 mod options;
 mod pipe;

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::outbox::{Hold, Lane, Parking, Position};
+use hapax_core::outbox::{Hold, Lane, Parking, Source};
 use tokio::time::Instant;
 
 use super::{
+    aside::{Aside, follow},
     options::{OnFailure, RelayOptions},
     queues::{Item, Outcome},
     trouble::{Remedy, Trouble, Turn},
@@ -27,6 +28,8 @@ pub(super) struct Pipe {
     ready: VecDeque<Item>,
     /// Keys that are stuck. Their later events are here and not in `ready`.
     trouble: HashMap<Name, Trouble>,
+    /// Keys whose events are being parked. Their later events are here and not in `ready`.
+    aside: Aside,
     flying: bool,
     /// The destination is left alone until then.
     rest_until: Option<Instant>,
@@ -34,7 +37,16 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn push(&mut self, item: Item) {
+    /// Takes in an event, as it was read.
+    pub(super) fn push(&mut self, item: Item, source: Source) {
+        match source {
+            Source::Held => self.aside.push(item),
+            Source::Log | Source::Parked if self.aside.holds(&item) => self.aside.push(item),
+            Source::Log | Source::Parked => self.push_to_send(item),
+        }
+    }
+
+    fn push_to_send(&mut self, item: Item) {
         match self.trouble_of(&item) {
             Some(trouble) => trouble.waiting.push_back(item),
             None => self.ready.push_back(item),
@@ -67,7 +79,7 @@ impl Pipe {
         }
         let turns = self.trouble.values().filter_map(|trouble| match trouble.turn {
             Turn::At(due) => Some(due),
-            Turn::Flying | Turn::Parking(_) => None,
+            Turn::Flying => None,
         });
         let ready = self.rest_until.filter(|_| !self.ready.is_empty());
         let first = turns.chain(ready).min();
@@ -143,34 +155,23 @@ impl Pipe {
         sift(&mut self.ready);
         self.trouble.values_mut().for_each(|trouble| sift(&mut trouble.waiting));
         self.trouble.retain(|(topic, key), _| Lane::of(topic, key) != lane);
+        dropped.extend(self.aside.drop_lane(lane));
         dropped
     }
 
-    /// The parking of a key's events was stored; `looks` reads had begun by then. What came
-    /// meanwhile is to be parked too.
-    pub(super) fn parked(&mut self, name: &Name, looks: u64) -> Vec<Item> {
-        let Some(trouble) = self.trouble.get_mut(name) else { return Vec::new() };
-        if !matches!(trouble.turn, Turn::Parking(_)) {
-            return Vec::new();
-        }
-        trouble.turn = Turn::Parking(Some(looks));
-        trouble.waiting.drain(..).collect()
+    /// One parking of a key's events was stored; so many reads had begun by then.
+    pub(super) fn parked(&mut self, name: &Name, looks: u64) {
+        self.aside.parked(name, looks);
     }
 
-    /// A read that began as this one in number was taken: what was parked before is known to it.
+    /// A read that began as this one in number was taken.
     pub(super) fn looked(&mut self, look: u64) {
-        self.trouble
-            .retain(|_, trouble| !matches!(trouble.turn, Turn::Parking(Some(last)) if last < look));
+        self.aside.looked(look);
     }
 
-    /// Events that came for keys whose parking is done, from reads that did not know of it.
-    pub(super) fn late(&mut self) -> Vec<Item> {
-        let known = |trouble: &&mut Trouble| matches!(trouble.turn, Turn::Parking(Some(_)));
-        self.trouble
-            .values_mut()
-            .filter(known)
-            .flat_map(|trouble| trouble.waiting.drain(..))
-            .collect()
+    /// What is to be parked now, behind others of its key.
+    pub(super) fn due_aside(&mut self) -> Vec<Outcome> {
+        self.aside.due()
     }
 
     /// Whether a send is under way.
@@ -226,18 +227,15 @@ impl Pipe {
             trouble.turn = Turn::At(now);
             outcomes.push(Outcome::Park { lane, name, events: vec![(item, park(Hold::Message))] });
         } else {
-            trouble.turn = Turn::Parking(None);
             let mut events = vec![(item, park(Hold::Tail))];
             events.extend(trouble.waiting.drain(..).map(follow));
-            outcomes.push(Outcome::Park { lane, name, events });
+            outcomes.push(self.aside.park(lane, name, events));
         }
     }
 
     /// Forgets troubles that are over. Nothing flies.
     fn clear(&mut self, now: Instant) {
-        self.trouble.retain(|_, trouble| {
-            matches!(trouble.turn, Turn::Parking(_)) || !trouble.waiting.is_empty()
-        });
+        self.trouble.retain(|_, trouble| !trouble.waiting.is_empty());
         for trouble in self.trouble.values_mut() {
             // All that flew of it was taken, and more has come.
             if trouble.turn == Turn::Flying {
@@ -250,10 +248,4 @@ impl Pipe {
 fn sent(item: &Item) -> Outcome {
     let event = &item.event;
     Outcome::Sent { lane: event.lane, position: event.position, weight: event.weight() }
-}
-
-/// An event to be parked behind others of its key.
-pub(super) fn follow(item: Item) -> (Item, Parking) {
-    let position: Position = item.event.position;
-    (item, Parking::new(position, Hold::Follow, 0, "waits behind an earlier event of its key"))
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use hapax_core::{
     limits::OUTBOX_LANES,
-    outbox::{Delivery, Lane, Limits, Parking, Position, Source, Stored},
+    outbox::{Delivery, Lane, Limits, Parking, Position, Stored},
 };
 use tokio::time::Instant;
 
 use super::{
     options::RelayOptions,
-    pipe::{Name, Pipe, follow},
+    pipe::{Name, Pipe},
 };
 use crate::sink::{Outage, Verdict};
 
@@ -79,24 +79,16 @@ impl Queues {
     /// Takes in what the read of this number brought, and says what of it is to be parked.
     pub(super) fn take(&mut self, look: u64, deliveries: Vec<Delivery>) -> Vec<Outcome> {
         self.pipes.iter_mut().for_each(|pipe| pipe.looked(look));
-        let mut held = Vec::new();
         for Delivery { event, source } in deliveries {
             if self.leaving.contains(&event.lane) {
                 continue;
             }
+            self.events += 1;
+            self.bytes += event.weight();
             let item = Item { epoch: self.epochs[event.lane.index()], event };
-            match source {
-                Source::Held => held.push(item),
-                Source::Log | Source::Parked => {
-                    self.events += 1;
-                    self.bytes += item.event.weight();
-                    self.pipe(item.event.lane).push(item);
-                }
-            }
+            self.pipe(item.event.lane).push(item, source);
         }
-        let late: Vec<Item> = self.pipes.iter_mut().flat_map(Pipe::late).collect();
-        late.iter().for_each(|item| self.gone(&item.event));
-        held.into_iter().chain(late).map(park_behind).collect()
+        self.due_aside()
     }
 
     /// Whether more may be read.
@@ -150,11 +142,16 @@ impl Queues {
         }
     }
 
-    /// The parking of these events was stored, before any read later than the one of this number.
+    /// One parking of this key was stored, before any read later than the one of this number.
     pub(super) fn parked(&mut self, lane: Lane, name: &Name, looks: u64) -> Vec<Outcome> {
-        let items = self.pipe(lane).parked(name, looks);
-        items.iter().for_each(|item| self.gone(&item.event));
-        items.into_iter().map(park_behind).collect()
+        self.pipe(lane).parked(name, looks);
+        self.due_aside()
+    }
+
+    fn due_aside(&mut self) -> Vec<Outcome> {
+        let due: Vec<Outcome> = self.pipes.iter_mut().flat_map(Pipe::due_aside).collect();
+        due.iter().for_each(|outcome| self.settled(outcome));
+        due
     }
 
     /// A lane was lost, or is begun anew: what waits of it is dropped, and what flies counts for
@@ -249,9 +246,4 @@ pub(super) struct Landed {
     pub(super) outcomes: Vec<Outcome>,
     /// The destination took nothing, and is left alone for a while.
     pub(super) outage: Option<Outage>,
-}
-
-fn park_behind(item: Item) -> Outcome {
-    let (lane, name) = (item.event.lane, item.name());
-    Outcome::Park { lane, name, events: vec![follow(item)] }
 }

@@ -35,9 +35,6 @@ pub(super) enum Turn {
     Flying,
     /// Not before this instant.
     At(Instant),
-    /// Never: they are being parked, and so is whatever comes until a read knows of that. The number
-    /// is that of the last read that does not; none while the parking is not done.
-    Parking(Option<u64>),
 }
 
 /// What to do about an event that was not taken.

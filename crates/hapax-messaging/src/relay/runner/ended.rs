@@ -36,8 +36,12 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             }
             Step::Landed { flight, verdicts } => self.landed(flight, verdicts, now),
             Step::Acknowledged { progress, lost } => {
-                self.errands.remove(&Errand::Acknowledge);
-                self.stored(&progress, lost, now);
+                // A read that began before it would bring again what was sent from what was parked.
+                if self.errands.contains(&Errand::Read) && !progress.replayed.is_empty() {
+                    self.acknowledged = Some((progress, lost));
+                } else {
+                    self.acknowledged(&progress, lost, now);
+                }
             }
             Step::Parked { park, name, done } => self.parked(park, name, done),
             Step::Released { lanes, progress, done } => {
@@ -172,9 +176,22 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
     /// Nothing is being read: lanes may change.
     fn read_ended(&mut self, now: Instant) {
         self.errands.remove(&Errand::Read);
+        if let Some((progress, lost)) = self.acknowledged.take() {
+            self.acknowledged(&progress, lost, now);
+        }
         if let Some(leases) = self.leases.take() {
             self.hold(&leases, now);
         }
+    }
+
+    fn acknowledged(
+        &mut self,
+        progress: &Progress,
+        lost: Result<Vec<Lane>, StoreError>,
+        now: Instant,
+    ) {
+        self.errands.remove(&Errand::Acknowledge);
+        self.stored(progress, lost, now);
     }
 
     fn landed(&mut self, flight: Flight, verdicts: Result<Vec<Verdict>, Outage>, now: Instant) {
@@ -248,9 +265,8 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
                     let (position, reason) = (event.position, event.reason());
                     tracing::warn!(destination, position, reason, "an event was parked");
                 }
-                // What only follows was under way by itself: those it follows may not be stored yet,
-                // and a read that begins now would not know of them.
-                if park.events.iter().any(|event| event.hold != Hold::Follow) {
+                // One that is parked alone holds nobody up.
+                if park.events.iter().all(|event| event.hold != Hold::Message) {
                     let more = self.queues.parked(park.lane, &name, self.looks);
                     self.apply(more);
                 }

@@ -11,8 +11,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hapax_core::{
-    Owner,
-    outbox::{Destination, Leases, Outbox, Reader, Start},
+    Owner, StoreError,
+    outbox::{Destination, Lane, Leases, Outbox, Progress, Reader, Start},
 };
 use tokio::{
     sync::watch,
@@ -47,6 +47,8 @@ pub(super) struct Runner<O, S> {
     looks: u64,
     /// What was leased while a read was under way.
     leases: Option<Leases>,
+    /// What was stored while a read was under way that may show it as it was before.
+    acknowledged: Option<(Progress, Result<Vec<Lane>, StoreError>)>,
     mode: Mode,
     timers: Timers,
 }
@@ -87,6 +89,7 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             errands: BTreeSet::new(),
             looks: 0,
             leases: None,
+            acknowledged: None,
             mode: Mode::Sending,
             timers: Timers::new(Instant::now(), &options),
             options,
@@ -157,7 +160,7 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
         Counters::set(&self.counters.waiting, 0);
     }
 
-    fn outbox_failed(&self, what: &str, error: &hapax_core::StoreError) {
+    fn outbox_failed(&self, what: &str, error: &StoreError) {
         Counters::count(&self.counters.outbox_errors, 1);
         let destination = self.destination.name();
         tracing::warn!(destination, %error, "could not {what}; it will be tried again");

@@ -2,6 +2,7 @@
 
 mod failure;
 mod life;
+mod moody;
 mod order;
 mod place;
 mod scene;
