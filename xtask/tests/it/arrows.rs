@@ -39,6 +39,6 @@ fn only_the_facade_and_the_programs_pick_a_backend() {
     compare(&arrows::judge("hapax", ["hapax-sqlite", "hapax-postgres"]), &[]);
     compare(&arrows::judge("hapax-cli", ["hapax-sqlite", "hapax-postgres"]), &[]);
     let generic = "only the facade and the programs";
-    compare(&arrows::judge("hapax-messaging", ["hapax-sqlite"]), &[generic]);
+    compare(&arrows::judge("hapax-another", ["hapax-sqlite"]), &[generic]);
     compare(&arrows::judge("hapax-tower", ["hapax-sqlite"]), &["any tower service on any store"]);
 }
