@@ -1,6 +1,12 @@
 //! The usual hand-written outboxes: a table, and a loop that reads it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use tokio::time::sleep;
 use tokio_postgres::{Client, Config, Statement};
@@ -141,12 +147,17 @@ impl Loop {
         Ok(true)
     }
 
-    /// Sends for ever.
-    pub(super) async fn run(mut self, checker: Arc<Checker>) -> Result<(), BenchError> {
-        loop {
+    /// Sends until told to stop, and never leaves between sending and noting it.
+    pub(super) async fn run(
+        mut self,
+        checker: Arc<Checker>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<(), BenchError> {
+        while !stop.load(Relaxed) {
             if !self.once(&checker).await? {
                 sleep(POLL).await;
             }
         }
+        Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! The ways from a log of events to a sink that only counts.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use hapax::{
     messaging::{
@@ -73,7 +76,9 @@ impl Way {
             }
             Self::Plain(plain) => {
                 let reader = Loop::new(config, plain).await?;
-                Reading::Loop(tokio::spawn(reader.run(Arc::clone(checker))))
+                let stop = Arc::new(AtomicBool::new(false));
+                let task = tokio::spawn(reader.run(Arc::clone(checker), Arc::clone(&stop)));
+                Reading::Loop { task, stop }
             }
         })
     }
@@ -93,16 +98,16 @@ impl Named for Way {
 /// Something that sends until it is stopped.
 pub(super) enum Reading {
     Relay(Running),
-    Loop(JoinHandle<Result<(), BenchError>>),
+    Loop { task: JoinHandle<Result<(), BenchError>>, stop: Arc<AtomicBool> },
 }
 
 impl Reading {
     pub(super) async fn stop(self) -> Result<(), BenchError> {
         match self {
             Self::Relay(running) => Ok(running.stop().await?),
-            Self::Loop(task) => {
-                task.abort();
-                task.await.unwrap_or(Ok(()))
+            Self::Loop { task, stop } => {
+                stop.store(true, Relaxed);
+                task.await?
             }
         }
     }
