@@ -6,6 +6,12 @@ use clap::{Subcommand, ValueEnum, value_parser};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchTask {
+    /// Measure everything below, one after the other, and report it together.
+    ///
+    /// What needs a program that is not there (nginx, PostgreSQL) is named in the report, with what to
+    /// install; the rest is measured. An interrupt ends the run, and what was measured is reported.
+    All(AllArgs),
+
     /// Compare the stores with the usual hand-written way, side by side in one run.
     ///
     /// One request is a durable claim and a durable settle with a body of 512 bytes. Both ways run
@@ -48,6 +54,12 @@ pub(crate) enum BenchTask {
         #[arg(long, value_name = "FILE")]
         port_file: PathBuf,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AllArgs {
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -164,13 +176,12 @@ pub(crate) struct ClientBenchArgs {
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 
-    /// Write every figure to this file.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
 }
 
 /// How things are measured, whatever they are.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct MeasureArgs {
     /// The PostgreSQL server to use, whose user may create databases, or `none`. Without it, a
     /// server of its own is started in the temporary directory.
@@ -190,6 +201,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
 
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// Where the report goes, beside the terminal.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ReportArgs {
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

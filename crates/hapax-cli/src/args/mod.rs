@@ -16,8 +16,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use self::{
     audit::AuditArgs,
     bench::{
-        BenchTask, ClientBenchArgs, HttpArgs, HttpWay, OutboxBenchArgs, OutboxPart, Statements,
-        StoreArgs, TxArgs,
+        AllArgs, BenchTask, ClientBenchArgs, HttpArgs, HttpWay, MeasureArgs, OutboxBenchArgs,
+        OutboxPart, ReportArgs, Statements, StoreArgs, TxArgs,
     },
     call::{CallArgs, duration},
     demo::DemoArgs,

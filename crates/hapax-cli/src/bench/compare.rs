@@ -1,12 +1,12 @@
 //! Both ways in turn, round after round, for each number of callers.
 
-use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::{
     error::BenchError,
     figures::{Claim, Column, Columns, Spread, Target, header, row},
     plan::Plan,
+    progress::Progress,
     report::Section,
     sample::{self, Ground, Sample, Way},
     turns::Figures as _,
@@ -22,7 +22,7 @@ pub(super) fn steps(plan: &Plan) -> u64 {
 pub(super) fn run(
     plan: &Plan,
     ground: Ground<'_>,
-    progress: &ProgressBar,
+    progress: &Progress,
 ) -> Result<Vec<Section>, BenchError> {
     let mut pairs: Vec<Pair> = plan.callers.iter().map(|callers| Pair::new(*callers)).collect();
     for round in 0..plan.rounds {
@@ -34,7 +34,7 @@ pub(super) fn run(
         for pair in &mut pairs {
             for way in order {
                 let (store, callers) = (name(ground), pair.callers);
-                progress.set_message(format!("{store}, {callers} callers, {}", label(way)));
+                progress.begin(format!("{store}, {callers} callers, {}", label(way)))?;
                 let sample = sample::take(plan, ground, way, callers)?;
                 match way {
                     Way::Baseline => pair.baseline.push(sample),
@@ -73,6 +73,7 @@ impl Pair {
             rows: ways.iter().map(|(way, samples)| row(label(*way), samples, COLUMNS)).collect(),
             claims: self.claims(ground),
             invalid: invalid.collect(),
+            plots: Vec::new(),
             data: json!({
                 "store": name(ground),
                 "callers": self.callers,

@@ -17,6 +17,10 @@ pub(crate) enum BenchError {
         #[source]
         source: io::Error,
     },
+    #[error("interrupted before anything was measured")]
+    CutShort,
+    #[error("the signals that end a program cannot be heard")]
+    Signals(#[source] io::Error),
     #[error("cannot print the report")]
     Print(#[source] io::Error),
     #[error("cannot start the threads the callers run on")]
@@ -67,4 +71,11 @@ pub(crate) enum BenchError {
     Relay(#[from] hapax::messaging::relay::RelayError),
     #[error("a caller ended early")]
     Caller(#[from] tokio::task::JoinError),
+}
+
+impl BenchError {
+    /// Whether something is not there that a machine need not have.
+    pub(super) fn is_absence(&self) -> bool {
+        matches!(self, Self::NoServer(_) | Self::OnlyPostgres | Self::Http(HttpError::Service(_)))
+    }
 }

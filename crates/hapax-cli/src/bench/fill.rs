@@ -3,7 +3,6 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use hapax::{Options, sqlite};
-use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
     load::{self, Load, Numbers, Stop, float},
     plan::Plan,
     process,
+    progress::Progress,
     report::Section,
     sample,
 };
@@ -28,7 +28,7 @@ const MEMORY_BESIDE_CACHE: u64 = 64 << 20;
 pub(super) const STEPS: u64 = PARTS * 2;
 
 /// Fills `file` with the keys 0 to `plan.fill`.
-pub(super) fn run(plan: &Plan, file: &Path, progress: &ProgressBar) -> Result<Section, BenchError> {
+pub(super) fn run(plan: &Plan, file: &Path, progress: &Progress) -> Result<Section, BenchError> {
     let runtime = sample::workers()?;
     let filled = runtime.block_on(fill(plan, file, progress));
     // The last log is copied into the file when the store closes.
@@ -46,7 +46,7 @@ struct Filled {
     invalid: Vec<String>,
 }
 
-async fn fill(plan: &Plan, file: &Path, progress: &ProgressBar) -> Result<Filled, BenchError> {
+async fn fill(plan: &Plan, file: &Path, progress: &Progress) -> Result<Filled, BenchError> {
     let options = Options::default();
     let memory_bytes_max = float(options.cache_bytes_max + MEMORY_BESIDE_CACHE);
     let mut memory = Growth::default();
@@ -59,7 +59,7 @@ async fn fill(plan: &Plan, file: &Path, progress: &ProgressBar) -> Result<Filled
     let (mut our_loads, mut loads) = (Vec::new(), Vec::new());
     let pause = Stop::After((plan.duration / 2).min(Duration::from_secs(2)));
     for part in 1..=PARTS {
-        progress.set_message(format!("SQLite, part {part} of {PARTS} of {} keys", plan.fill));
+        progress.begin(format!("SQLite, part {part} of {PARTS} of {} keys", plan.fill))?;
         memory.begin()?;
         let end = Stop::Before(plan.fill * part / PARTS);
         our_loads.push(load::drive(&ours, &our_numbers, CALLERS, end).await?);
@@ -138,6 +138,7 @@ impl Filled {
             rows: vec![row("hand-written", &self.baseline), row("hapax", &self.ours)],
             claims: self.claims(bytes_per_key),
             invalid: self.invalid.clone(),
+            plots: Vec::new(),
             data: json!({
                 "baseline": rates(&self.baseline),
                 "hapax": rates(&self.ours),

@@ -1,6 +1,6 @@
 //! What is measured, with every default filled in.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use tokio_postgres::Config;
 
@@ -15,7 +15,6 @@ pub(crate) struct Plan {
     pub(super) duration: Duration,
     pub(super) callers: Vec<usize>,
     pub(super) fill: u64,
-    pub(super) json: Option<PathBuf>,
 }
 
 /// Which PostgreSQL server is measured.
@@ -48,7 +47,6 @@ impl Plan {
             duration: Duration::from_secs_f64(measure.seconds.unwrap_or(defaults.seconds)),
             callers: raw.callers.clone().unwrap_or_else(|| defaults.callers.to_vec()),
             fill: raw.fill.unwrap_or(defaults.fill),
-            json: measure.json.clone(),
         })
     }
 }

@@ -3,7 +3,6 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use hapax::{Ask, Options, sqlite};
-use indicatif::ProgressBar;
 use serde_json::json;
 use tokio::{
     runtime::Builder,
@@ -17,6 +16,7 @@ use super::{
     figures::{Claim, Spread, Target, number},
     load::float,
     plan::Plan,
+    progress::Progress,
     report::Section,
     sample,
 };
@@ -34,11 +34,11 @@ pub(super) const STEPS: u64 = 3;
 type Replayer = EngineArm<sqlite::Store>;
 
 /// Replays the keys 0 to `plan.fill` of a filled file.
-pub(super) fn run(plan: &Plan, file: &Path, progress: &ProgressBar) -> Result<Section, BenchError> {
+pub(super) fn run(plan: &Plan, file: &Path, progress: &Progress) -> Result<Section, BenchError> {
     let rounds = plan.rounds.min(5);
     let duration = plan.duration / rounds;
     let mut measured: [Vec<f64>; 3] = Default::default();
-    progress.set_message("replays from memory");
+    progress.begin("replays from memory")?;
     let one_core =
         Builder::new_current_thread().enable_all().build().map_err(BenchError::Runtime)?;
     one_core.block_on(async {
@@ -51,7 +51,7 @@ pub(super) fn run(plan: &Plan, file: &Path, progress: &ProgressBar) -> Result<Se
     })?;
     drop(one_core);
     progress.inc(2);
-    progress.set_message("replays from the file");
+    progress.begin("replays from the file")?;
     sample::workers()?.block_on(async {
         let engine = Arc::new(open(file, Options { cache_bytes_max: 0, ..Options::default() })?);
         for _ in 0..rounds {
@@ -147,6 +147,7 @@ fn section(measured: &[Vec<f64>; 3]) -> Section {
         rows: claims.iter().map(row).collect(),
         claims,
         invalid: Vec::new(),
+        plots: Vec::new(),
         data: json!({ "memory": measured[0], "asked_and_memory": measured[1], "file": measured[2] }),
     }
 }

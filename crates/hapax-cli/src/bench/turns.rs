@@ -1,11 +1,11 @@
 //! Several ways in turn, round after round.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     error::BenchError,
     figures::{Claim, Columns, Spread, header, row},
-    report::Section,
+    report::{Point, Section},
 };
 
 /// One measurement of one way.
@@ -18,43 +18,101 @@ pub(super) trait Figures {
 }
 
 /// A way that has a name.
-pub(super) trait Named: Copy {
+pub(super) trait Named: Copy + PartialEq {
     fn label(self) -> &'static str;
 }
 
 /// Everything that was measured, by way.
-pub(super) struct Turns<W, S, const N: usize> {
-    ways: [W; N],
-    samples: [Vec<S>; N],
+#[derive(Debug)]
+pub(super) struct Turns<W, S> {
+    ways: Vec<(W, Vec<S>)>,
 }
 
-impl<W: Named, S: Figures, const N: usize> Turns<W, S, N> {
-    /// Measures every way in every round. Who goes first changes, so that nobody always finds the
-    /// machine as one other left it.
+impl<W: Named, S: Figures> Turns<W, S> {
+    /// Nothing yet of each of these ways.
+    pub(super) fn new(ways: &[W]) -> Self {
+        Self { ways: ways.iter().map(|way| (*way, Vec::new())).collect() }
+    }
+
+    /// Measures every way in every round. A run that is cut short keeps what it has, if anything.
     pub(super) fn take(
         rounds: u32,
-        ways: [W; N],
+        ways: &[W],
         mut take: impl FnMut(W) -> Result<S, BenchError>,
     ) -> Result<Self, BenchError> {
-        let mut samples = [const { Vec::new() }; N];
+        let mut table = [Self::new(ways)];
+        Self::take_all(rounds, &mut table, |_, way| take(way))?;
+        let [table] = table;
+        Ok(table)
+    }
+
+    /// Measures every way of every table in every round, so that a table is spread over the whole
+    /// run; `take` is told the table's place. A run that is cut short keeps what it has, if anything.
+    pub(super) fn take_all(
+        rounds: u32,
+        tables: &mut [Self],
+        mut take: impl FnMut(usize, W) -> Result<S, BenchError>,
+    ) -> Result<(), BenchError> {
         for round in 0..rounds as usize {
-            for at in 0..N {
-                let at = (at + round) % N;
-                samples[at].push(take(ways[at])?);
+            for (place, table) in tables.iter_mut().enumerate() {
+                match table.round(round, |way| take(place, way)) {
+                    Err(BenchError::CutShort) if round > 0 || place > 0 => return Ok(()),
+                    done => done?,
+                }
             }
         }
-        Ok(Self { ways, samples })
+        Ok(())
     }
 
-    /// The measurements of the way at this place.
-    pub(super) fn of(&self, way: usize) -> &[S] {
-        self.samples.get(way).map_or(&[], Vec::as_slice)
+    /// Who goes first changes, so that nobody always finds the machine as one other left it.
+    fn round(
+        &mut self,
+        round: usize,
+        mut take: impl FnMut(W) -> Result<S, BenchError>,
+    ) -> Result<(), BenchError> {
+        let count = self.ways.len();
+        for at in 0..count {
+            let (way, samples) = &mut self.ways[(at + round) % count];
+            samples.push(take(*way)?);
+        }
+        Ok(())
     }
 
-    /// How two ways compare, each round with itself: both saw the same machine.
-    pub(super) fn ratio(&self, ours: usize, other: usize, of: fn(&S) -> f64) -> Option<Spread> {
-        let rounds = self.of(ours).iter().zip(self.of(other));
-        Spread::of(rounds.map(|(ours, other)| of(ours) / of(other)))
+    /// One more measurement of a way.
+    #[cfg(test)]
+    pub(super) fn add(&mut self, way: W, sample: S) {
+        if let Some((_, samples)) = self.ways.iter_mut().find(|(known, _)| *known == way) {
+            samples.push(sample);
+        }
+    }
+
+    /// The measurements of a way.
+    pub(super) fn of(&self, way: W) -> &[S] {
+        self.ways.iter().find(|(known, _)| *known == way).map_or(&[], |(_, samples)| samples)
+    }
+
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ways.iter().all(|(_, samples)| samples.is_empty())
+    }
+
+    /// A measure of two ways in each round: both saw the same machine.
+    pub(super) fn rounds(&self, ours: W, other: W) -> impl Iterator<Item = (&S, &S)> {
+        self.of(ours).iter().zip(self.of(other))
+    }
+
+    /// How two ways compare, each round with itself.
+    pub(super) fn ratio(&self, ours: W, other: W, of: fn(&S) -> Option<f64>) -> Option<Spread> {
+        let ratios = self.rounds(ours, other).filter_map(|(ours, other)| {
+            Some(of(ours)? / of(other)?).filter(|ratio| ratio.is_finite())
+        });
+        Spread::of(ratios)
+    }
+
+    /// A measure of a way, as a place on a plot; `None` if it was not measured.
+    pub(super) fn point(&self, way: W, x: f64, of: fn(&S) -> Option<f64>) -> Option<Point> {
+        let Spread { median, min, max } = Spread::of(self.of(way).iter().filter_map(of))?;
+        Some(Point { x, low: min, median, high: max })
     }
 
     /// The table, and what follows from it.
@@ -64,7 +122,7 @@ impl<W: Named, S: Figures, const N: usize> Turns<W, S, N> {
         columns: &Columns<S>,
         claims: impl IntoIterator<Item = Option<Claim>>,
     ) -> Section {
-        let ways = || self.ways.iter().zip(&self.samples).map(|(way, all)| (way.label(), all));
+        let ways = || self.ways.iter().map(|(way, samples)| (way.label(), samples));
         let invalid = ways().flat_map(|(label, samples)| {
             let reasons = samples.iter().filter_map(Figures::invalid);
             reasons.map(move |reason| format!("{label}: {reason}"))
@@ -77,8 +135,9 @@ impl<W: Named, S: Figures, const N: usize> Turns<W, S, N> {
             header: header(columns),
             rows: ways().map(|(label, samples)| row(label, samples, columns)).collect(),
             claims: claims.into_iter().flatten().collect(),
+            plots: Vec::new(),
             invalid: invalid.collect(),
-            data: json!({ "ways": data.collect::<serde_json::Map<_, _>>() }),
+            data: json!({ "ways": data.collect::<Map<_, _>>() }),
         }
     }
 }

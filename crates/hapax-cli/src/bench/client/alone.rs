@@ -20,7 +20,6 @@ use hapax::{
 };
 use http::{Request, Response, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full};
-use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Builder;
 use tower_layer::Layer;
@@ -35,6 +34,7 @@ use super::{
 use crate::bench::{
     BenchError,
     figures::{Claim, Column, Columns, Spread, Target, header, row},
+    progress::Progress,
     report::Section,
     request,
 };
@@ -45,8 +45,8 @@ const URL: &str = "http://127.0.0.1:8080/payments";
 const WAYS: [&str; 3] = ["the service alone", "RetryLayer", "hapax::Client"];
 
 /// Measures in turn, round after round.
-pub(super) fn run(plan: &ClientPlan, progress: &ProgressBar) -> Result<Section, BenchError> {
-    progress.set_message("the layer alone");
+pub(super) fn run(plan: &ClientPlan, progress: &Progress) -> Result<Section, BenchError> {
+    progress.begin("the layer alone")?;
     let runtime =
         Builder::new_current_thread().enable_all().build().map_err(BenchError::Runtime)?;
     let (mut nanos, mut invalid) = (<[Vec<f64>; WAYS.len()]>::default(), Vec::new());
@@ -71,6 +71,7 @@ pub(super) fn run(plan: &ClientPlan, progress: &ProgressBar) -> Result<Section, 
         rows: WAYS.iter().zip(&nanos).map(|(way, nanos)| row(way, nanos, COLUMNS)).collect(),
         claims: claims(&nanos),
         invalid,
+        plots: Vec::new(),
         data: json!({ "nanoseconds": data.collect::<Map<String, Value>>() }),
     })
 }

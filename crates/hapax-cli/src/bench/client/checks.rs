@@ -3,7 +3,6 @@
 use std::{hint::black_box, sync::Barrier, thread, time::Duration};
 
 use hapax::retry::{Breaker, Budget, Cost, Health, Terms};
-use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -12,6 +11,7 @@ use crate::bench::{
     BenchError,
     figures::{Claim, Column, Columns, Spread, Target, header, row},
     load::float,
+    progress::Progress,
     report::Section,
 };
 
@@ -71,8 +71,8 @@ struct Sample {
 }
 
 /// Measures in turn, round after round.
-pub(super) fn run(plan: &ClientPlan, progress: &ProgressBar) -> Result<Section, BenchError> {
-    progress.set_message("checks");
+pub(super) fn run(plan: &ClientPlan, progress: &Progress) -> Result<Section, BenchError> {
+    progress.begin("checks")?;
     let checks = plan.repetitions * CHECKS_PER_CALL;
     let mut samples: [Vec<Sample>; CHECKS.len()] = Default::default();
     for _ in 0..plan.rounds {
@@ -99,6 +99,7 @@ pub(super) fn run(plan: &ClientPlan, progress: &ProgressBar) -> Result<Section, 
         rows: rows.clone().map(|(check, samples)| row(check.name, samples, COLUMNS)).collect(),
         claims: claims.collect(),
         invalid: Vec::new(),
+        plots: Vec::new(),
         data: json!({ "nanoseconds_by_one_and_two_threads": data }),
     })
 }

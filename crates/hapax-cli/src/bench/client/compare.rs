@@ -2,22 +2,19 @@
 
 use std::path::Path;
 
-use indicatif::ProgressBar;
-use serde_json::{Map, Value, json};
-
 use super::{
     calls::{Caller, Calls},
     journalled::{Journalled, Keeper},
     plan::ClientPlan,
     upstream::Upstream,
-    way::{COMPARISONS, Comparison, Way},
+    way::{COMPARISONS, Way},
 };
 use crate::bench::{
     BenchError,
-    figures::{Claim, Column, Columns, Spread, Target, header, row},
-    report::Section,
+    figures::{Claim, Column, Columns, Spread, Target},
+    run::Run,
     sample::{self, Ground, Sample},
-    turns::Figures as _,
+    turns::{Named as _, Turns},
 };
 
 /// How many measurements there will be.
@@ -27,25 +24,28 @@ pub(super) fn steps(plan: &ClientPlan) -> u64 {
 }
 
 /// Measures, and says how the ways compare.
-pub(super) fn run(
-    plan: &ClientPlan,
-    directory: &Path,
-    progress: &ProgressBar,
-) -> Result<Vec<Section>, BenchError> {
-    let mut tables: Vec<Table> = COMPARISONS.iter().map(Table::new).collect();
-    for round in 0..plan.rounds {
-        for table in &mut tables {
-            let ways = table.of.ways;
-            for at in 0..ways.len() {
-                // Who goes first changes, so that nobody always finds the machine as one other left it.
-                let at = (at + round as usize) % ways.len();
-                progress.set_message(ways[at].label());
-                table.samples[at].push(take(plan, directory, ways[at])?);
-                progress.inc(1);
-            }
-        }
+pub(super) fn run(plan: &ClientPlan, run: &mut Run) -> Result<(), BenchError> {
+    let mut tables: Vec<Turns<Way, Sample>> =
+        COMPARISONS.iter().map(|comparison| Turns::new(comparison.ways)).collect();
+    Turns::take_all(plan.rounds, &mut tables, |_, way| {
+        run.progress.begin(way.label())?;
+        let sample = take(plan, run.directory(), way);
+        run.progress.inc(1);
+        sample
+    })?;
+    let measured = COMPARISONS.iter().zip(&tables).filter(|(_, turns)| !turns.is_empty());
+    for (comparison, turns) in measured {
+        let claims = CLAIMS.iter().map(|wanted| wanted.claim(turns));
+        run.add(turns.section(titled(comparison.title, plan.callers), COLUMNS, claims));
     }
-    Ok(tables.iter().map(|table| table.section(plan.callers)).collect())
+    Ok(())
+}
+
+fn titled(title: &str, callers: usize) -> String {
+    match callers {
+        1 => format!("{title}, 1 caller"),
+        callers => format!("{title}, {callers} callers"),
+    }
 }
 
 /// Measures one way with a fresh upstream and a fresh journal, on threads of its own.
@@ -89,70 +89,34 @@ async fn measure(plan: &ClientPlan, fresh: &Path, way: Way) -> Result<Sample, Be
     }
 }
 
-/// Everything measured for one comparison.
-struct Table {
-    of: &'static Comparison,
-    samples: Vec<Vec<Sample>>,
-}
-
-impl Table {
-    fn new(of: &'static Comparison) -> Self {
-        Self { of, samples: of.ways.iter().map(|_| Vec::new()).collect() }
-    }
-
-    fn ways(&self) -> impl Iterator<Item = (Way, &Vec<Sample>)> {
-        self.of.ways.iter().copied().zip(&self.samples)
-    }
-
-    fn section(&self, callers: usize) -> Section {
-        let invalid = self.ways().flat_map(|(way, samples)| {
-            let reasons = samples.iter().filter_map(|sample| sample.invalid.as_ref());
-            reasons.map(move |reason| format!("{}: {reason}", way.label()))
-        });
-        let data = self.ways().map(|(way, samples)| {
-            (way.label().to_owned(), samples.iter().map(|sample| sample.json()).collect())
-        });
-        let data: Map<String, Value> = data.collect();
-        Section {
-            title: match callers {
-                1 => format!("{}, 1 caller", self.of.title),
-                callers => format!("{}, {callers} callers", self.of.title),
-            },
-            header: header(COLUMNS),
-            rows: self.ways().map(|(way, samples)| row(way.label(), samples, COLUMNS)).collect(),
-            claims: CLAIMS.iter().filter_map(|wanted| self.claim(wanted)).collect(),
-            invalid: invalid.collect(),
-            data: json!({ "callers": callers, "ways": data }),
-        }
-    }
-
-    /// Each round is compared with itself: both ways saw the same machine.
-    fn claim(&self, wanted: &Wanted) -> Option<Claim> {
-        let samples = |way| self.ways().find(|(known, _)| *known == way).map(|(_, found)| found);
-        let rounds = samples(wanted.way)?.iter().zip(samples(wanted.against)?);
-        let (ours, against) = (wanted.way.label(), wanted.against.label());
-        let (what, measured, unit) = match wanted.measure {
-            Measure::Rate => (
-                format!("{ours}: requests/s against {against}"),
-                Spread::of(rounds.map(|(ours, theirs)| ours.per_second / theirs.per_second)),
-                "x",
-            ),
-            Measure::MoreCpu => (
-                format!("{ours}: more CPU per call than {against}"),
-                Spread::of(rounds.map(|(ours, theirs)| ours.cpu_us - theirs.cpu_us)),
-                " us",
-            ),
-        };
-        Some(Claim { what, measured: measured?, unit, target: wanted.target })
-    }
-}
-
 /// One way against another, and what should come of it.
 struct Wanted {
     way: Way,
     against: Way,
     measure: Measure,
     target: Option<Target>,
+}
+
+impl Wanted {
+    fn claim(&self, turns: &Turns<Way, Sample>) -> Option<Claim> {
+        let Self { way, against, measure, target } = self;
+        let (ours, theirs) = (way.label(), against.label());
+        let (what, measured, unit) = match measure {
+            Measure::Rate => (
+                format!("{ours}: requests/s against {theirs}"),
+                turns.ratio(*way, *against, |sample| Some(sample.per_second)),
+                "x",
+            ),
+            Measure::MoreCpu => (
+                format!("{ours}: more CPU per call than {theirs}"),
+                Spread::of(
+                    turns.rounds(*way, *against).map(|(ours, theirs)| ours.cpu_us - theirs.cpu_us),
+                ),
+                " us",
+            ),
+        };
+        Some(Claim { what, measured: measured?, unit, target: *target })
+    }
 }
 
 enum Measure {

@@ -22,22 +22,19 @@ mod way;
 use std::time::Duration;
 
 pub(crate) use self::{error::ClientError, plan::ClientPlan};
-use super::{BenchError, Verdict, machine, progress, publish, report::Report};
+use super::{BenchError, run::Run};
 
-/// Measures, prints the report, and saves it where the plan says.
-pub(crate) fn run(plan: &ClientPlan) -> Result<Verdict, BenchError> {
-    let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
-    let directory = directory.map_err(BenchError::Directory)?;
-    let mut facts = machine::facts(directory.path())?;
-    facts.push(("cores", "shared by the callers and the upstream".to_owned()));
+/// Measures.
+pub(super) fn measure(plan: &ClientPlan, run: &mut Run) -> Result<(), BenchError> {
+    run.note(("cores", "shared by load, upstreams, servers and what is measured".to_owned()));
     if plan.sync > Duration::ZERO {
         let said = format!("each commit waits {:?} more, as on a slower disk", plan.sync);
-        facts.push(("disk", said));
+        run.note(("disk", said));
     }
-    let progress = progress(compare::steps(plan) + alone::STEPS + checks::STEPS);
-    let mut sections = compare::run(plan, directory.path(), &progress)?;
-    sections.push(alone::run(plan, &progress)?);
-    sections.push(checks::run(plan, &progress)?);
-    progress.finish_and_clear();
-    publish(&Report { facts, sections }, plan.json.as_deref())
+    let progress = run.progress.clone();
+    progress.expect(compare::steps(plan) + alone::STEPS + checks::STEPS);
+    compare::run(plan, run)?;
+    run.add(alone::run(plan, &progress)?);
+    run.add(checks::run(plan, &progress)?);
+    Ok(())
 }

@@ -1,4 +1,4 @@
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use crate::args::ClientBenchArgs;
 
@@ -12,7 +12,6 @@ pub(crate) struct ClientPlan {
     pub(super) sync: Duration,
     /// How often a part is timed in each round.
     pub(super) repetitions: u64,
-    pub(super) json: Option<PathBuf>,
 }
 
 impl ClientPlan {
@@ -25,7 +24,6 @@ impl ClientPlan {
             callers: raw.callers,
             sync: Duration::from_micros(u64::from(raw.sync_us)),
             repetitions,
-            json: raw.json.clone(),
         }
     }
 }

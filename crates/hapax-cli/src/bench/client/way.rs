@@ -1,5 +1,7 @@
 //! The ways that are compared.
 
+use crate::bench::turns::Named;
+
 /// A way to make a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
@@ -40,8 +42,8 @@ pub(super) const COMPARISONS: &[Comparison] = &[
     Comparison { title: "Calls with a journal", ways: &[Way::ByHandCall, Way::JournalCall] },
 ];
 
-impl Way {
-    pub(super) fn label(self) -> &'static str {
+impl Named for Way {
+    fn label(self) -> &'static str {
         match self {
             Self::Bare => "bare reqwest",
             Self::Service => "reqwest as a service",

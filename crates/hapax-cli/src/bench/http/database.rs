@@ -1,33 +1,24 @@
 //! The PostgreSQL server that the gateway keeps its records on.
 
-use tokio_postgres::Config;
+use std::sync::Arc;
 
-use super::plan::HttpPlan;
-use crate::bench::{BenchError, machine::Fact, plan::Postgres, server::Server};
+use crate::bench::{BenchError, server::Server};
 
 /// The database of one measurement.
 const NAME: &str = "hapax_bench_http";
 
 pub(super) struct Database {
-    server: Server,
+    server: Arc<Server>,
     /// Where the gateway finds [`NAME`].
     url: String,
 }
 
 impl Database {
-    /// The server the plan names, or one of our own; otherwise why there is none.
-    pub(super) fn start(plan: &HttpPlan) -> Result<Self, String> {
-        let server = match (&plan.postgres, &plan.postgres_url) {
-            (Postgres::Given(config), Some(url)) => {
-                let server = Server::given(Config::clone(config));
-                return Ok(Self { server, url: with_database(url, NAME) });
-            }
-            (Postgres::Own | Postgres::Given(_), _) => Server::start(),
-            (Postgres::None, _) => return Err("--postgres none".to_owned()),
-        };
-        let server = server.map_err(|error| crate::sentence(&error))?;
-        let url = server.url().ok_or("it has no address")?;
-        Ok(Self { server, url: with_database(&url, NAME) })
+    /// On this server, whose address was typed, or which is our own.
+    pub(super) fn new(server: Arc<Server>, typed: Option<&str>) -> Self {
+        let own = server.url();
+        let url = with_database(own.as_deref().or(typed).unwrap_or_default(), NAME);
+        Self { server, url }
     }
 
     /// Makes the database anew, and says where it is.
@@ -43,10 +34,6 @@ impl Database {
     /// The first process of a server we started; nothing is known of others.
     pub(super) fn pid(&self) -> Option<u32> {
         self.server.pid()
-    }
-
-    pub(super) async fn facts(&self) -> Result<Vec<Fact>, BenchError> {
-        self.server.facts().await
     }
 }
 

@@ -21,8 +21,4 @@ pub(crate) enum HttpError {
     Ledger(#[source] Wrong),
     #[error("a connection could not be opened and used")]
     Idle(#[source] Wrong),
-    #[error("the signals that end a program cannot be heard")]
-    Signals(#[source] io::Error),
-    #[error("interrupted; nothing is reported")]
-    Interrupted,
 }

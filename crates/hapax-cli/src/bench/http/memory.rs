@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, convert::Infallible, future, path::Path, time::Duration};
 
-use indicatif::ProgressBar;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
-use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet, time::timeout};
+use tokio::{io::AsyncWriteExt, net::TcpStream, runtime::Builder, task::JoinSet, time::timeout};
 
 use super::{
     child::{Child, Memory},
@@ -18,6 +17,7 @@ use crate::bench::{
     BenchError,
     figures::{Claim, Spread, Target, number},
     load::float,
+    progress::Progress,
     report::Section,
 };
 
@@ -36,22 +36,28 @@ const IDLE_MIB_MAX: f64 = 40.0;
 const IDLE_CONNECTIONS_MIB_MAX: f64 = 250.0;
 
 /// Measures a fresh gateway on SQLite, then another one.
-pub(super) async fn run(directory: &Path, progress: &ProgressBar) -> Result<Section, BenchError> {
+pub(super) fn run(directory: &Path, progress: &Progress) -> Result<Section, BenchError> {
+    let runtime =
+        Builder::new_current_thread().enable_all().build().map_err(BenchError::Runtime)?;
+    runtime.block_on(progress.unless_interrupted(measure(directory, progress)))
+}
+
+async fn measure(directory: &Path, progress: &Progress) -> Result<Section, BenchError> {
     let connections = raise_open_files().saturating_sub(OTHER_FILES).min(IDLE_CONNECTIONS);
 
-    progress.set_message("at rest");
+    progress.begin("at rest")?;
     let pair = Pair::start(directory)?;
     let unused = pair.at_rest().await?;
     progress.inc(1);
 
-    progress.set_message(format!("{connections} idle connections"));
+    progress.begin(format!("{connections} idle connections"))?;
     let held = hold(pair.gateway.port, connections).await?;
     let idle = pair.at_rest().await?;
     drop(held);
     drop(pair);
     progress.inc(1);
 
-    progress.set_message(format!("{LARGE_REQUESTS} large requests"));
+    progress.begin(format!("{LARGE_REQUESTS} large requests"))?;
     let pair = Pair::start(directory)?;
     let answers = send_large(pair.gateway.port).await;
     let large = pair.gateway.memory()?;
@@ -227,6 +233,7 @@ fn section(
         ],
         claims: claims.into_iter().flatten().collect(),
         invalid: invalid.into_iter().collect(),
+        plots: Vec::new(),
         data: json!({
             "connections": connections,
             "answers": answers.0,

@@ -23,13 +23,6 @@ mod upstream;
 mod way;
 mod wire;
 
-use std::path::Path;
-
-use tokio::{
-    runtime::Builder,
-    signal::unix::{SignalKind, signal},
-};
-
 pub(super) use self::{child::Child, client::Client as Connection};
 use self::{
     database::Database,
@@ -39,82 +32,45 @@ use self::{
     way::{Between, Records},
 };
 pub(crate) use self::{error::HttpError, plan::HttpPlan, upstream::serve};
-use super::{
-    BenchError, Verdict, machine,
-    machine::Fact,
-    report::{Report, Section},
-};
+use super::{BenchError, run::Run};
 use crate::args::HttpWay;
 
-/// Measures, prints the report, and saves it where the plan says.
-pub(crate) fn run(plan: &HttpPlan) -> Result<Verdict, BenchError> {
-    let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
-    let directory = directory.map_err(BenchError::Directory)?;
-    // One thread makes the load: it leaves the cores to what is measured.
-    let runtime =
-        Builder::new_current_thread().enable_all().build().map_err(BenchError::Runtime)?;
-    let report = runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(HttpError::Signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(HttpError::Signals)?;
-        tokio::select! {
-            report = measure(plan, directory.path()) => report,
-            // Dropping the measurement stops the servers it started.
-            _ = interrupt.recv() => Err(HttpError::Interrupted.into()),
-            _ = terminate.recv() => Err(HttpError::Interrupted.into()),
-        }
-    })?;
-    super::publish(&report, plan.json.as_deref())
-}
-
-async fn measure(plan: &HttpPlan, directory: &Path) -> Result<Report, BenchError> {
-    let mut facts = machine::facts(directory)?;
-    let sections = match plan.kind {
-        Kind::Speed => speed(plan, directory, &mut facts).await?,
+/// Measures.
+pub(super) fn measure(plan: &HttpPlan, run: &mut Run) -> Result<(), BenchError> {
+    run.note(("cores", "shared by load, upstreams, servers and what is measured".to_owned()));
+    match plan.kind {
+        Kind::Speed => speed(plan, run),
         Kind::Memory => {
-            let progress = super::progress(memory::STEPS);
-            let section = memory::run(directory, &progress).await?;
-            progress.finish_and_clear();
-            vec![section]
+            run.progress.expect(memory::STEPS);
+            run.add(memory::run(run.directory(), &run.progress)?);
+            Ok(())
         }
-    };
-    Ok(Report { facts, sections })
+    }
 }
 
-async fn speed(
-    plan: &HttpPlan,
-    directory: &Path,
-    facts: &mut Vec<Fact>,
-) -> Result<Vec<Section>, BenchError> {
+fn speed(plan: &HttpPlan, run: &mut Run) -> Result<(), BenchError> {
     let asks = |between: fn(Between) -> bool| plan.ways.iter().any(|way| between(way.between()));
     let mut nginx = None;
     if asks(|between| between == Between::Nginx) {
         match Nginx::find() {
             Ok(found) => {
-                facts.push(("nginx", found.version.clone()));
+                run.note(("nginx", found.version.clone()));
                 nginx = Some(found);
             }
-            Err(error) => facts.push(not_measured("nginx", &crate::sentence(&error))),
+            Err(error) => run.miss("nginx", &HttpError::from(error).into()),
         }
     }
     let mut database = None;
     if asks(|between| matches!(between, Between::Gateway(_, Records::Server))) {
-        match Database::start(plan) {
-            Ok(started) => {
-                facts.extend(started.facts().await?);
-                database = Some(started);
-            }
-            Err(reason) => facts.push(not_measured("PostgreSQL", &reason)),
+        match run.postgres(&plan.postgres) {
+            Ok(server) => database = Some(Database::new(server, plan.postgres_url.as_deref())),
+            Err(error) => run.miss("PostgreSQL", &error),
         }
     }
-    facts.push(("cores", "shared by the load, the upstream and what is between them".to_owned()));
-    let ground = Ground { directory, nginx: nginx.as_ref(), database: database.as_ref() };
+    let directory = run.directory().to_owned();
+    let ground =
+        Ground { directory: &directory, nginx: nginx.as_ref(), database: database.as_ref() };
     let ways: Vec<HttpWay> = plan.ways.iter().copied().filter(|way| ground.offers(*way)).collect();
-    let progress = super::progress(compare::steps(plan, &ways));
-    let sections = compare::run(plan, &ground, &ways, &progress).await?;
-    progress.finish_and_clear();
-    Ok(sections)
-}
-
-fn not_measured(what: &'static str, reason: &str) -> Fact {
-    (what, format!("not measured: {reason}"))
+    run.progress.expect(compare::steps(plan, &ways));
+    compare::run(plan, &ground, &ways, run)
 }

@@ -1,6 +1,6 @@
 //! What is measured, with every default filled in.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use clap::ValueEnum;
 
@@ -21,7 +21,6 @@ pub(crate) struct HttpPlan {
     pub(super) rounds: u32,
     pub(super) duration: Duration,
     pub(super) connections: Vec<usize>,
-    pub(super) json: Option<PathBuf>,
 }
 
 /// What the figures are about.
@@ -43,7 +42,6 @@ impl HttpPlan {
             rounds: measure.rounds.unwrap_or(defaults.rounds),
             duration: Duration::from_secs_f64(measure.seconds.unwrap_or(defaults.seconds)),
             connections: raw.connections.clone().unwrap_or_else(|| vec![64, 256]),
-            json: measure.json.clone(),
         })
     }
 

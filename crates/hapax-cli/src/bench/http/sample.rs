@@ -22,6 +22,7 @@ use crate::{
         load::{Numbers, Stop, float},
         process,
         timetable::Timetable,
+        turns::Figures,
     },
 };
 
@@ -56,8 +57,8 @@ pub(super) struct Latency {
     pub(super) p99_ms: f64,
 }
 
-impl Sample {
-    pub(super) fn json(&self) -> Value {
+impl Figures for Sample {
+    fn json(&self) -> Value {
         json!({
             "requests_per_second": self.per_second,
             "p50_ms": self.p50_ms,
@@ -72,6 +73,10 @@ impl Sample {
             "load_and_upstream_cpu_us_per_request": self.other_cpu_us,
             "invalid": self.invalid,
         })
+    }
+
+    fn invalid(&self) -> Option<&str> {
+        self.invalid.as_deref()
     }
 }
 

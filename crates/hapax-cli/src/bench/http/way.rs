@@ -1,7 +1,7 @@
 //! The ways a request can take to the upstream.
 
 use super::{gateway::Protection, load::Keys};
-use crate::args::HttpWay;
+use crate::{args::HttpWay, bench::turns::Named};
 
 /// How many keys the replays share: more than there are connections, and few enough for memory.
 pub(super) const REPLAYED_KEYS: u64 = 1000;
@@ -40,8 +40,10 @@ impl HttpWay {
             }
         }
     }
+}
 
-    pub(super) fn label(self) -> &'static str {
+impl Named for HttpWay {
+    fn label(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::Nginx => "nginx",

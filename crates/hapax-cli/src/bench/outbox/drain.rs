@@ -52,7 +52,7 @@ pub(super) fn steps(plan: &OutboxPlan) -> u64 {
 }
 
 pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
-    let turns = rounds.take("emptying a log", Way::ALL, async |way, config| {
+    let turns = rounds.take("emptying a log", &Way::ALL, async |way, config| {
         way.prepare(&config).await?;
         way.fill(&config, plan.events).await?;
         empty(rounds.server, &config, way, plan.events).await
@@ -92,11 +92,14 @@ pub(super) async fn empty(
     })
 }
 
-fn claims(turns: &Turns<Way, Drained, { Way::ALL.len() }>) -> [Option<Claim>; 2] {
-    let ours = turns.of(0);
+fn claims(turns: &Turns<Way, Drained>) -> [Option<Claim>; 2] {
+    let ours = turns.of(Way::Relay);
     let rate = Spread::of(ours.iter().map(|sample| sample.per_second));
     let ratios = ours.iter().enumerate().filter_map(|(round, ours)| {
-        let others = (1..Way::ALL.len()).filter_map(|way| turns.of(way).get(round));
+        let others = Way::ALL
+            .iter()
+            .filter(|way| **way != Way::Relay)
+            .filter_map(|way| turns.of(*way).get(round));
         let best = others.map(|other| other.per_second).max_by(f64::total_cmp)?;
         Some(ours.per_second / best)
     });

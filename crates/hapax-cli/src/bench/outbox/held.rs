@@ -26,7 +26,7 @@ use crate::bench::{
 /// Events that are written and read at once, again and again, while the snapshot is held.
 const WAVE: u64 = 5_000;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Held(Way);
 
 impl Held {
@@ -73,12 +73,12 @@ fn rounds(plan: &OutboxPlan) -> u32 {
 pub(super) fn run(plan: &OutboxPlan, all: Rounds<'_>) -> Result<Section, BenchError> {
     let all = Rounds { count: rounds(plan), ..all };
     let measure = async |held: Held, config| take(plan, all.server, held.0, config).await;
-    let turns = all.take("an old snapshot", Held::ALL, measure)?;
+    let turns = all.take("an old snapshot", &Held::ALL, measure)?;
     let seconds = plan.hold.as_secs();
     let title =
         format!("A log of {} events, while a snapshot is held for {seconds} s", plan.events);
-    let kept = Spread::of(turns.of(0).iter().map(|cost| cost.during / cost.before));
-    let dead = Spread::of(turns.of(0).iter().map(|cost| cost.dead_rows));
+    let kept = Spread::of(turns.of(Held::ALL[0]).iter().map(|cost| cost.during / cost.before));
+    let dead = Spread::of(turns.of(Held::ALL[0]).iter().map(|cost| cost.dead_rows));
     let claims = [
         Claim::at_least("relay, events/s with the snapshot against without", kept, "x", 0.95),
         Claim::at_most("dead rows in the log", dead, "", 0.0),

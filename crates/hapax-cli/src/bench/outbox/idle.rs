@@ -42,8 +42,8 @@ impl Figures for Idle {
 pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
     let span = (plan.duration * 4).clamp(Duration::from_secs(10), Duration::from_secs(30));
     let measure = async |_, config| take(&config, span).await;
-    let turns = Rounds { count: 1, ..rounds }.take("nothing to do", [Way::Relay], measure)?;
-    let queries = Spread::of(turns.of(0).iter().map(|idle| idle.queries));
+    let turns = Rounds { count: 1, ..rounds }.take("nothing to do", &[Way::Relay], measure)?;
+    let queries = Spread::of(turns.of(Way::Relay).iter().map(|idle| idle.queries));
     let claim = Claim::at_most("idle relay", queries, " queries/s", 2.0);
     Ok(turns.section(format!("Nothing to do for {} s", span.as_secs()), COLUMNS, [claim]))
 }

@@ -18,26 +18,19 @@ mod plan;
 mod rounds;
 mod ways;
 
-use super::{
-    BenchError, Verdict, machine, progress, publish, report::Report, sample, server::Server,
-};
+use super::{BenchError, run::Run};
 use crate::args::OutboxPart;
 
 pub(crate) use self::plan::OutboxPlan;
 use self::rounds::Rounds;
 
-/// Measures, and tells.
-pub(crate) fn run(plan: &OutboxPlan) -> Result<Verdict, BenchError> {
-    let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
-    let directory = directory.map_err(BenchError::Directory)?;
-    let mut facts = machine::facts(directory.path())?;
-    let server = Server::needed(&plan.postgres)?;
-    facts.extend(sample::workers()?.block_on(server.facts())?);
-    let progress = progress(plan.parts.iter().map(|part| steps(plan, *part)).sum());
+/// Measures.
+pub(super) fn measure(plan: &OutboxPlan, run: &mut Run) -> Result<(), BenchError> {
+    let (server, progress) = (run.postgres(&plan.postgres)?, run.progress.clone());
+    progress.expect(plan.parts.iter().map(|part| steps(plan, *part)).sum());
     let rounds = Rounds { server: &server, progress: &progress, count: plan.rounds };
-    let mut sections = Vec::new();
     for part in &plan.parts {
-        sections.push(match part {
+        run.add(match part {
             OutboxPart::Drain => drain::run(plan, rounds)?,
             OutboxPart::Enqueue => enqueue::run(plan, rounds)?,
             OutboxPart::Latency => latency::run(plan, rounds)?,
@@ -46,8 +39,7 @@ pub(crate) fn run(plan: &OutboxPlan) -> Result<Verdict, BenchError> {
             OutboxPart::Idle => idle::run(plan, rounds)?,
         });
     }
-    progress.finish_and_clear();
-    publish(&Report { facts, sections }, plan.json.as_deref())
+    Ok(())
 }
 
 fn steps(plan: &OutboxPlan, part: OutboxPart) -> u64 {

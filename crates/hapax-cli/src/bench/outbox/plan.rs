@@ -1,6 +1,6 @@
 //! What is measured, with every default filled in.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 use crate::{
     args::{OutboxBenchArgs, OutboxPart},
@@ -21,7 +21,6 @@ pub(crate) struct OutboxPlan {
     pub(super) rate: u32,
     /// For how long a snapshot is held.
     pub(super) hold: Duration,
-    pub(super) json: Option<PathBuf>,
 }
 
 impl OutboxPlan {
@@ -42,7 +41,6 @@ impl OutboxPlan {
             callers: raw.callers,
             rate: raw.rate,
             hold: Duration::from_secs_f64(raw.hold.unwrap_or(hold)),
-            json: measure.json.clone(),
         })
     }
 }

@@ -1,12 +1,10 @@
 //! All ways in turn, round after round, for each number of callers.
 
-use indicatif::ProgressBar;
-
 use super::{TxPlan, arms::TxArm, way::Way};
 use crate::bench::{
     error::BenchError,
     figures::{Claim, Column, Columns, Target},
-    report::Section,
+    run::Run,
     sample::{self, DATABASE, Ground, Sample},
     server::Server,
     turns::{Named as _, Turns},
@@ -19,25 +17,21 @@ pub(super) fn steps(plan: &TxPlan) -> u64 {
 }
 
 /// Measures, and says how the ways compare.
-pub(super) fn run(
-    plan: &TxPlan,
-    server: &Server,
-    progress: &ProgressBar,
-) -> Result<Vec<Section>, BenchError> {
-    let sections = plan.callers.iter().map(|callers| {
-        let turns = Turns::take(plan.rounds, Way::ALL, |way| {
-            progress.set_message(format!("{callers} callers, {}", way.label()));
+pub(super) fn run(plan: &TxPlan, server: &Server, run: &mut Run) -> Result<(), BenchError> {
+    for callers in &plan.callers {
+        let turns = Turns::take(plan.rounds, &Way::ALL, |way| {
+            run.progress.begin(format!("{callers} callers, {}", way.label()))?;
             let sample = take(plan, server, way, *callers);
-            progress.inc(1);
+            run.progress.inc(1);
             sample
         })?;
         let title = match callers {
             1 => "One insert in a transaction, 1 caller".to_owned(),
             callers => format!("One insert in a transaction, {callers} callers"),
         };
-        Ok(turns.section(title, COLUMNS, claims(&turns, *callers)))
-    });
-    sections.collect()
+        run.add(turns.section(title, COLUMNS, claims(&turns, *callers)));
+    }
+    Ok(())
 }
 
 /// Measures one way on a fresh database, with threads of its own.
@@ -52,10 +46,7 @@ fn take(plan: &TxPlan, server: &Server, way: Way, callers: usize) -> Result<Samp
     measured
 }
 
-fn claims(
-    turns: &Turns<Way, Sample, { Way::ALL.len() }>,
-    callers: usize,
-) -> impl Iterator<Item = Option<Claim>> {
+fn claims(turns: &Turns<Way, Sample>, callers: usize) -> impl Iterator<Item = Option<Claim>> {
     let bare = |bound| (callers == 64).then_some(Target::AtLeast(bound));
     let by_hand = Some(Target::AtLeast(1.0));
     let compared = [
@@ -65,7 +56,7 @@ fn claims(
         ("SQL functions", Way::Functions, Way::TwoCommits, by_hand),
     ];
     compared.into_iter().map(|(name, ours, other, target)| {
-        let measured = turns.ratio(ours as usize, other as usize, |sample| sample.per_second)?;
+        let measured = turns.ratio(ours, other, |sample| Some(sample.per_second))?;
         let what = format!("{name}, requests/s against {}", other.label());
         Some(Claim { what, measured, unit: "x", target })
     })

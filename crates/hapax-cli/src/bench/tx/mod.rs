@@ -7,12 +7,9 @@ mod arms;
 mod compare;
 mod way;
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use super::{
-    BenchError, Verdict, machine, plan::Postgres, progress, publish, report::Report, sample,
-    server::Server,
-};
+use super::{BenchError, plan::Postgres, run::Run};
 use crate::args::TxArgs;
 
 /// What is measured, with every default filled in.
@@ -22,7 +19,6 @@ pub(crate) struct TxPlan {
     rounds: u32,
     duration: Duration,
     callers: Vec<usize>,
-    json: Option<PathBuf>,
 }
 
 impl TxPlan {
@@ -35,20 +31,13 @@ impl TxPlan {
             rounds: measure.rounds.unwrap_or(rounds),
             duration: Duration::from_secs_f64(measure.seconds.unwrap_or(seconds)),
             callers: raw.callers.clone().unwrap_or_else(|| callers.to_vec()),
-            json: measure.json.clone(),
         })
     }
 }
 
-/// Measures, and tells.
-pub(crate) fn run(plan: &TxPlan) -> Result<Verdict, BenchError> {
-    let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
-    let directory = directory.map_err(BenchError::Directory)?;
-    let mut facts = machine::facts(directory.path())?;
-    let server = Server::needed(&plan.postgres)?;
-    facts.extend(sample::workers()?.block_on(server.facts())?);
-    let progress = progress(compare::steps(plan));
-    let sections = compare::run(plan, &server, &progress)?;
-    progress.finish_and_clear();
-    publish(&Report { facts, sections }, plan.json.as_deref())
+/// Measures.
+pub(super) fn measure(plan: &TxPlan, run: &mut Run) -> Result<(), BenchError> {
+    let server = run.postgres(&plan.postgres)?;
+    run.progress.expect(compare::steps(plan));
+    compare::run(plan, &server, run)
 }

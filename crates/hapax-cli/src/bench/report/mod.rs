@@ -1,0 +1,171 @@
+//! What is told: tables for people, JSON for programs.
+
+mod plot;
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use serde_json::{Value, json};
+
+pub(super) use self::plot::{Axis, Plot, Point, Scale, Series};
+use super::{Verdict, error::BenchError, figures::Claim, machine::Fact};
+use crate::table;
+
+/// Everything that was measured.
+pub(super) struct Report {
+    /// Which bench.
+    pub(super) title: &'static str,
+    /// What was typed.
+    command: String,
+    pub(super) facts: Vec<Fact>,
+    pub(super) absent: Vec<Absent>,
+    pub(super) parts: Vec<Part>,
+    /// Somebody ended it before it was done.
+    pub(super) cut_short: bool,
+}
+
+/// Something that was not measured.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Absent {
+    pub(super) what: &'static str,
+    pub(super) why: String,
+    /// It should have been possible here.
+    pub(super) is_failure: bool,
+}
+
+/// What one bench showed.
+pub(super) struct Part {
+    pub(super) bench: &'static str,
+    pub(super) sections: Vec<Section>,
+}
+
+/// One table, and what follows from it.
+#[derive(Default)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) header: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<String>>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) plots: Vec<Plot>,
+    /// What makes the figures worthless.
+    pub(super) invalid: Vec<String>,
+    /// Every measurement.
+    pub(super) data: Value,
+}
+
+impl Report {
+    pub(super) fn new(title: &'static str, facts: Vec<Fact>) -> Self {
+        let (absent, parts) = (Vec::new(), Vec::new());
+        Self { title, command: command(), facts, absent, parts, cut_short: false }
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        let failed = self.absent.iter().any(|absent| absent.is_failure);
+        if self.is_valid() && !failed && !self.cut_short {
+            Verdict::Valid
+        } else {
+            Verdict::Invalid
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.sections().all(|(_, section)| section.invalid.is_empty())
+    }
+
+    fn sections(&self) -> impl Iterator<Item = (&'static str, &Section)> {
+        let of = |part: &'_ Part| part.bench;
+        self.parts.iter().flat_map(move |part| {
+            let bench = of(part);
+            part.sections.iter().map(move |section| (bench, section))
+        })
+    }
+
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let head: Vec<[String; 2]> =
+            self.head().into_iter().map(|(name, value)| [name.to_owned(), value]).collect();
+        table::columns(out, &head)?;
+        for part in &self.parts {
+            if self.parts.len() > 1 {
+                writeln!(out, "\n== {} ==", part.bench)?;
+            }
+            for section in &part.sections {
+                section.print(out)?;
+            }
+        }
+        out.flush()
+    }
+
+    /// What stands over the figures.
+    fn head(&self) -> Vec<Fact> {
+        let mut head = vec![("command", self.command.clone())];
+        head.extend(self.facts.iter().cloned());
+        head.extend(
+            self.absent.iter().map(|absent| (absent.what, format!("not measured: {}", absent.why))),
+        );
+        if self.cut_short {
+            head.push(("CUT SHORT", "ended before everything was measured".to_owned()));
+        }
+        head
+    }
+
+    pub(super) fn save_json(&self, path: &Path) -> Result<(), BenchError> {
+        let facts: serde_json::Map<String, Value> =
+            self.facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        let absent: serde_json::Map<String, Value> =
+            self.absent.iter().map(|absent| (absent.what.to_owned(), json!(absent.why))).collect();
+        let sections: Vec<Value> =
+            self.sections().map(|(bench, section)| section.json(bench)).collect();
+        let report = json!({
+            "version": 1,
+            "bench": self.title,
+            "command": self.command,
+            "valid": self.is_valid(),
+            "cut_short": self.cut_short,
+            "machine": facts,
+            "not_measured": absent,
+            "sections": sections,
+        });
+        let written = fs::write(path, format!("{report:#}\n"));
+        written.map_err(|source| BenchError::Json { path: path.to_owned(), source })
+    }
+}
+
+/// What was typed, but for where this program is and for passwords.
+fn command() -> String {
+    let words = env::args().skip(1).map(|word| match (word.find("://"), word.rfind('@')) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}://…{}", &word[..start], &word[end..])
+        }
+        _ => word,
+    });
+    std::iter::once("hapax".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+impl Section {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let invalid = if self.invalid.is_empty() { "" } else { " INVALID" };
+        writeln!(out, "\n{}{invalid}", self.title)?;
+        table::print(out, &self.header, &self.rows)?;
+        for claim in &self.claims {
+            writeln!(out, "  - {claim}")?;
+        }
+        for reason in &self.invalid {
+            writeln!(out, "  INVALID: {reason}")?;
+        }
+        Ok(())
+    }
+
+    fn json(&self, bench: &str) -> Value {
+        json!({
+            "bench": bench,
+            "title": self.title,
+            "claims": self.claims.iter().map(Claim::json).collect::<Vec<_>>(),
+            "plots": self.plots.iter().map(Plot::json).collect::<Vec<_>>(),
+            "invalid": self.invalid,
+            "data": self.data,
+        })
+    }
+}

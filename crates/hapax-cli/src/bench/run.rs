@@ -1,0 +1,93 @@
+//! One run of one bench or of several: what they share, and what came out.
+
+use std::{io, path::Path, sync::Arc};
+
+use tempfile::TempDir;
+
+use super::{
+    Verdict,
+    error::BenchError,
+    machine::{self, Fact},
+    plan::Postgres,
+    progress::Progress,
+    report::{Absent, Part, Report, Section},
+    sample,
+    server::Server,
+};
+use crate::args::ReportArgs;
+
+pub(super) struct Run {
+    pub(super) progress: Progress,
+    server: Option<Arc<Server>>,
+    report: Report,
+    directory: TempDir,
+}
+
+impl Run {
+    /// Makes a directory, and reads what is known of the machine.
+    pub(super) fn start(title: &'static str) -> Result<Self, BenchError> {
+        let directory = tempfile::Builder::new().prefix("hapax-bench-").tempdir();
+        let directory = directory.map_err(BenchError::Directory)?;
+        let progress = Progress::start()?;
+        let report = Report::new(title, machine::facts(directory.path())?);
+        Ok(Self { progress, server: None, report, directory })
+    }
+
+    /// Another bench begins, known by this name.
+    pub(super) fn bench(&mut self, name: &'static str, shown: String) {
+        self.progress.bench(shown);
+        self.report.parts.push(Part { bench: name, sections: Vec::new() });
+    }
+
+    /// Where files are made. Everything in it is removed in the end.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The PostgreSQL server that was asked for, the same for all benches; its facts are noted.
+    pub(super) fn postgres(&mut self, asked: &Postgres) -> Result<Arc<Server>, BenchError> {
+        if let Some(server) = &self.server {
+            return Ok(Arc::clone(server));
+        }
+        let server = Arc::new(Server::needed(asked)?);
+        for fact in sample::workers()?.block_on(server.facts())? {
+            self.note(fact);
+        }
+        self.server = Some(Arc::clone(&server));
+        Ok(server)
+    }
+
+    /// Something that has to be known beside the figures.
+    pub(super) fn note(&mut self, fact: Fact) {
+        if !self.report.facts.contains(&fact) {
+            self.report.facts.push(fact);
+        }
+    }
+
+    /// Something that is not measured, and why.
+    pub(super) fn miss(&mut self, what: &'static str, why: &BenchError) {
+        let absent = Absent { what, why: crate::sentence(why), is_failure: !why.is_absence() };
+        if !self.report.absent.contains(&absent) {
+            self.report.absent.push(absent);
+        }
+    }
+
+    /// A table is complete.
+    pub(super) fn add(&mut self, section: Section) {
+        if let Some(part) = self.report.parts.last_mut() {
+            part.sections.push(section);
+        }
+    }
+
+    /// Tells what came out: prints it, and saves it where files are named.
+    pub(super) fn finish(mut self, output: &ReportArgs) -> Result<Verdict, BenchError> {
+        self.progress.finish();
+        self.report.cut_short = self.progress.is_interrupted();
+        let report = &self.report;
+        report.print(&mut io::stdout().lock()).map_err(BenchError::Print)?;
+        if let Some(path) = &output.json {
+            report.save_json(path)?;
+        }
+        Ok(report.verdict())
+    }
+}
