@@ -13,7 +13,7 @@ use hapax_core::{
 use rusqlite::Connection;
 
 use crate::{
-    row::{self, Stored},
+    row::{self, Ready, Stored},
     steps,
 };
 
@@ -24,8 +24,9 @@ pub(crate) fn perform(
     batch: &Batch,
 ) -> rusqlite::Result<Committed> {
     let mut committed = Committed::default();
+    let mut ready = Ready::on(connection)?;
     for settle in &batch.settles {
-        let written = perform_settle(connection, now, settle)?;
+        let written = perform_settle(connection, &mut ready, now, settle)?;
         committed.settles.push(written.map(|written| match written {
             Written::Yes => Settled::Done { now },
             Written::No(_) => Settled::Lost,
@@ -43,7 +44,7 @@ pub(crate) fn perform(
         committed.steps.push(perform_keep(connection, now, keep)?);
     }
     for claim in &batch.claims {
-        let written = perform_claim(connection, now, claim)?;
+        let written = perform_claim(connection, &mut ready, now, claim)?;
         committed.claims.push(written.map(|written| match written {
             Written::Yes => Claimed::Won { now },
             Written::No(record) => Claimed::Found { now, record },
@@ -60,11 +61,12 @@ enum Written {
 /// Most claims are the first of their key: those are tried without looking.
 fn perform_claim(
     connection: &Connection,
+    ready: &mut Ready<'_>,
     now: Timestamp,
     claim: &Claim,
 ) -> rusqlite::Result<Result<Written, StoreError>> {
     if let (Over::Nothing, Some(record)) = (claim.over, apply::claim(now, None, claim))
-        && row::insert(connection, &Row::seal(&record))?
+        && ready.insert(&Row::seal(&record))?
     {
         return Ok(Ok(Written::Yes));
     }
@@ -92,6 +94,7 @@ fn perform_keep(
 /// Most settles end what still runs under their fence and owner: those are tried without looking.
 fn perform_settle(
     connection: &Connection,
+    ready: &mut Ready<'_>,
     now: Timestamp,
     settle: &Settle,
 ) -> rusqlite::Result<Result<Written, StoreError>> {
@@ -99,7 +102,7 @@ fn perform_settle(
     if let (By::Owner { fence, owner }, true) = (settle.by, settle.to.tag().is_terminal()) {
         let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
         let end = (settle.to.tag(), settle.keep, outcome.as_ref());
-        if row::finish(connection, now, &Attempt { id, fence, owner }, end)? {
+        if ready.finish(now, &Attempt { id, fence, owner }, end)? {
             return Ok(Ok(Written::Yes));
         }
     }

@@ -9,7 +9,7 @@ use hapax_core::{
     time::micros,
 };
 use rusqlite::{
-    Connection, ToSql, params,
+    CachedStatement, Connection, ToSql, params,
     types::{FromSqlError, ToSqlOutput, ValueRef},
 };
 
@@ -39,6 +39,11 @@ pub(crate) const UPDATE: &str = "UPDATE hapax_operations SET format = ?2, finger
     recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
     kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
     WHERE row = ?1";
+
+/// The end of an attempt that runs under a fence and an owner.
+const FINISH: &str = "UPDATE hapax_operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
+    kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \
+    digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1";
 
 /// A [`Row`] and the number SQLite keeps it under.
 pub(crate) struct Stored {
@@ -92,9 +97,54 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
     Ok(Stored { number: row.get(0)?, row: stored })
 }
 
+/// The two writes of an undisturbed operation, made ready once for many of them.
+pub(crate) struct Ready<'c> {
+    insert: CachedStatement<'c>,
+    finish: CachedStatement<'c>,
+}
+
+impl<'c> Ready<'c> {
+    pub(crate) fn on(connection: &'c Connection) -> rusqlite::Result<Self> {
+        let (insert, finish) =
+            (connection.prepare_cached(INSERT)?, connection.prepare_cached(FINISH)?);
+        Ok(Self { insert, finish })
+    }
+
+    /// Writes a new row, unless its id is taken; says whether it did.
+    pub(crate) fn insert(&mut self, row: &Row) -> rusqlite::Result<bool> {
+        insert_with(&mut self.insert, row)
+    }
+
+    /// Ends a running attempt without looking at its row first; says whether it did.
+    ///
+    /// Only what the row itself can vouch for: that it runs under this fence and owner.
+    pub(crate) fn finish(
+        &mut self,
+        now: Timestamp,
+        attempt: &Attempt,
+        (state, keep, outcome): (StateTag, Duration, Option<&Sealed>),
+    ) -> rusqlite::Result<bool> {
+        let written = self.finish.execute(params![
+            attempt.id.as_bytes(),
+            attempt.fence.get(),
+            attempt.owner.0,
+            state as i16,
+            now.as_micros(),
+            micros(keep),
+            outcome.map(|sealed| &*sealed.head),
+            outcome.map(|sealed| &*sealed.body),
+            outcome.map(|sealed| &sealed.digest[..]),
+        ])?;
+        Ok(written == 1)
+    }
+}
+
 /// Writes a new row, unless its id is taken; says whether it did.
 pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(INSERT)?;
+    insert_with(&mut connection.prepare_cached(INSERT)?, row)
+}
+
+fn insert_with(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<bool> {
     let [head, body, digest] = outcome(row);
     let written = statement.execute(params![
         row.id.as_bytes(),
@@ -143,34 +193,6 @@ pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlit
         head,
         body,
         digest,
-    ])?;
-    Ok(written == 1)
-}
-
-/// Ends a running attempt without looking at its row first; says whether it did.
-///
-/// Only what the row itself can vouch for: that it runs under this fence and owner.
-pub(crate) fn finish(
-    connection: &Connection,
-    now: Timestamp,
-    attempt: &Attempt,
-    (state, keep, outcome): (StateTag, Duration, Option<&Sealed>),
-) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE hapax_operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
-         kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \
-         digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1",
-    )?;
-    let written = statement.execute(params![
-        attempt.id.as_bytes(),
-        attempt.fence.get(),
-        attempt.owner.0,
-        state as i16,
-        now.as_micros(),
-        micros(keep),
-        outcome.map(|sealed| &*sealed.head),
-        outcome.map(|sealed| &*sealed.body),
-        outcome.map(|sealed| &sealed.digest[..]),
     ])?;
     Ok(written == 1)
 }
