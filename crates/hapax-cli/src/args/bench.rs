@@ -211,6 +211,10 @@ pub(crate) struct ReportArgs {
     /// Write every figure to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    /// Write the report with its charts to this file, one page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// A way to the upstream.

@@ -11,9 +11,10 @@ pub(crate) enum BenchError {
     Url(#[source] tokio_postgres::Error),
     #[error("cannot use the temporary directory; set TMPDIR to one that can be written")]
     Directory(#[source] io::Error),
-    #[error("cannot write {path}; give --json a file that can be written")]
-    Json {
+    #[error("cannot write {path}; give {option} a file that can be written")]
+    Unsaved {
         path: PathBuf,
+        option: &'static str,
         #[source]
         source: io::Error,
     },

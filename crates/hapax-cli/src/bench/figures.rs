@@ -136,17 +136,22 @@ impl fmt::Display for Claim {
         if min < max {
             write!(f, " ({} to {})", number(*min), number(*max))?;
         }
-        match target {
-            Some(Target::AtLeast(bound)) => {
-                write!(f, ", target at least {}{unit}", number(*bound))?
-            }
-            Some(Target::AtMost(bound)) => write!(f, ", target at most {}{unit}", number(*bound))?,
-            None => {}
+        if let Some(target) = target {
+            write!(f, ", target {target}{unit}")?;
         }
         match self.met() {
             Some(true) => f.write_str(": met"),
             Some(false) => f.write_str(": NOT MET"),
             None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(bound) => write!(f, "at least {}", number(*bound)),
+            Self::AtMost(bound) => write!(f, "at most {}", number(*bound)),
         }
     }
 }

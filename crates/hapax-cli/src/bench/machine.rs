@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{Seek, SeekFrom, Write},
     path::Path,
+    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -19,10 +20,11 @@ pub(super) type Fact = (&'static str, String);
 pub(super) fn facts(directory: &Path) -> Result<Vec<Fact>, BenchError> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut facts = vec![
+        ("hapax", version()),
         ("processor", format!("{cores} cores, {}", after_colon("/proc/cpuinfo", "model name"))),
         ("memory", after_colon("/proc/meminfo", "MemTotal")),
         ("kernel", fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()),
-        ("directory", directory.display().to_string()),
+        ("directory", format!("{}, on {}", directory.display(), filesystem(directory))),
         ("fdatasync of 8 KiB", disk(directory)?),
     ];
     if is_memory(directory) {
@@ -34,6 +36,33 @@ pub(super) fn facts(directory: &Path) -> Result<Vec<Fact>, BenchError> {
         value.truncate(value.trim_end().len());
     }
     Ok(facts)
+}
+
+/// The version, and what is checked out where this program was built, if that is still there.
+fn version() -> String {
+    let mut git = Command::new("git");
+    git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty=, changed"]);
+    let said = git.stderr(Stdio::null()).output().ok().filter(|output| output.status.success());
+    let commit = said.and_then(|output| String::from_utf8(output.stdout).ok());
+    let commit = commit.map(|commit| format!(", from a directory at {}", commit.trim()));
+    let build = if cfg!(debug_assertions) { ", NOT A RELEASE BUILD" } else { "" };
+    format!("{}{}{build}", env!("CARGO_PKG_VERSION"), commit.unwrap_or_default())
+}
+
+/// The kind of the file system, as the table of mounts names it.
+fn filesystem(directory: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    kind_of(&mounts, directory).unwrap_or("an unknown file system").to_owned()
+}
+
+/// A later mount hides an earlier one at the same place.
+fn kind_of<'a>(mounts: &'a str, directory: &Path) -> Option<&'a str> {
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((Path::new(fields.next()?), fields.next()?))
+    });
+    let over = mounts.filter(|(place, _)| directory.starts_with(place));
+    over.max_by_key(|(place, _)| place.components().count()).map(|(_, kind)| kind)
 }
 
 fn after_colon(file: &str, name: &str) -> String {
@@ -81,4 +110,18 @@ fn is_memory(directory: &Path) -> bool {
     const RAMFS: u64 = 0x8584_58f6;
     let kind = rustix::fs::statfs(directory).ok().and_then(|stat| u64::try_from(stat.f_type).ok());
     kind.is_some_and(|kind| kind == TMPFS || kind == RAMFS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_mount_says_what_a_directory_is_on() {
+        let mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/b xfs rw 0 0\n";
+        let kind = |directory: &str| kind_of(mounts, Path::new(directory));
+        assert_eq!(kind("/tmp/bench"), Some("tmpfs"));
+        assert_eq!(kind("/tmp/b/bench"), Some("xfs"));
+        assert_eq!(kind("/tmpfiles"), Some("ext4"));
+    }
 }

@@ -88,6 +88,9 @@ impl Run {
         if let Some(path) = &output.json {
             report.save_json(path)?;
         }
+        if let Some(path) = &output.html {
+            report.save_html(path)?;
+        }
         Ok(report.verdict())
     }
 }

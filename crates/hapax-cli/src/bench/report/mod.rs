@@ -1,6 +1,11 @@
-//! What is told: tables for people, JSON for programs.
+//! What is told: tables for people, JSON for programs, and a page with drawings.
 
+mod axis;
+mod bars;
+mod chart;
+mod html;
 mod plot;
+mod svg;
 
 use std::{
     env, fs,
@@ -128,9 +133,17 @@ impl Report {
             "not_measured": absent,
             "sections": sections,
         });
-        let written = fs::write(path, format!("{report:#}\n"));
-        written.map_err(|source| BenchError::Json { path: path.to_owned(), source })
+        write(path, "--json", &format!("{report:#}\n"))
     }
+
+    pub(super) fn save_html(&self, path: &Path) -> Result<(), BenchError> {
+        write(path, "--html", &html::page(self))
+    }
+}
+
+fn write(path: &Path, option: &'static str, text: &str) -> Result<(), BenchError> {
+    let written = fs::write(path, text);
+    written.map_err(|source| BenchError::Unsaved { path: path.to_owned(), option, source })
 }
 
 /// What was typed, but for where this program is and for passwords.

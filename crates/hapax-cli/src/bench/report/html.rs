@@ -1,0 +1,169 @@
+//! The report as one page that needs nothing else: no script, no font, no other file.
+
+use super::{Report, Section, bars, chart, svg::escape};
+use crate::bench::figures::{Claim, number};
+
+const CSS: &str = include_str!("page.css");
+
+/// The whole page.
+pub(super) fn page(report: &Report) -> String {
+    let title = escape(&format!("hapax bench {}", report.title));
+    let mut body = String::new();
+    for (place, part) in report.parts.iter().enumerate() {
+        if report.parts.len() > 1 {
+            body.push_str(&format!("<h2 id=\"b{place}\">{}</h2>\n", escape(part.bench)));
+        }
+        for (section, at) in part.sections.iter().zip(0..) {
+            section_of(&mut body, section, &anchor(place, at));
+        }
+    }
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>{title}</title>\n<style>\n{CSS}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
+         {}{}{}{body}</main>\n</body>\n</html>\n",
+        verdict(report),
+        facts(report),
+        contents(report),
+    )
+}
+
+/// How many targets are met, and what must not be believed.
+fn verdict(report: &Report) -> String {
+    let sections = || report.sections().map(|(_, section)| section);
+    let judged = || sections().flat_map(|section| section.claims.iter().filter_map(Claim::met));
+    let (met, unmet) = (judged().filter(|met| *met).count(), judged().filter(|met| !met).count());
+    let invalid = sections().filter(|section| !section.invalid.is_empty()).count();
+    let mut said = format!(
+        "<p class=\"verdict\"><span class=\"met\">{} met</span>, <span class=\"unmet\">{unmet} not met</span>",
+        counted(met, "target"),
+    );
+    if invalid > 0 {
+        let tables = counted(invalid, "table");
+        said.push_str(&format!(
+            ", <span class=\"invalid\">{tables} INVALID: not to be believed</span>"
+        ));
+    }
+    if report.cut_short {
+        said.push_str(", <span class=\"invalid\">CUT SHORT before everything was measured</span>");
+    }
+    said + "</p>\n"
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn facts(report: &Report) -> String {
+    let rows = report.head().into_iter().map(|(name, value)| {
+        let (name, text) = (escape(name), escape(&value));
+        let text = if name == "command" { format!("<code>{text}</code>") } else { text };
+        format!("<tr><th scope=\"row\">{name}</th><td>{text}</td></tr>\n")
+    });
+    format!("<table class=\"facts\"><tbody>\n{}</tbody></table>\n", rows.collect::<String>())
+}
+
+/// Links to every table, where there are many.
+fn contents(report: &Report) -> String {
+    const FEW: usize = 4;
+    if report.sections().count() <= FEW {
+        return String::new();
+    }
+    let parts = report.parts.iter().enumerate();
+    let links = parts.flat_map(|(place, part)| {
+        part.sections.iter().zip(0..).map(move |(section, at)| {
+            let (to, title) = (anchor(place, at), escape(&section.title));
+            format!("<li><a href=\"#{to}\">{}: {title}</a></li>\n", part.bench)
+        })
+    });
+    let links: String = links.collect();
+    format!("<nav aria-label=\"Tables\"><ul>\n{links}</ul></nav>\n")
+}
+
+fn anchor(part: usize, section: usize) -> String {
+    format!("b{part}t{section}")
+}
+
+fn section_of(page: &mut String, section: &Section, id: &str) {
+    let title = escape(&section.title);
+    let invalid =
+        if section.invalid.is_empty() { "" } else { " <span class=\"invalid\">INVALID</span>" };
+    page.push_str(&format!(
+        "<section aria-labelledby=\"{id}\">\n<h3 id=\"{id}\">{title}{invalid}</h3>\n"
+    ));
+    for reason in &section.invalid {
+        page.push_str(&format!("<p class=\"invalid\">{}</p>\n", escape(reason)));
+    }
+    table(page, &section.header, &section.rows);
+    claims(page, &section.claims);
+    let ratios = bars::draw(&section.title, &section.claims).map(|svg| {
+        figure(
+            "Ratios",
+            "Bars begin at 1x, where both are the same; the range of the rounds; targets dashed",
+            &svg,
+        )
+    });
+    let plots = section.plots.iter().filter_map(|plot| {
+        let (x, y) = (plot.x.name, plot.y.name);
+        let axes = format!("{y} against {x}; medians, with the range of the rounds");
+        Some(figure(&plot.title, &axes, &chart::draw(plot)?))
+    });
+    let figures: String = ratios.into_iter().chain(plots).collect();
+    if !figures.is_empty() {
+        page.push_str(&format!("<div class=\"figures\">\n{figures}</div>\n"));
+    }
+    page.push_str("</section>\n");
+}
+
+fn figure(title: &str, small: &str, svg: &str) -> String {
+    let (title, small) = (escape(title), escape(small));
+    format!("<figure>\n<figcaption>{title}<small>{small}</small></figcaption>\n{svg}</figure>\n")
+}
+
+fn table(page: &mut String, header: &[&str], rows: &[Vec<String>]) {
+    if rows.is_empty() {
+        return;
+    }
+    page.push_str("<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>");
+    for name in header {
+        page.push_str(&format!("<th scope=\"col\">{}</th>", escape(name)));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        page.push_str("<tr>");
+        for (at, cell) in row.iter().enumerate() {
+            let (cell, name) = (escape(cell), if at == 0 { "th scope=\"row\"" } else { "td" });
+            page.push_str(&format!("<{name}>{cell}</{}>", if at == 0 { "th" } else { "td" }));
+        }
+        page.push_str("</tr>\n");
+    }
+    page.push_str("</tbody></table></div>\n");
+}
+
+fn claims(page: &mut String, claims: &[Claim]) {
+    if claims.is_empty() {
+        return;
+    }
+    page.push_str("<div class=\"wide\" tabindex=\"0\"><table class=\"claims\">\n<thead><tr>");
+    for name in ["what follows", "median", "range", "target", ""] {
+        page.push_str(&format!("<th scope=\"col\">{name}</th>"));
+    }
+    page.push_str("</tr></thead>\n<tbody>\n");
+    for claim in claims {
+        let Claim { what, measured, unit, .. } = claim;
+        let (low, high) = (number(measured.min), number(measured.max));
+        let range = if low == high { String::new() } else { format!("{low} to {high}") };
+        let target = claim.target.map(|target| format!("{target}{unit}")).unwrap_or_default();
+        let met = match claim.met() {
+            Some(true) => "<span class=\"met\">met</span>",
+            Some(false) => "<span class=\"unmet\">not met</span>",
+            None => "",
+        };
+        let (what, median) = (escape(what), escape(&format!("{}{unit}", number(measured.median))));
+        let target = escape(&target);
+        page.push_str(&format!(
+            "<tr><th scope=\"row\">{what}</th><td>{median}</td><td>{range}</td><td>{target}</td><td>{met}</td></tr>\n"
+        ));
+    }
+    page.push_str("</tbody></table></div>\n");
+}
