@@ -68,6 +68,8 @@ pub(crate) enum BenchError {
     Destination(#[from] hapax::outbox::InvalidDestination),
     #[error("a message could not be acted on")]
     Transaction(#[from] hapax::TransactionError),
+    #[error("statements can only be counted on the way to a server that listens on TCP")]
+    Uncounted(#[source] io::Error),
     #[error("the relay ended")]
     Relay(#[from] hapax::messaging::relay::RelayError),
     #[error("a caller ended early")]

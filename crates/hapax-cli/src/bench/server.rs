@@ -49,9 +49,14 @@ impl Server {
         self.remove(name).await?;
         let statement = format!("CREATE DATABASE {name}");
         connect(&self.config).await?.batch_execute(&statement).await?;
+        Ok(self.database(name))
+    }
+
+    /// How a database is reached.
+    pub(super) fn database(&self, name: &str) -> Config {
         let mut config = self.config.clone();
         config.dbname(name);
-        Ok(config)
+        config
     }
 
     /// Removes the database, whoever is still connected to it.

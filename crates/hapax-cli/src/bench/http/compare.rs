@@ -183,10 +183,14 @@ const COLUMNS: &Columns<Sample> = &[
     ("range", Column::Range(|sample| Some(sample.per_second))),
     ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
     ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("p99.9 ms", Column::Median(|sample| Some(sample.p999_ms))),
     ("p50 ms at half", Column::Median(|sample| Some(sample.open.p50_ms))),
     ("p99 ms at half", Column::Median(|sample| Some(sample.open.p99_ms))),
+    ("p99.9 ms at half", Column::Median(|sample| Some(sample.open.p999_ms))),
     ("CPU us/request", Column::Median(|sample| sample.proxy_cpu_us)),
     ("database CPU us", Column::Median(|sample| sample.database_cpu_us)),
+    ("disk bytes/key", Column::Median(|sample| sample.disk_bytes)),
+    ("log bytes/request", Column::Median(|sample| sample.log_bytes)),
 ];
 
 #[cfg(test)]
@@ -199,9 +203,12 @@ mod tests {
             per_second,
             p50_ms: 1.0,
             p99_ms: 2.0,
-            open: Latency { per_second: per_second / 2.0, p50_ms: 1.0, p99_ms: 2.0 },
+            p999_ms: 3.0,
+            open: Latency { per_second: per_second / 2.0, p50_ms: 1.0, p99_ms: 2.0, p999_ms: 3.0 },
             proxy_cpu_us: Some(cpu),
             database_cpu_us: None,
+            disk_bytes: None,
+            log_bytes: None,
             other_cpu_us: 1.0,
             invalid: None,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::bench::{BenchError, server::Server};
+use crate::bench::{BenchError, arms::postgres_baseline::connect, server::Server};
 
 /// The database of one measurement.
 const NAME: &str = "hapax_bench_http";
@@ -29,6 +29,21 @@ impl Database {
 
     pub(super) async fn remove(&self) -> Result<(), BenchError> {
         self.server.remove(NAME).await
+    }
+
+    /// Bytes on disk for the tables of the gateway, with their indexes.
+    pub(super) async fn bytes(&self) -> Result<u64, BenchError> {
+        let ask = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint \
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace \
+            WHERE n.nspname = 'hapax' AND c.relkind = 'r'";
+        let client = connect(&self.server.database(NAME)).await?;
+        let bytes: i64 = client.query_one(ask, &[]).await?.try_get(0)?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
+    /// How many bytes of log the server ever wrote.
+    pub(super) async fn log_bytes(&self) -> Result<u64, BenchError> {
+        self.server.log_bytes().await
     }
 
     /// The first process of a server we started; nothing is known of others.

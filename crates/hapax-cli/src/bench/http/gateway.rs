@@ -1,6 +1,9 @@
 //! The gateway under test: this program, started again as `hapax serve`.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::child::{self, Child};
 use crate::bench::BenchError;
@@ -53,5 +56,10 @@ impl Gateway<'_> {
 
 /// The address of a fresh SQLite store in this directory.
 pub(super) fn sqlite(directory: &Path) -> String {
-    format!("sqlite:{}", directory.join("bench.db").display())
+    format!("sqlite:{}", sqlite_file(directory).display())
+}
+
+/// Its file.
+pub(super) fn sqlite_file(directory: &Path) -> PathBuf {
+    directory.join("bench.db")
 }

@@ -2,7 +2,8 @@
 //!
 //! - `plan` says what is measured, `way` how a request can reach the upstream;
 //! - `upstream` is the other end, with its `ledger` of effects; `nginx` and `gateway` stand between,
-//!   each a `child` process; `database` is where a gateway may keep its records;
+//!   each a `child` process; `database` is where a gateway may keep its records, `disk` how
+//!   much room they take;
 //! - `client` is one connection, `load` all of them, `wire` the
 //!   bytes;
 //! - `sample` is one measurement, `compare` the rounds of them, `memory` the other kind of run.
@@ -11,6 +12,7 @@ mod child;
 mod client;
 mod compare;
 mod database;
+mod disk;
 mod error;
 mod gateway;
 mod ledger;

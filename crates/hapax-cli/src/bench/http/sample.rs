@@ -8,6 +8,7 @@ use super::{
     child::Child,
     client::Client,
     database::Database,
+    disk::Disk,
     error::HttpError,
     gateway::{self, Gateway},
     load::{Keys, Load, Pace, Traffic},
@@ -37,12 +38,17 @@ pub(super) struct Sample {
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
     /// At half the rate, timed from when each request was due.
     pub(super) open: Latency,
     /// CPU time per request, in microseconds, of what stands between the load and the upstream.
     pub(super) proxy_cpu_us: Option<f64>,
     /// CPU time of the database server per request, in microseconds.
     pub(super) database_cpu_us: Option<f64>,
+    /// Bytes on disk for each key, where records are kept of new keys.
+    pub(super) disk_bytes: Option<f64>,
+    /// Bytes of the database server's log for each request.
+    pub(super) log_bytes: Option<f64>,
     /// CPU time of the upstream and of the load per request, in microseconds.
     pub(super) other_cpu_us: f64,
     /// What makes the figures worthless.
@@ -55,6 +61,7 @@ pub(super) struct Latency {
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
 }
 
 impl Figures for Sample {
@@ -63,13 +70,17 @@ impl Figures for Sample {
             "requests_per_second": self.per_second,
             "p50_ms": self.p50_ms,
             "p99_ms": self.p99_ms,
+            "p999_ms": self.p999_ms,
             "open_loop": {
                 "requests_per_second": self.open.per_second,
                 "p50_ms": self.open.p50_ms,
                 "p99_ms": self.open.p99_ms,
+                "p999_ms": self.open.p999_ms,
             },
             "proxy_cpu_us_per_request": self.proxy_cpu_us,
             "database_cpu_us_per_request": self.database_cpu_us,
+            "disk_bytes_per_key": self.disk_bytes,
+            "log_bytes_per_request": self.log_bytes,
             "load_and_upstream_cpu_us_per_request": self.other_cpu_us,
             "invalid": self.invalid,
         })
@@ -118,6 +129,11 @@ impl Ground<'_> {
             traffic: connect(port, connections, way.keys()).await?,
             meters,
             upstream: upstream.port,
+            disk: match way {
+                HttpWay::Sqlite => Some(Disk::File(gateway::sqlite_file(fresh.path()))),
+                HttpWay::Postgres => database.map(Disk::Server),
+                HttpWay::Direct | HttpWay::Nginx | HttpWay::Unprotected | HttpWay::Replay => None,
+            },
         };
         let sample = trial.run(plan).await?;
         drop((trial, proxy));
@@ -158,23 +174,46 @@ async fn connect(port: u16, connections: usize, keys: Keys) -> Result<Traffic, H
     Ok(Traffic { clients, numbers: Arc::new(Numbers::default()), keys })
 }
 
-struct Trial {
+struct Trial<'a> {
     traffic: Traffic,
     meters: Meters,
     upstream: u16,
+    /// Where records are kept of new keys.
+    disk: Option<Disk<'a>>,
 }
 
-impl Trial {
+impl Trial<'_> {
     async fn run(&mut self, plan: &HttpPlan) -> Result<Sample, BenchError> {
+        let empty = self.disk_bytes().await?;
         let filled = self.fill().await;
         let warmed = self.closed(Stop::After(plan.warm_up()), plan.warm_up()).await;
-        let before = self.meters.read()?;
+        let (logged, before) = (self.log_bytes().await?, self.meters.read()?);
         let load = self.closed(Stop::After(plan.duration), plan.duration).await;
-        let after = self.meters.read()?;
+        let (after, log_end) = (self.meters.read()?, self.log_bytes().await?);
         let timetable = Timetable::start(load.per_second() * OPEN_SHARE, plan.duration);
         let open = self.traffic.drive(&Pace::Open(timetable), plan.duration).await;
+        let each = |bytes: Option<u64>, before: Option<u64>, of: u64| {
+            bytes.zip(before).map(|(now, then)| float(now.saturating_sub(then)) / float(of.max(1)))
+        };
+        let keys = warmed.requests + load.requests + open.requests;
+        let disk_bytes = each(self.disk_bytes().await?, empty, keys);
+        let log_bytes = each(log_end, logged, load.requests);
         let invalid = self.wrong(filled.iter().chain([&warmed, &load, &open])).await?;
-        Ok(after.since(&before, &load, &open, invalid))
+        Ok(Sample { disk_bytes, log_bytes, ..after.since(&before, &load, &open, invalid) })
+    }
+
+    async fn disk_bytes(&self) -> Result<Option<u64>, BenchError> {
+        match &self.disk {
+            Some(disk) => disk.bytes().await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn log_bytes(&self) -> Result<Option<u64>, BenchError> {
+        match &self.disk {
+            Some(disk) => disk.log_bytes().await,
+            None => Ok(None),
+        }
     }
 
     /// Has the effects that are then replayed.
@@ -243,13 +282,17 @@ impl Reading {
             per_second: load.per_second(),
             p50_ms: load.latency_ms(0.50),
             p99_ms: load.latency_ms(0.99),
+            p999_ms: load.latency_ms(0.999),
             open: Latency {
                 per_second: open.per_second(),
                 p50_ms: open.latency_ms(0.50),
                 p99_ms: open.latency_ms(0.99),
+                p999_ms: open.latency_ms(0.999),
             },
             proxy_cpu_us: optional(self.proxy, before.proxy),
             database_cpu_us: optional(self.database, before.database),
+            disk_bytes: None,
+            log_bytes: None,
             other_cpu_us: micros(self.others, before.others),
             invalid,
         }

@@ -4,34 +4,48 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::Config;
 
 use super::{
     OutboxPlan,
+    counted::Counted,
     event::Checker,
     rounds::Rounds,
     ways::{Reading, Way},
 };
 use crate::bench::{
-    arms::postgres_baseline::connect,
     error::BenchError,
     figures::{Claim, Column, Columns, Spread},
+    load::float,
     process,
     report::Section,
     turns::Figures,
 };
 
-/// How long it takes a relay to find out that nothing comes.
-const SETTLING: Duration = Duration::from_secs(5);
+/// How long nothing happens.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    /// How long it takes a relay to find out that nothing comes.
+    settling: Duration,
+    measured: Duration,
+}
+
+impl Pause {
+    /// A short run is not worth a long pause.
+    fn of(plan: &OutboxPlan) -> Self {
+        let measured = (plan.duration * 4).clamp(Duration::from_secs(3), Duration::from_secs(30));
+        Self { settling: (measured / 2).min(Duration::from_secs(5)), measured }
+    }
+}
 
 struct Idle {
-    queries: f64,
+    statements: f64,
     cpu_ms: f64,
 }
 
 impl Figures for Idle {
     fn json(&self) -> Value {
-        json!({ "queries_per_second": self.queries, "cpu_ms_per_second": self.cpu_ms })
+        json!({ "statements_per_second": self.statements, "cpu_ms_per_second": self.cpu_ms })
     }
 
     fn invalid(&self) -> Option<&str> {
@@ -40,36 +54,29 @@ impl Figures for Idle {
 }
 
 pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<Section, BenchError> {
-    let span = (plan.duration * 4).clamp(Duration::from_secs(10), Duration::from_secs(30));
-    let measure = async |_, config| take(&config, span).await;
+    let pause = Pause::of(plan);
+    let measure = async |_, config| take(&config, pause).await;
     let turns = Rounds { count: 1, ..rounds }.take("nothing to do", &[Way::Relay], measure)?;
-    let queries = Spread::of(turns.of(Way::Relay).iter().map(|idle| idle.queries));
-    let claim = Claim::at_most("idle relay", queries, " queries/s", 2.0);
-    Ok(turns.section(format!("Nothing to do for {} s", span.as_secs()), COLUMNS, [claim]))
+    let asked = Spread::of(turns.of(Way::Relay).iter().map(|idle| idle.statements));
+    let claim = Claim::at_most("idle relay", asked, " statements/s", 2.0);
+    Ok(turns.section(format!("Nothing to do for {} s", pause.measured.as_secs()), COLUMNS, [claim]))
 }
 
-async fn take(config: &Config, span: Duration) -> Result<Idle, BenchError> {
+async fn take(config: &Config, pause: Pause) -> Result<Idle, BenchError> {
     Way::Relay.prepare(config).await?;
-    let reading = Way::Relay.start(config, &Arc::new(Checker::new(1))).await?;
-    sleep(SETTLING).await;
-    let client = connect(config).await?;
-    let (before, cpu_before) = (transactions(&client).await?, process::own_cpu()?);
-    sleep(span).await;
-    let (after, cpu_after) = (transactions(&client).await?, process::own_cpu()?);
+    let counted = Counted::start(config).await?;
+    let reading = Way::Relay.start(counted.config(), &Arc::new(Checker::new(1))).await?;
+    sleep(pause.settling).await;
+    let (before, cpu_before) = (counted.statements(), process::own_cpu()?);
+    sleep(pause.measured).await;
+    let (after, cpu_after) = (counted.statements(), process::own_cpu()?);
     Reading::stop(reading).await?;
-    // The first of the two questions was counted, too.
-    let asked = after - before - 1.0;
+    let seconds = pause.measured.as_secs_f64();
     let cpu_ms = (cpu_after - cpu_before).as_secs_f64() * 1e3;
-    Ok(Idle { queries: asked / span.as_secs_f64(), cpu_ms: cpu_ms / span.as_secs_f64() })
-}
-
-/// Transactions this database has seen. Sessions report with a delay, the same before and after.
-async fn transactions(client: &Client) -> Result<f64, BenchError> {
-    let ask = "SELECT (xact_commit + xact_rollback)::float8 FROM pg_stat_database WHERE datname = current_database()";
-    Ok(client.query_one(ask, &[]).await?.try_get(0)?)
+    Ok(Idle { statements: float(after - before) / seconds, cpu_ms: cpu_ms / seconds })
 }
 
 const COLUMNS: &Columns<Idle> = &[
-    ("queries/s", Column::Median(|idle| Some(idle.queries))),
+    ("statements/s", Column::Median(|idle| Some(idle.statements))),
     ("CPU ms/s", Column::Median(|idle| Some(idle.cpu_ms))),
 ];

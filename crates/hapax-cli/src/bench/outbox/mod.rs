@@ -3,9 +3,11 @@
 //! - `plan` says what is measured; `event` what one event is, and checks that each came once and in order;
 //! - `ways` are the ways to read a log of events; `plain` the hand-written ones; `rounds` takes them in turn;
 //! - `drain` empties a full log, `enqueue` fills one, `latency` does both at a fixed rate, `held` looks
-//!   what an old snapshot costs, `idle` what a relay costs that has nothing to do;
+//!   what an old snapshot costs, `idle` what a relay costs that has nothing to do,
+//!   with its statements `counted`;
 //! - `inbox` is the other end: acting on messages.
 
+mod counted;
 mod drain;
 mod enqueue;
 mod event;
