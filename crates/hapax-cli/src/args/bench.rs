@@ -4,6 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum, value_parser};
 
+/// What to type, for those who ask.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  hapax bench all --quick                         whether it works, in two minutes
+  hapax bench all --html report.html              everything, with charts
+  hapax bench http --ways nginx,sqlite            one comparison
+  hapax bench store --callers 64 --json out.json  every measurement, for programs
+";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchTask {
     /// Measure everything below, one after the other, and report it together.
@@ -58,8 +67,22 @@ pub(crate) enum BenchTask {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllArgs {
+    /// Which benches; all unless told otherwise.
+    #[arg(long, value_name = "BENCH,...", value_delimiter = ',', value_enum)]
+    pub(crate) only: Option<Vec<BenchName>>,
+
     #[command(flatten)]
     pub(crate) measure: MeasureArgs,
+}
+
+/// A part of `hapax bench all`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchName {
+    Store,
+    Tx,
+    Http,
+    Outbox,
+    Client,
 }
 
 #[derive(Debug, clap::Args)]

@@ -16,8 +16,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use self::{
     audit::AuditArgs,
     bench::{
-        AllArgs, BenchTask, ClientBenchArgs, HttpArgs, HttpWay, MeasureArgs, OutboxBenchArgs,
-        OutboxPart, ReportArgs, Statements, StoreArgs, TxArgs,
+        AllArgs, BenchName, BenchTask, ClientBenchArgs, HttpArgs, HttpWay, MeasureArgs,
+        OutboxBenchArgs, OutboxPart, ReportArgs, Statements, StoreArgs, TxArgs,
     },
     call::{CallArgs, duration},
     demo::DemoArgs,
@@ -57,7 +57,10 @@ pub(crate) enum Task {
     Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),
     /// Measure Hapax on this machine.
-    #[command(subcommand)]
+    ///
+    /// Every bench runs the ways a user would choose instead beside ours, in turn, and prints the ratio
+    /// with every figure.
+    #[command(subcommand, after_help = bench::EXAMPLES)]
     Bench(BenchTask),
     /// See what retries do, in simulated time.
     #[command(subcommand)]

@@ -1,25 +1,35 @@
 //! `hapax bench all`: every bench in one run, and one report.
 
-use super::{
-    BenchError, Verdict, client::ClientPlan, http::HttpPlan, outbox::OutboxPlan, plan::Plan,
-    run::Run, tx::TxPlan,
-};
-use super::{client, http, outbox, store, tx};
-use crate::args::{
-    AllArgs, ClientBenchArgs, HttpArgs, MeasureArgs, OutboxBenchArgs, Statements, StoreArgs, TxArgs,
-};
+use clap::ValueEnum as _;
 
-type Bench<'a> = (&'static str, Box<dyn Fn(&mut Run) -> Result<(), BenchError> + 'a>);
+use super::{
+    BenchError, Verdict,
+    client::{self, ClientPlan},
+    http::{self, HttpPlan},
+    outbox::{self, OutboxPlan},
+    plan::Plan,
+    run::Run,
+    store,
+    tx::{self, TxPlan},
+};
+use crate::args::{
+    AllArgs, BenchName, ClientBenchArgs, HttpArgs, MeasureArgs, OutboxBenchArgs, Statements,
+    StoreArgs, TxArgs,
+};
 
 /// Measures everything, one bench after the other. What cannot be measured is named, and does not
 /// keep the others from it.
 pub(super) fn run(raw: &AllArgs) -> Result<Verdict, BenchError> {
-    let benches = benches(raw)?;
-    let count = benches.len();
+    let wanted = raw.only.as_deref().unwrap_or(BenchName::value_variants());
+    // All plans are resolved before anything is measured.
+    let plans: Result<Vec<_>, _> =
+        wanted.iter().map(|name| BenchPlan::resolve(*name, &raw.measure)).collect();
+    let (plans, count) = (plans?, wanted.len());
     let mut run = Run::start("all")?;
-    for (place, (name, measure)) in benches.iter().enumerate() {
+    for (place, plan) in plans.iter().enumerate() {
+        let name = plan.name();
         run.bench(name, format!("bench {} of {count}, {name}:", place + 1));
-        match measure(&mut run) {
+        match plan.measure(&mut run) {
             Ok(()) => {}
             Err(BenchError::CutShort) => break,
             Err(error) => run.miss(name, &error),
@@ -28,50 +38,72 @@ pub(super) fn run(raw: &AllArgs) -> Result<Verdict, BenchError> {
     run.finish(&raw.measure.report)
 }
 
-/// Every bench with its plan: all plans are resolved before anything is measured.
-fn benches(raw: &AllArgs) -> Result<Vec<Bench<'static>>, BenchError> {
-    let measure = &raw.measure;
-    let pace = if measure.quick { &QUICK } else { &FULL };
-    let store = Plan::resolve(&StoreArgs {
-        measure: pace.store.applied_to(measure),
-        statements: Statements::Prepared,
-        callers: Some(pace.callers.to_vec()),
-        fill: Some(pace.fill),
-    })?;
-    let tx = TxPlan::resolve(&TxArgs {
-        measure: pace.tx.applied_to(measure),
-        callers: Some(pace.callers.to_vec()),
-    })?;
-    let http = HttpPlan::resolve(&HttpArgs {
-        ways: None,
-        memory: false,
-        measure: pace.http.applied_to(measure),
-        connections: Some(pace.connections.to_vec()),
-    })?;
-    let outbox = OutboxPlan::resolve(&OutboxBenchArgs {
-        measure: pace.outbox.applied_to(measure),
-        parts: None,
-        events: Some(pace.events),
-        callers: 64,
-        rate: 1000,
-        hold: Some(pace.hold),
-    })?;
-    let measured = pace.client.applied_to(measure);
-    let client = ClientPlan::resolve(&ClientBenchArgs {
-        callers: 64,
-        sync_us: 0,
-        quick: measured.quick,
-        rounds: measured.rounds,
-        seconds: measured.seconds,
-        report: measured.report,
-    });
-    Ok(vec![
-        ("store", Box::new(move |run| store::measure(&store, run))),
-        ("tx", Box::new(move |run| tx::measure(&tx, run))),
-        ("http", Box::new(move |run| http::measure(&http, run))),
-        ("outbox", Box::new(move |run| outbox::measure(&outbox, run))),
-        ("client", Box::new(move |run| client::measure(&client, run))),
-    ])
+/// One bench, with every default filled in.
+enum BenchPlan {
+    Store(Plan),
+    Tx(TxPlan),
+    Http(HttpPlan),
+    Outbox(OutboxPlan),
+    Client(ClientPlan),
+}
+
+impl BenchPlan {
+    fn resolve(name: BenchName, measure: &MeasureArgs) -> Result<Self, BenchError> {
+        let pace = if measure.quick { &QUICK } else { &FULL };
+        Ok(match name {
+            BenchName::Store => Self::Store(Plan::resolve(&StoreArgs {
+                measure: pace.store.applied_to(measure),
+                statements: Statements::Prepared,
+                callers: Some(pace.callers.to_vec()),
+                fill: Some(pace.fill),
+            })?),
+            BenchName::Tx => Self::Tx(TxPlan::resolve(&TxArgs {
+                measure: pace.tx.applied_to(measure),
+                callers: Some(pace.callers.to_vec()),
+            })?),
+            BenchName::Http => Self::Http(HttpPlan::resolve(&HttpArgs {
+                ways: None,
+                memory: false,
+                measure: pace.http.applied_to(measure),
+                connections: Some(pace.connections.to_vec()),
+            })?),
+            BenchName::Outbox => Self::Outbox(OutboxPlan::resolve(&OutboxBenchArgs {
+                measure: pace.outbox.applied_to(measure),
+                parts: None,
+                events: Some(pace.events),
+                callers: 64,
+                rate: 1000,
+                hold: Some(pace.hold),
+            })?),
+            BenchName::Client => {
+                let MeasureArgs { quick, rounds, seconds, report, .. } =
+                    pace.client.applied_to(measure);
+                let (callers, sync_us) = (64, 0);
+                let raw = ClientBenchArgs { callers, sync_us, quick, rounds, seconds, report };
+                Self::Client(ClientPlan::resolve(&raw))
+            }
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Store(_) => "store",
+            Self::Tx(_) => "tx",
+            Self::Http(_) => "http",
+            Self::Outbox(_) => "outbox",
+            Self::Client(_) => "client",
+        }
+    }
+
+    fn measure(&self, run: &mut Run) -> Result<(), BenchError> {
+        match self {
+            Self::Store(plan) => store::measure(plan, run),
+            Self::Tx(plan) => tx::measure(plan, run),
+            Self::Http(plan) => http::measure(plan, run),
+            Self::Outbox(plan) => outbox::measure(plan, run),
+            Self::Client(plan) => client::measure(plan, run),
+        }
+    }
 }
 
 /// How much each bench takes of a run of all.

@@ -57,6 +57,25 @@ impl Run {
         Ok(server)
     }
 
+    /// The same where it can be done without: if it is not there, the report says so.
+    pub(super) fn postgres_if_there(
+        &mut self,
+        asked: &Postgres,
+    ) -> Result<Option<Arc<Server>>, BenchError> {
+        match self.postgres(asked) {
+            Ok(server) => Ok(Some(server)),
+            Err(BenchError::OnlyPostgres) => {
+                self.note(("PostgreSQL", "not measured: --postgres none".to_owned()));
+                Ok(None)
+            }
+            Err(error) if error.is_absence() => {
+                self.miss("PostgreSQL", &error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Something that has to be known beside the figures.
     pub(super) fn note(&mut self, fact: Fact) {
         if !self.report.facts.contains(&fact) {

@@ -1,21 +1,10 @@
 //! `hapax bench store`: our stores and the usual hand-written way, side by side.
 
-use super::{
-    compare,
-    error::BenchError,
-    fill,
-    plan::{Plan, Postgres},
-    replay,
-    run::Run,
-    sample::Ground,
-};
+use super::{compare, error::BenchError, fill, plan::Plan, replay, run::Run, sample::Ground};
 
 /// Measures.
 pub(super) fn measure(plan: &Plan, run: &mut Run) -> Result<(), BenchError> {
-    let server = match &plan.postgres {
-        Postgres::None => None,
-        asked => run.postgres(asked).map_err(|error| run.miss("PostgreSQL", &error)).ok(),
-    };
+    let server = run.postgres_if_there(&plan.postgres)?;
     let progress = run.progress.clone();
     progress.expect(steps(plan, server.is_some()));
     let directory = run.directory().to_owned();

@@ -141,3 +141,58 @@ impl<W: Named, S: Figures> Turns<W, S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Way(&'static str);
+
+    impl Named for Way {
+        fn label(self) -> &'static str {
+            self.0
+        }
+    }
+
+    impl Figures for f64 {
+        fn json(&self) -> Value {
+            json!(self)
+        }
+
+        fn invalid(&self) -> Option<&str> {
+            None
+        }
+    }
+
+    const WAYS: [Way; 3] = [Way("a"), Way("b"), Way("c")];
+
+    #[test]
+    fn another_way_goes_first_in_each_round() {
+        let mut order = String::new();
+        let taken = Turns::take(3, &WAYS, |way| {
+            order.push_str(way.0);
+            Ok(1.0)
+        });
+        assert_eq!(order, "abcbcacab");
+        assert!(WAYS.iter().all(|way| taken.as_ref().is_ok_and(|turns| turns.of(*way).len() == 3)));
+    }
+
+    #[test]
+    fn a_run_that_is_cut_short_keeps_what_it_has_and_compares_whole_rounds() {
+        let mut left = 5_u32;
+        let turns = Turns::take(9, &WAYS, |way| {
+            left = left.checked_sub(1).ok_or(BenchError::CutShort)?;
+            Ok(if way == WAYS[1] { 4.0 } else { 2.0 })
+        });
+        let turns = turns.unwrap();
+        assert_eq!(WAYS.map(|way| turns.of(way).len()), [1, 2, 2]);
+        assert_eq!(turns.ratio(WAYS[1], WAYS[0], |x| Some(*x)).map(|x| x.median), Some(2.0));
+    }
+
+    #[test]
+    fn a_run_that_is_cut_short_before_its_first_round_has_nothing() {
+        let cut = Turns::<Way, f64>::take(9, &WAYS, |_| Err(BenchError::CutShort));
+        assert!(matches!(cut, Err(BenchError::CutShort)));
+    }
+}

@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod bench_all;
 mod bench_http;
 mod call;
 mod cuts;

@@ -64,10 +64,8 @@ fn speed(plan: &HttpPlan, run: &mut Run) -> Result<(), BenchError> {
     }
     let mut database = None;
     if asks(|between| matches!(between, Between::Gateway(_, Records::Server))) {
-        match run.postgres(&plan.postgres) {
-            Ok(server) => database = Some(Database::new(server, plan.postgres_url.as_deref())),
-            Err(error) => run.miss("PostgreSQL", &error),
-        }
+        let server = run.postgres_if_there(&plan.postgres)?;
+        database = server.map(|server| Database::new(server, plan.postgres_url.as_deref()));
     }
     let directory = run.directory().to_owned();
     let ground =

@@ -33,7 +33,7 @@ struct Pause {
 impl Pause {
     /// A short run is not worth a long pause.
     fn of(plan: &OutboxPlan) -> Self {
-        let measured = (plan.duration * 4).clamp(Duration::from_secs(3), Duration::from_secs(30));
+        let measured = (plan.duration * 4).clamp(Duration::from_secs(2), Duration::from_secs(30));
         Self { settling: (measured / 2).min(Duration::from_secs(5)), measured }
     }
 }

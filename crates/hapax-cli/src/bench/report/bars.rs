@@ -11,6 +11,8 @@ const ROW: f64 = 40.0;
 const HEAD: f64 = 22.0;
 const BAR: f64 = 14.0;
 const MARGIN: f64 = 8.0;
+/// Where the axis begins, with room for half a mark's text before it.
+const LEFT: f64 = 20.0;
 /// Room for the value beside a bar.
 const VALUE: f64 = 64.0;
 
@@ -26,7 +28,7 @@ pub(super) fn draw(title: &str, claims: &[Claim]) -> Option<String> {
     let said: Vec<String> = ratios.iter().map(ToString::to_string).collect();
     let height = HEAD + ROW * f64::from(u16::try_from(ratios.len()).unwrap_or(u16::MAX)) + MARGIN;
     let mut svg = Svg::new(height, &format!("Ratios: {title}"), &said.join("; "));
-    let x = |value: f64| Some(MARGIN + span.place(value)? * (WIDTH - VALUE - 2.0 * MARGIN));
+    let x = |value: f64| Some(LEFT + span.place(value)? * (WIDTH - VALUE - MARGIN - LEFT));
     for tick in span.ticks() {
         let Some(at) = x(tick) else { continue };
         let class = if (tick - 1.0).abs() < 1e-9 { "base" } else { "grid" };

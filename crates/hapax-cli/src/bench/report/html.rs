@@ -167,3 +167,60 @@ fn claims(page: &mut String, claims: &[Claim]) {
     }
     page.push_str("</tbody></table></div>\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{
+        figures::{Spread, Target},
+        report::Part,
+    };
+
+    fn claim(median: f64) -> Claim {
+        Claim {
+            what: "ours, against <theirs>".to_owned(),
+            measured: Spread { median, min: median, max: median * 2.0 },
+            unit: "x",
+            target: Some(Target::AtLeast(1.0)),
+        }
+    }
+
+    fn report(invalid: Vec<String>) -> Report {
+        let section = Section {
+            title: "64 callers".to_owned(),
+            header: vec!["way", "requests/s"],
+            rows: vec![vec!["a & b".to_owned(), "1,000".to_owned()]],
+            claims: vec![claim(2.0), claim(0.5)],
+            invalid,
+            ..Section::default()
+        };
+        let mut report = Report::new("store", vec![("kernel", "6.1".to_owned())]);
+        report.parts.push(Part { bench: "store", sections: vec![section] });
+        report
+    }
+
+    #[test]
+    fn the_page_begins_with_what_is_met() {
+        let page = page(&report(Vec::new()));
+        for part in [
+            "<span class=\"met\">1 target met</span>, <span class=\"unmet\">1 not met</span></p>",
+            "<tr><th scope=\"row\">kernel</th><td>6.1</td></tr>",
+            "<tr><th scope=\"row\">a &amp; b</th><td>1,000</td></tr>",
+            "<th scope=\"row\">ours, against &lt;theirs&gt;</th><td>2.00x</td>\
+             <td>2.00 to 4.00</td><td>at least 1.00x</td><td><span class=\"met\">met</span></td>",
+            "<rect class=\"bar unmet\"",
+        ] {
+            assert!(page.contains(part), "no {part} in\n{page}");
+        }
+        assert!(!page.contains("INVALID"));
+    }
+
+    #[test]
+    fn a_table_that_must_not_be_believed_says_so_at_the_top_and_over_itself() {
+        let page = page(&report(vec!["a key was executed twice".to_owned()]));
+        assert!(
+            page.contains("<span class=\"invalid\">1 table INVALID: not to be believed</span>")
+        );
+        assert!(page.contains("<p class=\"invalid\">a key was executed twice</p>"));
+    }
+}

@@ -148,13 +148,17 @@ fn write(path: &Path, option: &'static str, text: &str) -> Result<(), BenchError
 
 /// What was typed, but for where this program is and for passwords.
 fn command() -> String {
-    let words = env::args().skip(1).map(|word| match (word.find("://"), word.rfind('@')) {
+    let words = env::args().skip(1).map(without_password);
+    std::iter::once("hapax".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn without_password(word: String) -> String {
+    match (word.find("://"), word.rfind('@')) {
         (Some(start), Some(end)) if start < end => {
             format!("{}://…{}", &word[..start], &word[end..])
         }
         _ => word,
-    });
-    std::iter::once("hapax".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Section {
@@ -180,5 +184,39 @@ impl Section {
             "invalid": self.invalid,
             "data": self.data,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(invalid: &[&str]) -> Report {
+        let invalid = invalid.iter().map(|reason| (*reason).to_owned()).collect();
+        let sections = vec![Section { invalid, ..Section::default() }];
+        let mut report = Report::new("store", Vec::new());
+        report.parts.push(Part { bench: "store", sections });
+        report
+    }
+
+    #[test]
+    fn a_report_is_believed_if_all_of_it_is_right_and_there() {
+        assert_eq!(report(&[]).verdict(), Verdict::Valid);
+        assert_eq!(report(&["why"]).verdict(), Verdict::Invalid);
+        assert_eq!(Report { cut_short: true, ..report(&[]) }.verdict(), Verdict::Invalid);
+    }
+
+    #[test]
+    fn what_a_machine_need_not_have_makes_no_report_wrong() {
+        for (is_failure, verdict) in [(false, Verdict::Valid), (true, Verdict::Invalid)] {
+            let absent = vec![Absent { what: "nginx", why: "not found".to_owned(), is_failure }];
+            assert_eq!(Report { absent, ..report(&[]) }.verdict(), verdict);
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        assert_eq!(without_password("postgres://u:p@h/d".to_owned()), "postgres://…@h/d");
+        assert_eq!(without_password("--quick".to_owned()), "--quick");
     }
 }
