@@ -102,6 +102,8 @@ impl Run {
     pub(super) fn finish(mut self, output: &ReportArgs) -> Result<Verdict, BenchError> {
         self.progress.finish();
         self.report.cut_short = self.progress.is_interrupted();
+        // A bench that showed nothing is named as absent, or was not reached.
+        self.report.parts.retain(|part| !part.sections.is_empty());
         let report = &self.report;
         report.print(&mut io::stdout().lock()).map_err(BenchError::Print)?;
         if let Some(path) = &output.json {
