@@ -245,8 +245,7 @@ fn text(mask: usize, form: fn(&str) -> String) -> String {
 
 /// The same text with plain values in place of arrays.
 fn lone(text: &str) -> String {
-    let text = text.replace("unnest(", "(VALUES (").replace("[])\n", "))\n");
-    text.replace("[]) AS i(", ")) AS i(").replace("[]", "")
+    text.replace("unnest(", "(").replace("[])", ")")
 }
 
 /// The same text with its parameters counted from `first`.

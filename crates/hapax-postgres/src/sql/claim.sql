@@ -4,11 +4,11 @@ claimed AS (
     SELECT id, 1, tenant, scope, key, fingerprint, fence, owner, recovery, 0, state,
            retention, tombstone, request, now, now, now + retention, now + lease, now + lease
     FROM (
-        SELECT i.*, hapax.clock() AS now
-        FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::int8[], $7::int8[],
-                    $8::int2[], $9::int8[], $10::int8[], $11::int2[], $12::int8[], $13::bytea[])
-             AS i(id, tenant, scope, key, fingerprint, fence, owner,
-                  recovery, retention, tombstone, state, lease, request)
+        SELECT unnest($1::uuid[]) AS id, unnest($2::text[]) AS tenant, unnest($3::text[]) AS scope,
+               unnest($4::text[]) AS key, unnest($5::bytea[]) AS fingerprint, unnest($6::int8[]) AS fence,
+               unnest($7::int8[]) AS owner, unnest($8::int2[]) AS recovery, unnest($9::int8[]) AS retention,
+               unnest($10::int8[]) AS tombstone, unnest($11::int2[]) AS state, unnest($12::int8[]) AS lease,
+               unnest($13::bytea[]) AS request, hapax.clock() AS now
     ) AS i
     ON CONFLICT (id) DO NOTHING
     RETURNING id, created_at

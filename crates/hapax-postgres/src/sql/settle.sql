@@ -9,10 +9,10 @@ settled AS (
                         WHEN o.state = 5 THEN i.now
                         ELSE o.filed_at END
     FROM (
-        SELECT i.*, hapax.clock() AS now
-        FROM unnest($1::uuid[], $2::int8[], $3::int8[], $4::int2[], $5::int8[], $6::int2[], $7::int2[],
-                    $8::int8[], $9::bytea[], $10::bytea[], $11::bytea[])
-             AS i(id, fence, owner, seen, until, state, doubt, keep, head, body, digest)
+        SELECT unnest($1::uuid[]) AS id, unnest($2::int8[]) AS fence, unnest($3::int8[]) AS owner,
+               unnest($4::int2[]) AS seen, unnest($5::int8[]) AS until, unnest($6::int2[]) AS state,
+               unnest($7::int2[]) AS doubt, unnest($8::int8[]) AS keep, unnest($9::bytea[]) AS head,
+               unnest($10::bytea[]) AS body, unnest($11::bytea[]) AS digest, hapax.clock() AS now
     ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.fence AND o.owner = i.owner
       AND o.state IN (1, 2, 5)

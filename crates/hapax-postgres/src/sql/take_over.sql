@@ -12,10 +12,13 @@ taken AS (
                CASE WHEN i.spent THEN i.fingerprint ELSE o.fingerprint END
         FROM (SELECT hapax.clock() AS now) AS c
     )
-    FROM unnest($1::uuid[], $2::int8[], $3::int8[], $4::int2[], $5::int8[], $6::bool[], $7::int8[], $8::int8[],
-                $9::int2[], $10::int8[], $11::bytea[], $12::int8[], $13::int8[], $14::int2[], $15::bytea[])
-         AS i(id, seen_fence, seen_owner, seen, until, spent, fence, owner,
-              state, lease, request, retention, tombstone, recovery, fingerprint)
+    FROM (
+        SELECT unnest($1::uuid[]) AS id, unnest($2::int8[]) AS seen_fence, unnest($3::int8[]) AS seen_owner,
+               unnest($4::int2[]) AS seen, unnest($5::int8[]) AS until, unnest($6::bool[]) AS spent,
+               unnest($7::int8[]) AS fence, unnest($8::int8[]) AS owner, unnest($9::int2[]) AS state,
+               unnest($10::int8[]) AS lease, unnest($11::bytea[]) AS request, unnest($12::int8[]) AS retention,
+               unnest($13::int8[]) AS tombstone, unnest($14::int2[]) AS recovery, unnest($15::bytea[]) AS fingerprint
+    ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.seen_fence AND o.owner = i.seen_owner AND o.until = i.until
       -- An expired record whose outcome went with its bucket is read as buried before a purge says so.
       AND (o.state = i.seen OR (i.seen = 7 AND o.state IN (3, 4) AND o.expires_at <= hapax.clock()))
