@@ -5,6 +5,7 @@
 //! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
+//! - [`redis`]: a Redis server, for those who compare with it;
 //! - [`debian`]: installs what is missing, where that is possible;
 //! - [`roster`]: servers that outlive the command that started them;
 //! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
@@ -38,6 +39,7 @@ pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
 pub mod rabbitmq;
+pub mod redis;
 pub mod roster;
 pub mod sqs;
 

@@ -2,7 +2,7 @@ use std::{io, path::PathBuf};
 
 use hapax::{BeginError, InvalidName, InvalidOutcome, SettleError, StoreError};
 
-use super::{client::ClientError, http::HttpError};
+use super::{arms::RedisError, client::ClientError, http::HttpError};
 
 /// Why nothing could be measured, as what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,10 @@ pub(crate) enum BenchError {
     OnlyPostgres,
     #[error("PostgreSQL cannot be started; give --postgres a server to use")]
     NoServer(#[source] super::server::Unstarted),
+    #[error("Redis cannot be started")]
+    Redis(#[source] hapax_services::ServiceError),
+    #[error(transparent)]
+    AskRedis(#[from] RedisError),
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error(transparent)]
@@ -79,6 +83,12 @@ pub(crate) enum BenchError {
 impl BenchError {
     /// Whether something is not there that a machine need not have.
     pub(super) fn is_absence(&self) -> bool {
-        matches!(self, Self::NoServer(_) | Self::OnlyPostgres | Self::Http(HttpError::Service(_)))
+        matches!(
+            self,
+            Self::NoServer(_)
+                | Self::OnlyPostgres
+                | Self::Redis(_)
+                | Self::Http(HttpError::Service(_))
+        )
     }
 }

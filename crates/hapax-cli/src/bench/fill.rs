@@ -1,36 +1,55 @@
 //! A SQLite file that grows to many keys: how fast, how large, and what the engine holds in memory.
+//!
+//! Redis is filled with as many, in turn, and the hand-written way runs in between.
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use hapax::{Options, sqlite};
+use hapax_services::redis::{self, Sync};
 use serde_json::json;
 
 use super::{
-    arms::{Arm, audit, engine::EngineArm, sqlite_baseline::SqliteBaseline},
+    arms::{Arm, audit, engine::EngineArm, redis::RedisArm, sqlite_baseline::SqliteBaseline},
+    compare::Beside,
     error::BenchError,
     figures::{Claim, Spread, Target, number},
-    load::{self, Load, Numbers, Stop, float},
+    load::{self, Load, Numbers, Pace, Stop, float},
     plan::Plan,
     process,
     progress::Progress,
-    report::Section,
+    report::{Axis, Plot, Point, Scale, Section, Series},
+    request::ANSWER_BYTES,
     sample,
 };
 
 /// How many callers fill.
 const CALLERS: usize = 256;
-/// The fill is cut into this many parts; the hand-written way runs between them.
+/// The fill is cut into this many parts; the other ways run between them.
 const PARTS: u64 = 20;
 /// What the engine may hold beside its cache.
 const MEMORY_BESIDE_CACHE: u64 = 64 << 20;
 
 /// How many measurements there will be.
-pub(super) const STEPS: u64 = PARTS * 2;
+pub(super) fn steps(beside: Beside) -> u64 {
+    match beside {
+        Beside::Redis => PARTS * 3,
+        Beside::Nothing => PARTS * 2,
+    }
+}
 
 /// Fills `file` with the keys 0 to `plan.fill`.
-pub(super) fn run(plan: &Plan, file: &Path, progress: &Progress) -> Result<Section, BenchError> {
+pub(super) fn run(
+    plan: &Plan,
+    file: &Path,
+    beside: Beside,
+    progress: &Progress,
+) -> Result<Section, BenchError> {
+    let redis = match beside {
+        Beside::Redis => Some(redis::Server::start(Sync::Always).map_err(BenchError::Redis)?),
+        Beside::Nothing => None,
+    };
     let runtime = sample::workers()?;
-    let filled = runtime.block_on(fill(plan, file, progress));
+    let filled = runtime.block_on(fill(plan, file, redis.as_ref(), progress));
     // The last log is copied into the file when the store closes.
     drop(runtime);
     let filled = filled?;
@@ -41,38 +60,81 @@ pub(super) fn run(plan: &Plan, file: &Path, progress: &Progress) -> Result<Secti
 struct Filled {
     ours: Vec<Load>,
     baseline: Vec<Load>,
+    redis: Vec<Load>,
     memory_bytes: f64,
     memory_bytes_max: f64,
     invalid: Vec<String>,
 }
 
-async fn fill(plan: &Plan, file: &Path, progress: &Progress) -> Result<Filled, BenchError> {
+async fn fill(
+    plan: &Plan,
+    file: &Path,
+    redis: Option<&redis::Server>,
+    progress: &Progress,
+) -> Result<Filled, BenchError> {
     let options = Options::default();
     let memory_bytes_max = float(options.cache_bytes_max + MEMORY_BESIDE_CACHE);
     let mut memory = Growth::default();
     memory.begin()?;
     let store = sqlite::Store::open(file, sqlite::Options::default())?;
-    let ours = Arc::new(EngineArm::start(store, options)?);
+    let mut ours = Filler::new(EngineArm::start(store, options)?);
     memory.end()?;
-    let baseline = Arc::new(SqliteBaseline::open(&file.with_extension("baseline"))?);
-    let (our_numbers, numbers) = (Arc::new(Numbers::default()), Arc::new(Numbers::default()));
-    let (mut our_loads, mut loads) = (Vec::new(), Vec::new());
+    let baseline = SqliteBaseline::open(&file.with_extension("baseline"), ANSWER_BYTES)?;
+    let mut baseline = Filler::new(baseline);
+    let mut redis = match redis {
+        Some(server) => Some(Filler::new(RedisArm::connect(server).await?)),
+        None => None,
+    };
     let pause = Stop::After((plan.duration / 2).min(Duration::from_secs(2)));
     for part in 1..=PARTS {
-        progress.begin(format!("SQLite, part {part} of {PARTS} of {} keys", plan.fill))?;
-        memory.begin()?;
+        progress.begin(format!("part {part} of {PARTS} of {} keys", plan.fill))?;
         let end = Stop::Before(plan.fill * part / PARTS);
-        our_loads.push(load::drive(&ours, &our_numbers, CALLERS, end).await?);
+        // Who goes first changes, so that neither always finds the machine as the other left it.
+        let ours_first = part % 2 == 0;
+        if let (false, Some(redis)) = (ours_first, &mut redis) {
+            redis.go_on(end, progress).await?;
+        }
+        memory.begin()?;
+        ours.go_on(end, progress).await?;
         memory.end()?;
-        progress.inc(1);
-        loads.push(load::drive(&baseline, &numbers, CALLERS, pause).await?);
-        progress.inc(1);
+        if let (true, Some(redis)) = (ours_first, &mut redis) {
+            redis.go_on(end, progress).await?;
+        }
+        baseline.go_on(pause, progress).await?;
     }
-    let mut invalid = wrong(&*ours, &our_loads).await?;
-    invalid.extend(wrong(&*baseline, &loads).await?);
-    ours.close().await;
+    let mut invalid = wrong(&*ours.arm, &ours.loads).await?;
+    invalid.extend(wrong(&*baseline.arm, &baseline.loads).await?);
+    let redis = match redis {
+        Some(redis) => {
+            invalid.extend(wrong(&*redis.arm, &redis.loads).await?);
+            redis.loads
+        }
+        None => Vec::new(),
+    };
+    ours.arm.close().await;
     let memory_bytes = memory.bytes();
-    Ok(Filled { ours: our_loads, baseline: loads, memory_bytes, memory_bytes_max, invalid })
+    let (ours, baseline) = (ours.loads, baseline.loads);
+    Ok(Filled { ours, baseline, redis, memory_bytes, memory_bytes_max, invalid })
+}
+
+/// One way, part by part.
+struct Filler<A> {
+    arm: Arc<A>,
+    numbers: Arc<Numbers>,
+    loads: Vec<Load>,
+}
+
+impl<A: Arm> Filler<A> {
+    fn new(arm: A) -> Self {
+        Self { arm: Arc::new(arm), numbers: Arc::new(Numbers::default()), loads: Vec::new() }
+    }
+
+    async fn go_on(&mut self, until: Stop, progress: &Progress) -> Result<(), BenchError> {
+        let load = load::drive(&self.arm, &self.numbers, CALLERS, Pace::Closed(until)).await?;
+        self.loads.push(load);
+        progress.inc(1);
+        Ok(())
+    }
 }
 
 async fn wrong<A: Arm>(arm: &A, loads: &[Load]) -> Result<Vec<String>, BenchError> {
@@ -124,9 +186,14 @@ impl Filled {
                 show(p99.map(|p99| p99.max)),
             ]
         };
+        let mut rows =
+            vec![row("hand-written (SQLite)", &self.baseline), row("hapax (SQLite)", &self.ours)];
+        if !self.redis.is_empty() {
+            rows.push(row("Redis, appendfsync always", &self.redis));
+        }
         let rates = |loads: &[Load]| loads.iter().map(Load::per_second).collect::<Vec<_>>();
         Section {
-            title: format!("SQLite, filled by {CALLERS} callers"),
+            title: format!("Stores filled by {CALLERS} callers"),
             header: vec![
                 "way",
                 "keys",
@@ -135,16 +202,38 @@ impl Filled {
                 "fastest part",
                 "worst p99 ms",
             ],
-            rows: vec![row("hand-written", &self.baseline), row("hapax", &self.ours)],
+            rows,
+            plots: vec![self.plot()],
             claims: self.claims(bytes_per_key),
             invalid: self.invalid.clone(),
-            plots: Vec::new(),
             data: json!({
                 "baseline": rates(&self.baseline),
                 "hapax": rates(&self.ours),
+                "redis": rates(&self.redis),
                 "bytes_per_key": bytes_per_key,
                 "memory_bytes": self.memory_bytes,
             }),
+        }
+    }
+
+    /// How fast each was while it held so many keys.
+    fn plot(&self) -> Plot {
+        let line = |name: &str, loads: &[Load]| {
+            let mut keys = 0.0;
+            let points = loads.iter().map(|load| {
+                keys += float(load.requests);
+                let rate = load.per_second();
+                Point { x: keys, low: rate, median: rate, high: rate }
+            });
+            Series { name: name.to_owned(), points: points.collect() }
+        };
+        let series =
+            [line("hapax (SQLite)", &self.ours), line("Redis, appendfsync always", &self.redis)];
+        Plot {
+            title: "Filling a store".to_owned(),
+            x: Axis { name: "keys in the store", scale: Scale::Linear },
+            y: Axis { name: "requests/s", scale: Scale::Linear },
+            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
         }
     }
 
@@ -157,7 +246,17 @@ impl Filled {
             target: Some(target),
         };
         let mib = f64::from(1 << 20);
-        vec![
+        // Each part is compared with itself: both were filled as far on the same machine.
+        let parts = self.ours.iter().zip(&self.redis);
+        let parts = Spread::of(parts.map(|(ours, redis)| ours.per_second() / redis.per_second()));
+        let whole = overall(&self.ours) / overall(&self.redis);
+        let against_redis = parts.map(|Spread { min, max, .. }| Claim {
+            what: "requests/s over the whole fill, against Redis, appendfsync always".to_owned(),
+            measured: Spread { median: whole, min, max },
+            unit: "x",
+            target: Some(Target::AtLeast(1.0)),
+        });
+        let mut claims = vec![
             claim(
                 "requests/s over the whole fill, against hand-written",
                 overall(&self.ours) / overall(&self.baseline),
@@ -171,7 +270,9 @@ impl Filled {
                 " MiB",
                 Target::AtMost(self.memory_bytes_max / mib),
             ),
-        ]
+        ];
+        claims.extend(against_redis);
+        claims
     }
 }
 

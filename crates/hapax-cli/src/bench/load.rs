@@ -1,4 +1,4 @@
-//! A closed loop: each caller makes its next request when the last one is answered.
+//! Callers: in a closed loop, or by a timetable.
 
 use std::{
     sync::{
@@ -11,7 +11,16 @@ use std::{
 use hdrhistogram::Histogram;
 use tokio::{task::JoinSet, time::Instant};
 
-use super::{arms::Arm, error::BenchError};
+use super::{arms::Arm, error::BenchError, timetable::Timetable};
+
+/// When each caller makes its next request.
+#[derive(Debug, Clone)]
+pub(super) enum Pace {
+    /// When the last one is answered.
+    Closed(Stop),
+    /// When the timetable says so, or as soon afterwards as a caller is free.
+    Open(Arc<Timetable>),
+}
 
 /// When callers stop.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +58,11 @@ impl Load {
 pub(super) struct Numbers(AtomicU64);
 
 impl Numbers {
+    /// Those from this one on.
+    pub(super) fn from(first: u64) -> Self {
+        Self(AtomicU64::new(first))
+    }
+
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Relaxed)
     }
@@ -60,17 +74,17 @@ impl Numbers {
     }
 }
 
-/// Lets `callers` make requests at the same time until told to stop.
+/// Lets `callers` make requests at the same time until the pace says stop.
 pub(super) async fn drive<A: Arm>(
     arm: &Arc<A>,
     numbers: &Arc<Numbers>,
     callers: usize,
-    stop: Stop,
+    pace: Pace,
 ) -> Result<Load, BenchError> {
     let began = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..callers {
-        tasks.spawn(call(Arc::clone(arm), Arc::clone(numbers), began, stop));
+        tasks.spawn(call(Arc::clone(arm), Arc::clone(numbers), began, pace.clone()));
     }
     let (mut requests, mut failure) = (0, None);
     let mut latencies = histogram();
@@ -94,19 +108,22 @@ async fn call<A: Arm>(
     arm: Arc<A>,
     numbers: Arc<Numbers>,
     began: Instant,
-    stop: Stop,
+    pace: Pace,
 ) -> (Vec<u32>, Result<(), BenchError>) {
     let mut micros = Vec::new();
     loop {
-        let asked = Instant::now();
-        let number = match stop {
-            Stop::After(duration) if asked - began >= duration => return (micros, Ok(())),
-            Stop::After(_) => numbers.next(),
-            Stop::Before(end) => match numbers.next_below(end) {
-                Some(number) => number,
-                None => return (micros, Ok(())),
-            },
+        let (asked, number) = match &pace {
+            Pace::Open(timetable) => (timetable.next().await, Some(numbers.next())),
+            Pace::Closed(stop) => {
+                let now = Instant::now();
+                let number = match *stop {
+                    Stop::After(duration) => (now - began < duration).then(|| numbers.next()),
+                    Stop::Before(end) => numbers.next_below(end),
+                };
+                (Some(now), number)
+            }
         };
+        let Some((asked, number)) = asked.zip(number) else { return (micros, Ok(())) };
         if let Err(error) = arm.request(number).await {
             return (micros, Err(error));
         }

@@ -6,13 +6,14 @@
 //! - `plan` says what is measured in `store`, `request` what one request is;
 //! - `arms` are the ways to make it happen once, `load` the callers, `sample` one measurement;
 //! - `compare`, `fill` and `replay` are its three parts;
-//! - `machine`, `process` and `server` read meters;
+//! - `machine`, `process`, `disk` and `server` read meters;
 //! - `turns` measures several ways, each in every round; `figures` and `report` say what came out.
 
 mod all;
 mod arms;
 mod client;
 mod compare;
+mod disk;
 mod error;
 mod figures;
 mod fill;

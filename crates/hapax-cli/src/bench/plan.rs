@@ -64,5 +64,5 @@ struct Defaults {
 }
 
 const FULL: Defaults =
-    Defaults { rounds: 5, seconds: 3.0, callers: &[1, 16, 64, 256], fill: 1_000_000 };
+    Defaults { rounds: 5, seconds: 2.0, callers: &[1, 16, 64, 256], fill: 1_000_000 };
 const QUICK: Defaults = Defaults { rounds: 1, seconds: 0.5, callers: &[1, 64], fill: 20_000 };

@@ -47,10 +47,15 @@ pub(super) fn hash(number: u64) -> i64 {
     hasher.finish().cast_signed()
 }
 
-/// The answer that is stored: bytes that do not compress.
+/// The answer that is stored, unless a way is told another size.
 pub(super) fn answer() -> Vec<u8> {
+    answer_of(ANSWER_BYTES)
+}
+
+/// An answer of this size: bytes that do not compress.
+pub(super) fn answer_of(bytes: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(512);
-    let mut answer = vec![0; ANSWER_BYTES];
+    let mut answer = vec![0; bytes];
     random.fill(&mut answer);
     answer
 }

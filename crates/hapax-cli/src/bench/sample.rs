@@ -1,27 +1,29 @@
 //! One measurement of one way.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use hapax::{Options, postgres, sqlite};
+use hapax_services::redis::{self, Sync};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::Config;
 
 use super::{
     arms::{
         Arm, Batches, audit, engine::EngineArm, postgres_baseline::PostgresBaseline,
-        sqlite_baseline::SqliteBaseline,
+        redis::RedisArm, sqlite_baseline::SqliteBaseline,
     },
+    disk::Disk,
     error::BenchError,
-    load::{self, Load, Numbers, Stop, float},
-    plan::{Plan, warm_up},
+    figures::{Column, Columns},
+    load::{self, Load, Numbers, Pace, Stop, float},
+    plan::warm_up,
     process,
     server::Server,
-    turns::Figures,
+    timetable::Timetable,
+    turns::{Figures, Named},
 };
+use crate::args::Statements;
 
 /// The threads that callers share, for every way alike.
 const WORKERS: usize = 2;
@@ -31,6 +33,19 @@ const WORKERS: usize = 2;
 pub(super) enum Way {
     Baseline,
     Ours,
+    /// Claims and results in Redis, on disk before they are acknowledged, or within a second.
+    Redis(Sync),
+}
+
+impl Named for Way {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Baseline => "hand-written",
+            Self::Ours => "hapax",
+            Self::Redis(Sync::Always) => "Redis, appendfsync always",
+            Self::Redis(Sync::EverySecond) => "Redis, everysec (may lose 1 s)",
+        }
+    }
 }
 
 /// Where it is measured.
@@ -46,16 +61,40 @@ pub(super) struct Sample {
     pub(super) per_second: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
+    /// Latencies at half that rate, each from when its request was due.
+    pub(super) at_half: Option<Latencies>,
     /// CPU time of this process per request, in microseconds: callers and engine.
     pub(super) cpu_us: f64,
     /// CPU time of the server per request, in microseconds.
     pub(super) server_cpu_us: Option<f64>,
     /// Bytes of the server's log per request.
     pub(super) log_bytes: Option<f64>,
+    /// Bytes on disk that came with each key.
+    pub(super) disk_bytes: Option<f64>,
     /// Writes that shared a commit, on average.
     pub(super) writes_per_commit: Option<f64>,
     /// What makes the figures worthless.
     pub(super) invalid: Option<String>,
+}
+
+/// Milliseconds that half, 99 % and 99.9 % of the requests did not exceed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Latencies {
+    pub(super) p50_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
+}
+
+impl Latencies {
+    fn of(load: &Load) -> Self {
+        let [p50_ms, p99_ms, p999_ms] = [0.5, 0.99, 0.999].map(|share| load.latency_ms(share));
+        Self { p50_ms, p99_ms, p999_ms }
+    }
+
+    fn json(self) -> Value {
+        json!({ "p50_ms": self.p50_ms, "p99_ms": self.p99_ms, "p999_ms": self.p999_ms })
+    }
 }
 
 impl Figures for Sample {
@@ -64,9 +103,12 @@ impl Figures for Sample {
             "requests_per_second": self.per_second,
             "p50_ms": self.p50_ms,
             "p99_ms": self.p99_ms,
+            "p999_ms": self.p999_ms,
+            "at_half_rate": self.at_half.map(Latencies::json),
             "cpu_us_per_request": self.cpu_us,
             "server_cpu_us_per_request": self.server_cpu_us,
             "log_bytes_per_request": self.log_bytes,
+            "disk_bytes_per_key": self.disk_bytes,
             "writes_per_commit": self.writes_per_commit,
             "invalid": self.invalid,
         })
@@ -77,30 +119,99 @@ impl Figures for Sample {
     }
 }
 
-/// Measures one way on a fresh file or database, with threads of its own.
+/// What tables of ways that keep keys show.
+pub(super) const COLUMNS: &Columns<Sample> = &[
+    ("requests/s", Column::Median(|sample| Some(sample.per_second))),
+    ("range", Column::Range(|sample| Some(sample.per_second))),
+    ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
+    ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("p99.9 ms", Column::Median(|sample| Some(sample.p999_ms))),
+    ("at half: p50", Column::Median(|sample| sample.at_half.map(|half| half.p50_ms))),
+    ("p99", Column::Median(|sample| sample.at_half.map(|half| half.p99_ms))),
+    ("p99.9", Column::Median(|sample| sample.at_half.map(|half| half.p999_ms))),
+    ("CPU us", Column::Median(|sample| Some(sample.cpu_us))),
+    ("server CPU us", Column::Median(|sample| sample.server_cpu_us)),
+    ("log bytes", Column::Median(|sample| sample.log_bytes)),
+    ("disk bytes", Column::Median(|sample| sample.disk_bytes)),
+    ("writes/commit", Column::Median(|sample| sample.writes_per_commit)),
+];
+
+/// How a way is measured, whatever it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measure {
+    pub(super) duration: Duration,
+    pub(super) callers: usize,
+    /// Whether it is also measured at half the rate it has reached.
+    pub(super) at_half: bool,
+}
+
+/// What one of the ways of [`Way`] is to do.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Job {
+    pub(super) statements: Statements,
+    pub(super) answer_bytes: usize,
+}
+
+/// Measures one way on a fresh file, database or server.
 pub(super) fn take(
-    plan: &Plan,
+    measure: Measure,
+    job: Job,
     ground: Ground<'_>,
     way: Way,
-    callers: usize,
 ) -> Result<Sample, BenchError> {
-    let runtime = workers()?;
-    let trial = Trial { plan, ground, callers };
-    match (ground, way) {
-        (Ground::Sqlite(directory), way) => {
-            // Removed with everything in it when the measurement is over.
-            let fresh = tempfile::tempdir_in(directory).map_err(BenchError::Directory)?;
-            let file = fresh.path().join("bench.db");
-            let sample = runtime.block_on(trial.on_file(&file, way));
-            drop(runtime);
-            sample
+    let Job { statements, answer_bytes } = job;
+    match (way, ground) {
+        (Way::Redis(sync), _) => {
+            let redis = redis::Server::start(sync).map_err(BenchError::Redis)?;
+            workers()?.block_on(async {
+                let disk = Some(Disk::Directory(redis.dir()));
+                measure.of(None, disk, RedisArm::connect(&redis).await?).await
+            })
         }
-        (Ground::Postgres(server), way) => {
-            let sample = runtime.block_on(trial.on_server(server, way));
-            runtime.block_on(server.remove(DATABASE))?;
-            sample
-        }
+        (Way::Baseline, Ground::Sqlite(directory)) => on_fresh_file(directory, async |file| {
+            let arm = SqliteBaseline::open(file, answer_bytes)?;
+            measure.of(None, Some(Disk::File(file)), arm).await
+        }),
+        (Way::Ours, Ground::Sqlite(directory)) => on_fresh_file(directory, async |file| {
+            let store = sqlite::Store::open(file, sqlite::Options::default())?;
+            let arm = EngineArm::start(store, Options::default())?.answering(answer_bytes)?;
+            measure.of(None, Some(Disk::File(file)), arm).await
+        }),
+        (Way::Baseline, Ground::Postgres(server)) => on_fresh_database(server, async |config| {
+            let arm = PostgresBaseline::connect(config, statements, answer_bytes).await?;
+            measure.of(Some(server), Some(Disk::Tables(config)), arm).await
+        }),
+        (Way::Ours, Ground::Postgres(server)) => on_fresh_database(server, async |config| {
+            let store = postgres::Store::connect(config, postgres::Options::default()).await?;
+            let arm = EngineArm::start(store, Options::default())?.answering(answer_bytes)?;
+            measure.of(Some(server), Some(Disk::Tables(config)), arm).await
+        }),
     }
+}
+
+/// Does `work` with a file that does not exist yet and is removed in the end, on threads of its own.
+pub(super) fn on_fresh_file<T>(
+    directory: &Path,
+    work: impl AsyncFnOnce(&Path) -> Result<T, BenchError>,
+) -> Result<T, BenchError> {
+    let runtime = workers()?;
+    let fresh = tempfile::tempdir_in(directory).map_err(BenchError::Directory)?;
+    let done = runtime.block_on(work(&fresh.path().join("bench.db")));
+    // Whatever still has the file open goes first.
+    drop(runtime);
+    done
+}
+
+/// Does `work` with a database that is empty and removed in the end, on threads of its own.
+pub(super) fn on_fresh_database<T>(
+    server: &Server,
+    work: impl AsyncFnOnce(&Config) -> Result<T, BenchError>,
+) -> Result<T, BenchError> {
+    let runtime = workers()?;
+    let config = runtime.block_on(server.create(DATABASE))?;
+    let done = runtime.block_on(work(&config));
+    runtime.block_on(server.remove(DATABASE))?;
+    done
 }
 
 /// The runtime every way is measured on.
@@ -112,59 +223,72 @@ pub(super) fn workers() -> Result<Runtime, BenchError> {
 /// The database of one measurement.
 pub(super) const DATABASE: &str = "hapax_bench";
 
-struct Trial<'a> {
-    plan: &'a Plan,
-    ground: Ground<'a>,
-    callers: usize,
-}
-
-impl Trial<'_> {
-    async fn on_file(&self, file: &PathBuf, way: Way) -> Result<Sample, BenchError> {
-        match way {
-            Way::Baseline => self.of(SqliteBaseline::open(file)?).await,
-            Way::Ours => {
-                let store = sqlite::Store::open(file, sqlite::Options::default())?;
-                self.of(EngineArm::start(store, Options::default())?).await
-            }
-        }
-    }
-
-    async fn on_server(&self, server: &Server, way: Way) -> Result<Sample, BenchError> {
-        let config = server.create(DATABASE).await?;
-        match way {
-            Way::Baseline => {
-                let arm = PostgresBaseline::connect(&config, self.plan.statements).await?;
-                self.of(arm).await
-            }
-            Way::Ours => {
-                let options = postgres::Options::default();
-                let store = postgres::Store::connect(&config, options).await?;
-                self.of(EngineArm::start(store, Options::default())?).await
-            }
-        }
-    }
-
-    async fn of<A: Arm>(&self, arm: A) -> Result<Sample, BenchError> {
-        measure(self.ground, self.plan.duration, self.callers, arm).await
-    }
-}
-
-/// Measures one way that is set up, after warming it up, and audits what it did.
+/// Measures one way that is set up in a closed loop, and audits what it did.
 pub(super) async fn measure<A: Arm>(
     ground: Ground<'_>,
     duration: Duration,
     callers: usize,
     arm: A,
 ) -> Result<Sample, BenchError> {
-    let (arm, numbers) = (Arc::new(arm), Arc::new(Numbers::default()));
-    let warmed = load::drive(&arm, &numbers, callers, Stop::After(warm_up(duration))).await?;
-    let before = Reading::take(ground, &*arm).await?;
-    let load = load::drive(&arm, &numbers, callers, Stop::After(duration)).await?;
-    let after = Reading::take(ground, &*arm).await?;
-    let wrong = audit(&*arm, warmed.requests + load.requests).await?;
-    let failure = warmed.failure.as_ref().or(load.failure.as_ref());
-    let invalid = failure.map(|error| crate::sentence(error)).or(wrong);
-    Ok(after.since(&before, &load, invalid))
+    let server = match ground {
+        Ground::Sqlite(_) => None,
+        Ground::Postgres(server) => Some(server),
+    };
+    Measure { duration, callers, at_half: false }.of(server, None, arm).await
+}
+
+impl Measure {
+    /// Measures one way that is set up, after warming it up, and audits what it did.
+    pub(super) async fn of<A: Arm>(
+        self,
+        server: Option<&Server>,
+        disk: Option<Disk<'_>>,
+        arm: A,
+    ) -> Result<Sample, BenchError> {
+        let arm = Arc::new(arm);
+        let sample = self.watch(server, disk, &arm).await;
+        arm.close().await;
+        sample
+    }
+
+    async fn watch<A: Arm>(
+        self,
+        server: Option<&Server>,
+        disk: Option<Disk<'_>>,
+        arm: &Arc<A>,
+    ) -> Result<Sample, BenchError> {
+        let Self { duration, callers, at_half } = self;
+        let numbers = Arc::new(Numbers::default());
+        let closed = |duration| Pace::Closed(Stop::After(duration));
+        let empty_bytes = bytes(disk).await?;
+        let warmed = load::drive(arm, &numbers, callers, closed(warm_up(duration))).await?;
+        let before = Reading::take(server, &**arm).await?;
+        let load = load::drive(arm, &numbers, callers, closed(duration)).await?;
+        let after = Reading::take(server, &**arm).await?;
+        let mut loads = vec![warmed, load];
+        if at_half {
+            let timetable = Timetable::start(loads[1].per_second() / 2.0, duration / 2);
+            loads.push(load::drive(arm, &numbers, callers, Pace::Open(timetable)).await?);
+        }
+        let requests = loads.iter().map(|load| load.requests).sum();
+        let wrong = audit(&**arm, requests).await?;
+        let failure = loads.iter().find_map(|load| load.failure.as_ref());
+        let invalid = failure.map(|error| crate::sentence(error)).or(wrong);
+        let grown =
+            bytes(disk).await?.zip(empty_bytes).map(|(after, before)| after.saturating_sub(before));
+        Ok(Sample {
+            at_half: loads.get(2).map(Latencies::of),
+            disk_bytes: grown.map(|bytes| float(bytes) / float(requests.max(1))),
+            ..after.since(&before, &loads[1], invalid)
+        })
+    }
+}
+
+async fn bytes(disk: Option<Disk<'_>>) -> Result<Option<u64>, BenchError> {
+    match disk {
+        Some(disk) => disk.bytes().await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// What the meters show at one moment.
@@ -176,15 +300,18 @@ struct Reading {
 }
 
 impl Reading {
-    async fn take<A: Arm>(ground: Ground<'_>, arm: &A) -> Result<Self, BenchError> {
-        let (server_cpu, log_bytes) = match ground {
-            Ground::Sqlite(_) => (arm.server().map(process::family_cpu).transpose()?, None),
-            Ground::Postgres(server) => {
-                let cpu = server.pid().map(process::family_cpu).transpose()?;
-                (cpu, Some(server.log_bytes().await?))
-            }
+    async fn take<A: Arm>(server: Option<&Server>, arm: &A) -> Result<Self, BenchError> {
+        let pid = arm.server().or(server.and_then(Server::pid));
+        let log_bytes = match server {
+            Some(server) => Some(server.log_bytes().await?),
+            None => None,
         };
-        Ok(Self { cpu: process::own_cpu()?, server_cpu, log_bytes, batches: arm.batches() })
+        Ok(Self {
+            cpu: process::own_cpu()?,
+            server_cpu: pid.map(process::family_cpu).transpose()?,
+            log_bytes,
+            batches: arm.batches(),
+        })
     }
 
     fn since(&self, before: &Self, load: &Load, invalid: Option<String>) -> Sample {
@@ -195,10 +322,14 @@ impl Reading {
         let server_cpu = self.server_cpu.zip(before.server_cpu);
         let log_bytes = self.log_bytes.zip(before.log_bytes);
         let batches = self.batches.zip(before.batches);
+        let Latencies { p50_ms, p99_ms, p999_ms } = Latencies::of(load);
         Sample {
             per_second: load.per_second(),
-            p50_ms: load.latency_ms(0.50),
-            p99_ms: load.latency_ms(0.99),
+            p50_ms,
+            p99_ms,
+            p999_ms,
+            at_half: None,
+            disk_bytes: None,
             cpu_us: micros(self.cpu, before.cpu),
             server_cpu_us: server_cpu.map(|(after, before)| micros(after, before)),
             log_bytes: log_bytes

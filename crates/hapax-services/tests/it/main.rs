@@ -8,5 +8,6 @@ mod pgbouncer;
 mod postgres;
 mod process;
 mod rabbitmq;
+mod redis;
 mod roster;
 mod sqs;

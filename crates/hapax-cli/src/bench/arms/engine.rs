@@ -38,6 +38,13 @@ impl<S: Store> EngineArm<S> {
         })
     }
 
+    /// The same, with answers of this size.
+    pub(in crate::bench) fn answering(mut self, bytes: usize) -> Result<Self, BenchError> {
+        let body = Body::Kept(request::answer_of(bytes).into());
+        self.outcome = Outcome::new(201, Vec::new(), body)?;
+        Ok(self)
+    }
+
     /// What a front end makes of the request with this number.
     pub(in crate::bench) fn ask(&self, number: u64) -> Result<Ask, BenchError> {
         let body = request::body(number);
@@ -65,11 +72,6 @@ impl<S: Store> EngineArm<S> {
             return Ok(());
         }
         Err(BenchError::NotReplayed { found: name(&begun) })
-    }
-
-    /// Waits until nothing runs any more.
-    pub(in crate::bench) async fn close(&self) -> bool {
-        self.engine.shut_down(Duration::from_secs(10)).await
     }
 }
 
@@ -111,6 +113,11 @@ impl<S: Store> Arm for EngineArm<S> {
                 }
             }
         }
+    }
+
+    /// Waits until nothing runs any more.
+    async fn close(&self) {
+        self.engine.shut_down(Duration::from_secs(10)).await;
     }
 
     fn batches(&self) -> Option<Batches> {

@@ -2,10 +2,13 @@
 
 pub(super) mod engine;
 pub(super) mod postgres_baseline;
+pub(super) mod redis;
+mod resp;
 pub(super) mod sqlite_baseline;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+pub(crate) use self::resp::RedisError;
 use super::error::BenchError;
 
 /// One way, set up and ready to be called by many at once.
@@ -27,6 +30,16 @@ pub(super) trait Arm: Send + Sync + 'static {
     /// The process at the other end, if there is one of its own.
     fn server(&self) -> Option<u32> {
         None
+    }
+
+    /// How many requests were answered from what was stored, without an effect.
+    fn replays(&self) -> u64 {
+        0
+    }
+
+    /// Ends what goes on in the background.
+    fn close(&self) -> impl Future<Output = ()> + Send {
+        async {}
     }
 }
 
@@ -66,6 +79,7 @@ pub(super) async fn audit<A: Arm>(
     arm: &A,
     acknowledged: u64,
 ) -> Result<Option<String>, BenchError> {
+    let acknowledged = acknowledged.saturating_sub(arm.replays());
     let (effects, Stored { completed, others }) = (arm.effects().count(), arm.stored().await?);
     let right = acknowledged == effects && acknowledged == completed && others == 0;
     Ok((!right).then(|| {

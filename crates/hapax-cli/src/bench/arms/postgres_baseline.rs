@@ -69,6 +69,7 @@ impl PostgresBaseline {
     pub(in crate::bench) async fn connect(
         config: &Config,
         statements: Statements,
+        answer_bytes: usize,
     ) -> Result<Self, BenchError> {
         connect(config).await?.batch_execute(SCHEMA).await?;
         let mut pool = Vec::with_capacity(CONNECTIONS);
@@ -85,7 +86,7 @@ impl PostgresBaseline {
         Ok(Self {
             free: Semaphore::new(CONNECTIONS),
             pool: Mutex::new(pool),
-            answer: request::answer(),
+            answer: request::answer_of(answer_bytes),
             effects: Effects::default(),
         })
     }

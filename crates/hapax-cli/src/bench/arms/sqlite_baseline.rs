@@ -44,12 +44,12 @@ const COUNT: &str = "SELECT count(*) FILTER (WHERE state = 'completed' AND respo
                      count(*) FROM requests";
 
 impl SqliteBaseline {
-    pub(in crate::bench) fn open(path: &Path) -> Result<Self, BenchError> {
+    pub(in crate::bench) fn open(path: &Path, answer_bytes: usize) -> Result<Self, BenchError> {
         let connection = Connection::open(path)?;
         connection.execute_batch(SETTINGS)?;
         Ok(Self {
             connection: Arc::new(Mutex::new(connection)),
-            answer: request::answer().into(),
+            answer: request::answer_of(answer_bytes).into(),
             effects: Effects::default(),
         })
     }

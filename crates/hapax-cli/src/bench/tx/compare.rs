@@ -2,10 +2,11 @@
 
 use super::{TxPlan, arms::TxArm, way::Way};
 use crate::bench::{
+    disk::Disk,
     error::BenchError,
-    figures::{Claim, Column, Columns, Target},
+    figures::{Claim, Target},
     run::Run,
-    sample::{self, DATABASE, Ground, Sample},
+    sample::{self, COLUMNS, Measure, Sample},
     server::Server,
     turns::{Named as _, Turns},
 };
@@ -34,16 +35,13 @@ pub(super) fn run(plan: &TxPlan, server: &Server, run: &mut Run) -> Result<(), B
     Ok(())
 }
 
-/// Measures one way on a fresh database, with threads of its own.
+/// Measures one way on a fresh database.
 fn take(plan: &TxPlan, server: &Server, way: Way, callers: usize) -> Result<Sample, BenchError> {
-    let runtime = sample::workers()?;
-    let measured = runtime.block_on(async {
-        let config = server.create(DATABASE).await?;
-        let arm = TxArm::connect(&config, way, callers).await?;
-        sample::measure(Ground::Postgres(server), plan.duration, callers, arm).await
-    });
-    runtime.block_on(server.remove(DATABASE))?;
-    measured
+    let measure = Measure { duration: plan.duration, callers, at_half: true };
+    sample::on_fresh_database(server, async |config| {
+        let arm = TxArm::connect(config, way, callers).await?;
+        measure.of(Some(server), Some(Disk::Tables(config)), arm).await
+    })
 }
 
 fn claims(turns: &Turns<Way, Sample>, callers: usize) -> impl Iterator<Item = Option<Claim>> {
@@ -61,12 +59,3 @@ fn claims(turns: &Turns<Way, Sample>, callers: usize) -> impl Iterator<Item = Op
         Some(Claim { what, measured, unit: "x", target })
     })
 }
-
-const COLUMNS: &Columns<Sample> = &[
-    ("requests/s", Column::Median(|sample| Some(sample.per_second))),
-    ("range", Column::Range(|sample| Some(sample.per_second))),
-    ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
-    ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
-    ("server CPU us", Column::Median(|sample| sample.server_cpu_us)),
-    ("log bytes", Column::Median(|sample| sample.log_bytes)),
-];
