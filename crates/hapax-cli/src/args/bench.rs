@@ -34,6 +34,12 @@ pub(crate) enum BenchTask {
     /// SQL functions; and with a claim and an answer written by hand in two commits.
     Tx(TxArgs),
 
+    /// Show how requests per second and p99 grow: with callers, keys, answers, retries and purges.
+    ///
+    /// Stores are filled beforehand by SQL in bulk, in the temporary directory (TMPDIR moves it).
+    /// Ten million keys take about 8 GB on each store; --keys-max sets another end.
+    Curves(CurvesArgs),
+
     /// Compare the gateway with nginx in front of one upstream, side by side in one run.
     ///
     /// One request is a POST with a key and a body of about 250 bytes, answered with 512 bytes. The
@@ -113,6 +119,51 @@ pub(crate) struct TxArgs {
     /// How many callers ask at the same time, one measurement each [default: 1,16,64,256].
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = callers)]
     pub(crate) callers: Option<Vec<usize>>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CurvesArgs {
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+
+    /// Which curves are measured; all unless told otherwise.
+    #[arg(long, value_name = "PART,...", value_delimiter = ',', value_enum)]
+    pub(crate) parts: Option<Vec<CurvesPart>>,
+
+    /// On which stores; both unless told otherwise.
+    #[arg(long, value_name = "STORE,...", value_delimiter = ',', value_enum)]
+    pub(crate) stores: Option<Vec<CurvesStore>>,
+
+    /// How many keys the largest store holds [default: 10000000].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1000..=100_000_000))]
+    pub(crate) keys_max: Option<u64>,
+}
+
+/// A part of `hapax bench curves`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CurvesPart {
+    /// More and more callers ask at the same time, ours and by hand.
+    Callers,
+    /// More and more keys are in the store.
+    Keys,
+    /// Answers become larger, ours and by hand.
+    Body,
+    /// More and more requests are retries of finished ones.
+    Duplicates,
+    /// Records past retention are removed meanwhile.
+    Retention,
+}
+
+impl CurvesPart {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Callers, Self::Keys, Self::Body, Self::Duplicates, Self::Retention];
+}
+
+/// A store that curves are measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CurvesStore {
+    Sqlite,
+    Postgres,
 }
 
 #[derive(Debug, clap::Args)]

@@ -16,8 +16,9 @@ use clap::{Parser, Subcommand};
 pub(crate) use self::{
     audit::AuditArgs,
     bench::{
-        AllArgs, BenchName, BenchTask, ClientBenchArgs, HttpArgs, HttpWay, MeasureArgs,
-        OutboxBenchArgs, OutboxPart, ReportArgs, Statements, StoreArgs, TxArgs,
+        AllArgs, BenchName, BenchTask, ClientBenchArgs, CurvesArgs, CurvesPart, CurvesStore,
+        HttpArgs, HttpWay, MeasureArgs, OutboxBenchArgs, OutboxPart, ReportArgs, Statements,
+        StoreArgs, TxArgs,
     },
     call::{CallArgs, duration},
     demo::DemoArgs,

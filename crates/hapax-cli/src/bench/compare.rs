@@ -50,7 +50,7 @@ pub(super) fn run(
     let mut tables: Vec<_> = plan.callers.iter().map(|_| Turns::new(beside.ways())).collect();
     Turns::take_all(plan.rounds, &mut tables, |place, way| {
         let callers = plan.callers[place];
-        progress.begin(format!("{}, {callers} callers, {}", name(ground), way.label()))?;
+        progress.begin(format!("{}, {callers} callers, {}", ground.name(), way.label()))?;
         let measure = Measure { duration: plan.duration, callers, at_half: true };
         let sample = sample::take(measure, job, ground, way);
         progress.inc(1);
@@ -62,11 +62,11 @@ pub(super) fn run(
 
 fn section(turns: &Turns<Way, Sample>, ground: Ground<'_>, callers: usize) -> Section {
     let title = match callers {
-        1 => format!("{}, 1 caller", name(ground)),
-        callers => format!("{}, {callers} callers", name(ground)),
+        1 => format!("{}, 1 caller", ground.name()),
+        callers => format!("{}, {callers} callers", ground.name()),
     };
     let mut section = turns.section(title, COLUMNS, claims(turns, ground, callers));
-    section.data["store"] = json!(name(ground));
+    section.data["store"] = json!(ground.name());
     section.data["callers"] = json!(callers);
     section
 }
@@ -115,12 +115,5 @@ impl Targets {
             (Ground::Sqlite(_), 256) => Self { per_second: at_least(20.0), ..Self::default() },
             (Ground::Postgres(_) | Ground::Sqlite(_), _) => Self::default(),
         }
-    }
-}
-
-fn name(ground: Ground<'_>) -> &'static str {
-    match ground {
-        Ground::Sqlite(_) => "SQLite",
-        Ground::Postgres(_) => "PostgreSQL",
     }
 }

@@ -63,6 +63,11 @@ impl Numbers {
         Self(AtomicU64::new(first))
     }
 
+    /// The number that is given out next.
+    pub(super) fn upcoming(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
     pub(super) fn next(&self) -> u64 {
         self.0.fetch_add(1, Relaxed)
     }

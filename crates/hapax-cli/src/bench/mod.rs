@@ -1,6 +1,7 @@
 //! `hapax bench`: our stores and the usual hand-written way, side by side in one run; [`tx`], one
 //! transaction for effect and outcome; [`http`], the gateway and nginx; [`client`], the client and bare
-//! reqwest; [`outbox`], the relay and hand-written ones; and [`all`] of them.
+//! reqwest; [`outbox`], the relay and hand-written ones; [`curves`], how all of it grows; and [`all`] of
+//! them.
 //!
 //! - `run` is what benches share: a directory, a server, `progress`, and the report;
 //! - `plan` says what is measured in `store`, `request` what one request is;
@@ -13,6 +14,7 @@ mod all;
 mod arms;
 mod client;
 mod compare;
+mod curves;
 mod disk;
 mod error;
 mod figures;
@@ -37,7 +39,8 @@ mod tx;
 
 pub(crate) use self::error::BenchError;
 use self::{
-    client::ClientPlan, http::HttpPlan, outbox::OutboxPlan, plan::Plan, run::Run, tx::TxPlan,
+    client::ClientPlan, curves::CurvesPlan, http::HttpPlan, outbox::OutboxPlan, plan::Plan,
+    run::Run, tx::TxPlan,
 };
 use crate::args::{BenchTask, ReportArgs};
 
@@ -61,6 +64,10 @@ pub(crate) fn run(task: &BenchTask) -> Result<Verdict, BenchError> {
         BenchTask::Tx(raw) => {
             let plan = TxPlan::resolve(raw)?;
             alone("tx", &raw.measure.report, |run| tx::measure(&plan, run))
+        }
+        BenchTask::Curves(raw) => {
+            let plan = CurvesPlan::resolve(raw)?;
+            alone("curves", &raw.measure.report, |run| curves::measure(&plan, run))
         }
         BenchTask::Outbox(raw) => {
             let plan = OutboxPlan::resolve(raw)?;

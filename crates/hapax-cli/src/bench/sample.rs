@@ -55,6 +55,15 @@ pub(super) enum Ground<'a> {
     Postgres(&'a Server),
 }
 
+impl Ground<'_> {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "SQLite",
+            Self::Postgres(_) => "PostgreSQL",
+        }
+    }
+}
+
 /// What came out.
 #[derive(Debug)]
 pub(super) struct Sample {
@@ -251,7 +260,8 @@ impl Measure {
         sample
     }
 
-    async fn watch<A: Arm>(
+    /// The same, and leaves the way as it is.
+    pub(super) async fn watch<A: Arm>(
         self,
         server: Option<&Server>,
         disk: Option<Disk<'_>>,

@@ -1,10 +1,11 @@
 //! Our way: the engine over one of our stores.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use hapax::{
-    Ask, Begun, Body, Ended, Engine, Fence, Key, Operation, OperationId, Options, Outcome, Policy,
-    RequestParts, Scope, StateTag, Store, Tenant, TenantKey, Wish,
+    Ask, Begun, Body, Ended, Engine, Fence, Key, Operation, OperationId, Options, Outcome, Owner,
+    Policy, Record, RequestParts, Scope, State, StateTag, Store, StoreError, Tenant, TenantKey,
+    Timestamp, Wish,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page},
 };
@@ -14,6 +15,9 @@ use crate::bench::{
     error::BenchError,
     request::{self, SCOPE, TENANT},
 };
+
+/// How many records are read at once.
+const PAGE: u64 = 500;
 
 pub(in crate::bench) struct EngineArm<S: Store> {
     engine: Engine<S>,
@@ -61,6 +65,65 @@ impl<S: Store> EngineArm<S> {
             wish: Wish::Run { request: None },
             policy: Policy::default(),
         })
+    }
+
+    /// The store's clock.
+    pub(in crate::bench) async fn now(&self) -> Result<Timestamp, BenchError> {
+        let id = self.ask(0)?.operation.id();
+        let loaded = self.engine.store().load(vec![id]).await.pop();
+        Ok(loaded.map_or(Ok(Timestamp::ZERO), |loaded| Ok::<_, StoreError>(loaded?.now))?)
+    }
+
+    /// The record that the request with this number leaves behind, as if it had been made then.
+    pub(in crate::bench) fn finished(
+        &self,
+        number: u64,
+        created_at: Timestamp,
+    ) -> Result<Record, BenchError> {
+        const TOOK: Duration = Duration::from_millis(3);
+        let Ask { operation, fingerprint, policy, .. } = self.ask(number)?;
+        Ok(Record {
+            operation,
+            fingerprint,
+            fence: Fence::FIRST,
+            owner: Owner(fastrand::i64(..)),
+            recovery: policy.recovery(),
+            created_at,
+            changed_at: created_at.plus(TOOK),
+            expires_at: created_at.plus(policy.retention().window),
+            tombstone: policy.retention().tombstone,
+            state: State::Completed { outcome: self.outcome.clone() },
+        })
+    }
+
+    /// How many of the requests with these numbers are stored as completed by their first attempt.
+    pub(in crate::bench) async fn completed(&self, numbers: Range<u64>) -> Result<u64, BenchError> {
+        let (mut completed, mut next) = (0, numbers.start);
+        while next < numbers.end {
+            let page = next..numbers.end.min(next + PAGE);
+            next = page.end;
+            let ids: Result<Vec<_>, _> =
+                page.map(|number| Ok::<_, BenchError>(self.ask(number)?.operation.id())).collect();
+            for loaded in self.engine.store().load(ids?).await {
+                let Some(record) = loaded?.record else { continue };
+                let first = record.fence == Fence::FIRST && record.tag() == StateTag::Completed;
+                completed += u64::from(first && record.outcome() == Some(&self.outcome));
+            }
+        }
+        Ok(completed)
+    }
+
+    /// One page of what is stored, each record read as the store reads it.
+    pub(in crate::bench) async fn page(&self) -> Result<usize, BenchError> {
+        let page = Page { after: None, limit: PAGE_RECORDS_MAX };
+        let records = self.engine.store().list(Filter::default(), page).await?;
+        let read = records.into_iter().map(|listed| listed.summary);
+        Ok(read.collect::<Result<Vec<_>, _>>()?.len())
+    }
+
+    /// How many records were removed because they are past retention.
+    pub(in crate::bench) fn purged(&self) -> u64 {
+        self.engine.stats().purged
     }
 
     /// Asks for a finished operation, and checks that the answer is the one that was stored.
