@@ -89,6 +89,7 @@ pub(crate) enum BenchName {
     Http,
     Outbox,
     Client,
+    Curves,
 }
 
 #[derive(Debug, clap::Args)]

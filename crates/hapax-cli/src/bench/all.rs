@@ -5,6 +5,7 @@ use clap::ValueEnum as _;
 use super::{
     BenchError, Verdict,
     client::{self, ClientPlan},
+    curves::{self, CurvesPlan},
     http::{self, HttpPlan},
     outbox::{self, OutboxPlan},
     plan::Plan,
@@ -13,7 +14,7 @@ use super::{
     tx::{self, TxPlan},
 };
 use crate::args::{
-    AllArgs, BenchName, ClientBenchArgs, HttpArgs, MeasureArgs, OutboxBenchArgs, Statements,
+    AllArgs, BenchName, ClientBenchArgs, CurvesArgs, HttpArgs, MeasureArgs, OutboxBenchArgs, Statements,
     StoreArgs, TxArgs,
 };
 
@@ -45,6 +46,7 @@ enum BenchPlan {
     Http(HttpPlan),
     Outbox(OutboxPlan),
     Client(ClientPlan),
+    Curves(CurvesPlan),
 }
 
 impl BenchPlan {
@@ -82,6 +84,12 @@ impl BenchPlan {
                 let raw = ClientBenchArgs { callers, sync_us, quick, rounds, seconds, report };
                 Self::Client(ClientPlan::resolve(&raw))
             }
+            BenchName::Curves => Self::Curves(CurvesPlan::resolve(&CurvesArgs {
+                measure: pace.curves.applied_to(measure),
+                parts: None,
+                stores: None,
+                keys_max: Some(pace.keys_max),
+            })?),
         })
     }
 
@@ -92,6 +100,7 @@ impl BenchPlan {
             Self::Http(_) => "http",
             Self::Outbox(_) => "outbox",
             Self::Client(_) => "client",
+            Self::Curves(_) => "curves",
         }
     }
 
@@ -102,6 +111,7 @@ impl BenchPlan {
             Self::Http(plan) => http::measure(plan, run),
             Self::Outbox(plan) => outbox::measure(plan, run),
             Self::Client(plan) => client::measure(plan, run),
+            Self::Curves(plan) => curves::measure(plan, run),
         }
     }
 }
@@ -113,6 +123,9 @@ struct Pace {
     http: Rounds,
     outbox: Rounds,
     client: Rounds,
+    curves: Rounds,
+    /// How many keys the largest store of a curve holds.
+    keys_max: u64,
     callers: &'static [usize],
     connections: &'static [usize],
     fill: u64,
@@ -143,6 +156,8 @@ const FULL: Pace = Pace {
     http: Rounds { rounds: 5, seconds: 2.0 },
     outbox: Rounds { rounds: 5, seconds: 2.0 },
     client: Rounds { rounds: 5, seconds: 1.0 },
+    curves: Rounds { rounds: 3, seconds: 1.0 },
+    keys_max: 1_000_000,
     callers: &[1, 16, 64, 256],
     connections: &[64, 256],
     fill: 1_000_000,
@@ -157,6 +172,8 @@ const QUICK: Pace = Pace {
     http: Rounds { rounds: 1, seconds: 0.4 },
     outbox: Rounds { rounds: 1, seconds: 0.5 },
     client: Rounds { rounds: 1, seconds: 0.3 },
+    curves: Rounds { rounds: 1, seconds: 0.2 },
+    keys_max: 20_000,
     callers: &[64],
     connections: &[64],
     fill: 20_000,

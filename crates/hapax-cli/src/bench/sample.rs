@@ -83,6 +83,8 @@ pub(super) struct Sample {
     pub(super) disk_bytes: Option<f64>,
     /// Writes that shared a commit, on average.
     pub(super) writes_per_commit: Option<f64>,
+    /// Records that were removed meanwhile because they are past retention.
+    pub(super) purged: u64,
     /// What makes the figures worthless.
     pub(super) invalid: Option<String>,
 }
@@ -119,6 +121,7 @@ impl Figures for Sample {
             "log_bytes_per_request": self.log_bytes,
             "disk_bytes_per_key": self.disk_bytes,
             "writes_per_commit": self.writes_per_commit,
+            "purged": self.purged,
             "invalid": self.invalid,
         })
     }
@@ -307,11 +310,12 @@ struct Reading {
     server_cpu: Option<Duration>,
     log_bytes: Option<u64>,
     batches: Option<Batches>,
+    purged: u64,
 }
 
 impl Reading {
     async fn take<A: Arm>(server: Option<&Server>, arm: &A) -> Result<Self, BenchError> {
-        let pid = arm.server().or(server.and_then(Server::pid));
+        let pid = arm.server().or_else(|| server?.pid());
         let log_bytes = match server {
             Some(server) => Some(server.log_bytes().await?),
             None => None,
@@ -321,6 +325,7 @@ impl Reading {
             server_cpu: pid.map(process::family_cpu).transpose()?,
             log_bytes,
             batches: arm.batches(),
+            purged: arm.purged(),
         })
     }
 
@@ -347,6 +352,7 @@ impl Reading {
             writes_per_commit: batches.map(|(after, before)| {
                 float(after.writes - before.writes) / float((after.commits - before.commits).max(1))
             }),
+            purged: self.purged - before.purged,
             invalid,
         }
     }

@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod bench_all;
+mod bench_curves;
 mod bench_http;
 mod call;
 mod cuts;

@@ -121,11 +121,6 @@ impl<S: Store> EngineArm<S> {
         Ok(read.collect::<Result<Vec<_>, _>>()?.len())
     }
 
-    /// How many records were removed because they are past retention.
-    pub(in crate::bench) fn purged(&self) -> u64 {
-        self.engine.stats().purged
-    }
-
     /// Asks for a finished operation, and checks that the answer is the one that was stored.
     pub(in crate::bench) async fn replay(&self, ask: &Ask) -> Result<(), BenchError> {
         let begun = self.engine.begin(ask).await?;
@@ -181,6 +176,10 @@ impl<S: Store> Arm for EngineArm<S> {
     /// Waits until nothing runs any more.
     async fn close(&self) {
         self.engine.shut_down(Duration::from_secs(10)).await;
+    }
+
+    fn purged(&self) -> u64 {
+        self.engine.stats().purged
     }
 
     fn batches(&self) -> Option<Batches> {

@@ -37,6 +37,11 @@ pub(super) trait Arm: Send + Sync + 'static {
         0
     }
 
+    /// How many records were removed so far because they are past retention.
+    fn purged(&self) -> u64 {
+        0
+    }
+
     /// Ends what goes on in the background.
     fn close(&self) -> impl Future<Output = ()> + Send {
         async {}

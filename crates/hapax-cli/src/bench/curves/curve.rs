@@ -48,11 +48,11 @@ impl Curve {
         let mut curve = Self { title, x, lines: lines.collect() };
         let mut measured = false;
         for round in 0..rounds as usize {
-            for place in 0..places.len() {
+            for (place, x) in places.iter().enumerate() {
                 let count = curve.lines.len();
                 // Who goes first changes, so that nobody always finds the machine as one other left it.
                 for line in (0..count).map(|at| (at + round) % count) {
-                    match take(line, places[place]) {
+                    match take(line, *x) {
                         Err(BenchError::CutShort) if measured => return Ok(curve),
                         sample => curve.lines[line].places[place].samples.push(sample?),
                     }

@@ -5,7 +5,7 @@ use super::{
     curve::Curve,
     line,
     mixed::Mix,
-    place::Place,
+    place::{DATABASE, Place},
     stock::{Age, Stock},
 };
 use crate::bench::{
@@ -25,7 +25,7 @@ pub(super) fn run(course: &Course<'_>) -> Result<Section, BenchError> {
         ("Retries of 10,000 finished requests, 64 callers", (&lines[..], &PERCENT[..]));
     let curve = Curve::take(title, x, course.plan.rounds, places, |at, retries_percent| {
         course.step(format!("{retries_percent} % retries, {}", lines[at]), || {
-            let place = Place::stocked(course.grounds[at], "hapax_bench", FINISHED)?;
+            let place = Place::stocked(course.grounds[at], DATABASE, FINISHED)?;
             let mix = Mix { retries_percent, finished: FINISHED.numbers(), first: 0 };
             let measured = place.measure(course.measure(CALLERS), mix, None);
             place.remove()?;

@@ -7,7 +7,7 @@ use super::{
     curve::Curve,
     line,
     mixed::Mix,
-    place::{Measured, Place},
+    place::{DATABASE, Measured, Place},
     stock::{Age, Stock},
 };
 use crate::bench::{
@@ -58,7 +58,8 @@ fn take<'a>(
         Some(place) => place,
         None => {
             let stock = Stock { keys, age: Age::Young };
-            (Place::stocked(course.grounds[at], &format!("hapax_bench_{keys}"), stock)?, 0)
+            let name = format!("{DATABASE}_{keys}");
+            (Place::stocked(course.grounds[at], &name, stock)?, 0)
         }
     };
     let mix = Mix { retries_percent: 0, finished: 0..0, first };

@@ -37,10 +37,6 @@ impl<S: Store> Mixed<S> {
         Self { engine, mix, fresh, replays }
     }
 
-    pub(super) fn engine(&self) -> &EngineArm<S> {
-        &self.engine
-    }
-
     /// The number of the next fresh request.
     pub(super) fn upcoming(&self) -> u64 {
         self.fresh.upcoming()
@@ -72,6 +68,10 @@ impl<S: Store> Arm for Mixed<S> {
 
     fn batches(&self) -> Option<Batches> {
         self.engine.batches()
+    }
+
+    fn purged(&self) -> u64 {
+        self.engine.purged()
     }
 
     fn replays(&self) -> u64 {

@@ -17,6 +17,9 @@ use crate::bench::{
     server::Server,
 };
 
+/// The database of a store that is measured once.
+pub(super) const DATABASE: &str = "hapax_bench_curves";
+
 /// A store with a file or a database of its own.
 pub(super) enum Place<'a> {
     File { path: PathBuf, _directory: TempDir },
@@ -26,8 +29,6 @@ pub(super) enum Place<'a> {
 /// What came out.
 pub(super) struct Measured {
     pub(super) sample: Sample,
-    /// Records that were removed meanwhile.
-    pub(super) purged: u64,
     /// The number of the next fresh request.
     pub(super) upcoming: u64,
 }
@@ -97,7 +98,7 @@ async fn run<S: Store>(
     let engine = EngineArm::start(store, Options { purge_every, ..defaults })?;
     let arm = Arc::new(Mixed::new(engine, mix));
     let sample = measure.watch(server, None, &arm).await;
-    let (purged, upcoming) = (arm.engine().purged(), arm.upcoming());
+    let upcoming = arm.upcoming();
     arm.close().await;
-    Ok(Measured { sample: sample?, purged, upcoming })
+    Ok(Measured { sample: sample?, upcoming })
 }

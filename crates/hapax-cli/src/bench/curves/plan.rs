@@ -62,4 +62,4 @@ const FULL: Defaults = Defaults {
     expired: 300_000,
 };
 const QUICK: Defaults =
-    Defaults { rounds: 1, seconds: 0.3, callers: &[1, 64], keys_max: 100_000, expired: 50_000 };
+    Defaults { rounds: 1, seconds: 0.3, callers: &[1, 64], keys_max: 100_000, expired: 20_000 };
