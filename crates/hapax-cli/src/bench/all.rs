@@ -14,14 +14,14 @@ use super::{
     tx::{self, TxPlan},
 };
 use crate::args::{
-    AllArgs, BenchName, ClientBenchArgs, CurvesArgs, HttpArgs, MeasureArgs, OutboxBenchArgs, Statements,
-    StoreArgs, TxArgs,
+    AllArgs, BenchName, ClientBenchArgs, CurvesArgs, HttpArgs, MeasureArgs, OutboxBenchArgs,
+    Statements, StoreArgs, TxArgs,
 };
 
 /// Measures everything, one bench after the other. What cannot be measured is named, and does not
 /// keep the others from it.
 pub(super) fn run(raw: &AllArgs) -> Result<Verdict, BenchError> {
-    let wanted = raw.only.as_deref().unwrap_or(BenchName::value_variants());
+    let wanted = raw.only.as_deref().unwrap_or_else(|| BenchName::value_variants());
     // All plans are resolved before anything is measured.
     let plans: Result<Vec<_>, _> =
         wanted.iter().map(|name| BenchPlan::resolve(*name, &raw.measure)).collect();

@@ -47,7 +47,7 @@ impl Server {
     /// A database with nothing in it.
     pub(super) async fn create(&self, name: &str) -> Result<Config, BenchError> {
         self.remove(name).await?;
-        let statement = format!("CREATE DATABASE {name}");
+        let statement = format!("CREATE DATABASE {}", database_name(name));
         connect(&self.config).await?.batch_execute(&statement).await?;
         Ok(self.database(name))
     }
@@ -55,13 +55,13 @@ impl Server {
     /// How a database is reached.
     pub(super) fn database(&self, name: &str) -> Config {
         let mut config = self.config.clone();
-        config.dbname(name);
+        config.dbname(database_name(name));
         config
     }
 
     /// Removes the database, whoever is still connected to it.
     pub(super) async fn remove(&self, name: &str) -> Result<(), BenchError> {
-        let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        let statement = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", database_name(name));
         Ok(connect(&self.config).await?.batch_execute(&statement).await?)
     }
 
@@ -86,6 +86,11 @@ impl Server {
         }
         Ok(facts)
     }
+}
+
+/// The name of a database that another run on the same server does not take.
+pub(super) fn database_name(name: &str) -> String {
+    format!("{name}_{}", std::process::id())
 }
 
 /// Why no server of our own could be started.

@@ -49,7 +49,7 @@ pub(super) fn run(
         let mut section = section(table, connections);
         // What the tables show together is drawn under the last.
         if plan.connections.len() > 1 && plan.connections.last() == Some(&connections) {
-            section.plots.extend(PLOTS.iter().map(|plotted| plotted.plot(ways, measured())));
+            section.plots.extend(PLOTS.iter().map(|plotted| plotted.plot(ways, &measured())));
         }
         run.add(section);
     }
@@ -122,7 +122,7 @@ impl Plotted {
     fn plot<'a>(
         &self,
         ways: &[HttpWay],
-        tables: impl Iterator<Item = (usize, &'a Table)> + Clone,
+        tables: &(impl Iterator<Item = (usize, &'a Table)> + Clone),
     ) -> Plot {
         let series = ways.iter().map(|way| {
             let points = tables.clone().filter_map(|(connections, table)| {

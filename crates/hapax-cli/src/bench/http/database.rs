@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::bench::{BenchError, arms::postgres_baseline::connect, server::Server};
+use crate::bench::{
+    BenchError,
+    arms::postgres_baseline::connect,
+    server::{Server, database_name},
+};
 
 /// The database of one measurement.
 const NAME: &str = "hapax_bench_http";
@@ -17,7 +21,7 @@ impl Database {
     /// On this server, whose address was typed, or which is our own.
     pub(super) fn new(server: Arc<Server>, typed: Option<&str>) -> Self {
         let own = server.url();
-        let url = with_database(own.as_deref().or(typed).unwrap_or_default(), NAME);
+        let url = with_database(own.as_deref().or(typed).unwrap_or_default(), &database_name(NAME));
         Self { server, url }
     }
 
