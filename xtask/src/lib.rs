@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::{Parser, Subcommand};
 
 pub mod bench_guard;
+pub mod bench_peers;
 pub mod chaos;
 pub mod ci;
 pub mod fuzz;
@@ -42,6 +43,8 @@ enum Command {
     Fuzz(fuzz::Fuzz),
     /// Instructions of the hot paths, held against the committed figures.
     BenchGuard(bench_guard::BenchGuard),
+    /// Other crates for the same job: what each does, and how fast.
+    BenchPeers(bench_peers::BenchPeers),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -60,6 +63,7 @@ impl Args {
             Command::Chaos(chaos) => chaos.run(root),
             Command::Fuzz(fuzz) => fuzz.run(root),
             Command::BenchGuard(guard) => guard.run(root),
+            Command::BenchPeers(peers) => peers.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

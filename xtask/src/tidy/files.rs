@@ -23,6 +23,16 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Every workspace has its lock file: what was tried is what is built.
+pub fn check_locks(tree: &Tree) -> Vec<Finding> {
+    let workspaces = tree.ending("Cargo.toml").filter(|file| {
+        file.text.lines().any(|line| line == "[workspace]")
+            && tree.get(&file.path.replace("Cargo.toml", "Cargo.lock")).is_none()
+    });
+    let what = "there is no Cargo.lock beside it; commit it";
+    workspaces.map(|file| Finding::new(&file.path, 1, what)).collect()
+}
+
 /// The same concept has the same file name in every backend.
 pub fn check_backends(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -47,6 +47,7 @@ const CHECKS: &[Check] = &[
     documents::check_tests,
     files::check,
     files::check_backends,
+    files::check_locks,
 ];
 
 /// The files of the repository, in order of their paths.

@@ -22,3 +22,11 @@ fn a_backend_without_one_of_the_common_files_is_found() {
     let expected = ["crates/hapax-postgres/src/lib.rs:1: there is no src/commit.rs"];
     check(files::check_backends, &all[1..], &expected);
 }
+
+#[test]
+fn a_workspace_without_its_lock_file_is_found() {
+    let manifests = [("Cargo.toml", "[workspace]\n"), ("a/Cargo.toml", "[package]\n")];
+    check(files::check_locks, &manifests, &["Cargo.toml:1: there is no Cargo.lock"]);
+    let locked = [manifests[0], ("Cargo.lock", ""), ("b/Cargo.toml", "[workspace]\n")];
+    check(files::check_locks, &locked, &["b/Cargo.toml:1: there is no Cargo.lock"]);
+}

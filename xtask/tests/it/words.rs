@@ -22,9 +22,9 @@ fn paths_of_one_machine_are_found_and_relative_ones_are_not() {
 }
 
 #[test]
-fn hosts_of_registries_are_named_by_the_lock_file_alone() {
+fn hosts_of_registries_are_named_by_lock_files_alone() {
     let text = concat!("registry+https://github.com/rust-lang/crates", ".io-index\n");
-    check(words::check, &[("Cargo.lock", text)], &[]);
+    check(words::check, &[("Cargo.lock", text), ("other/Cargo.lock", text)], &[]);
     check(words::check, &[("deny.toml", text)], &["deny.toml:1: names the host"]);
 }
 

@@ -1,0 +1,119 @@
+//! How questions are put, and how answers are told.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    error::BenchError,
+    stage::Stage,
+    wire::{Answer, Client, Wrong},
+};
+
+/// What the handler is to do with a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Order {
+    pub(super) amount: u32,
+    /// How long after the effect the first execution is answered.
+    pub(super) wait: Duration,
+    pub(super) status: u16,
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self { amount: 1, wait: Duration::ZERO, status: 201 }
+    }
+}
+
+impl Order {
+    /// Answered so long after the effect, the first time.
+    pub(super) fn waiting(wait: Duration) -> Self {
+        Self { wait, ..Self::default() }
+    }
+
+    pub(super) fn body(self) -> String {
+        let wait_ms = u64::try_from(self.wait.as_millis()).unwrap_or(u64::MAX);
+        // Written by hand, because the handler looks at how it starts.
+        let rest = json!({ "amount": self.amount, "wait_ms": wait_ms, "status": self.status });
+        format!("{{\"exam\":1,{}", rest.to_string().trim_start_matches('{'))
+    }
+}
+
+/// What a client was told.
+pub(super) type Told = Result<Answer, Wrong>;
+
+/// In a few words: the status, and which execution the answer is of.
+pub(super) fn seen(told: &Told) -> String {
+    match told {
+        Ok(answer) => match run(answer) {
+            Some(run) => format!("{} of run {run}", answer.status),
+            None => answer.status.to_string(),
+        },
+        Err(_) => "no answer".to_owned(),
+    }
+}
+
+/// Which execution an answer is of.
+pub(super) fn run(answer: &Answer) -> Option<&str> {
+    answer.body.strip_prefix("run=")?.split(';').next()
+}
+
+/// A success, whoever it is of.
+pub(super) fn succeeded(told: &Told) -> Option<&Answer> {
+    told.as_ref().ok().filter(|answer| (200..300).contains(&answer.status))
+}
+
+/// How often each was seen, such as `1x 201 of run 1, 31x 409`.
+pub(super) fn tally(told: &[Told]) -> String {
+    let mut counts = BTreeMap::new();
+    for told in told {
+        *counts.entry(seen(told)).or_insert(0_u32) += 1;
+    }
+    let counts: Vec<_> = counts.iter().map(|(what, times)| format!("{times}x {what}")).collect();
+    counts.join(", ")
+}
+
+/// Effects in words.
+pub(super) fn counted(effects: u32) -> String {
+    if effects == 1 { "1 effect".to_owned() } else { format!("{effects} effects") }
+}
+
+/// Waits until the effect was done this often; false if it never is.
+pub(super) async fn until_effects(stage: &Stage<'_>, key: &str, times: u32) -> bool {
+    const LIMIT: Duration = Duration::from_secs(10);
+    const LOOK: Duration = Duration::from_millis(2);
+    let began = Instant::now();
+    while stage.effects(key) < times {
+        if began.elapsed() > LIMIT {
+            return false;
+        }
+        sleep(LOOK).await;
+    }
+    true
+}
+
+/// Asks again and again, as a client that wants an answer does, until one is a success or the time
+/// is up. Each time on a connection of its own, in the session of `like`.
+pub(super) async fn insist(
+    stage: &Stage<'_>,
+    server: usize,
+    like: &Client,
+    (key, order): (&str, Order),
+    limit: Duration,
+) -> Result<Vec<Told>, BenchError> {
+    const PAUSE: Duration = Duration::from_millis(250);
+    let began = Instant::now();
+    let mut told = Vec::new();
+    loop {
+        let mut client = stage.client(server).await?;
+        client.share(like);
+        let answer = client.pay(key, &order.body()).await;
+        let done = succeeded(&answer).is_some();
+        told.push(answer);
+        if done || began.elapsed() > limit {
+            return Ok(told);
+        }
+        sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,132 @@
+//! Findings and figures as text.
+
+use std::fmt::Write as _;
+
+use super::{Findings, invalid};
+use crate::{
+    exam::Finding,
+    rounds::{Figures, Row, Sample},
+    ways::{Class, Way},
+};
+
+/// What one way does, a line for each question.
+pub(super) fn exam(way: Way, findings: &[Finding]) -> String {
+    let mut text = format!("\n{}\n", way.label());
+    for finding in findings {
+        let (question, verdict) = (finding.check.question(), finding.verdict());
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {question:<57} {verdict:<4} {}", finding.said);
+    }
+    text
+}
+
+/// What every way with this many connections costs.
+pub(super) fn speed(connections: usize, rows: &[Row], findings: &Findings) -> String {
+    let mut text = format!("\n{connections} connections\n");
+    for class in Class::ALL {
+        let of_class = |row: &&Row| row.way.class() == *class && row.connections == connections;
+        let rows: Vec<&Row> = rows.iter().filter(of_class).collect();
+        if !rows.is_empty() {
+            text.push_str(&section(*class, &rows, findings));
+        }
+    }
+    text
+}
+
+fn section(class: Class, rows: &[&Row], findings: &Findings) -> String {
+    let mut text = format!(
+        "\n{}\n{:<38}{:>9}{:>17}{:>8}{:>9}{:>14}{:>8}{:>11}{:>8}{:>14}{:>8}\n",
+        class.title(),
+        "",
+        "new/s",
+        "range",
+        "x peer",
+        "p99 ms",
+        "CPU us+store",
+        "x peer",
+        "replays/s",
+        "x peer",
+        "CPU us+store",
+        "x peer"
+    );
+    for row in rows {
+        let new = Column { row, rows, of: |sample| Some(sample.new) };
+        let replay = Column { row, rows, of: |sample| sample.replay };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "{:<38}{:>9}{:>17}{:>8}{:>9}{:>14}{:>8}{:>11}{:>8}{:>14}{:>8}{}",
+            row.way.label(),
+            number(new.median(|figures| figures.per_second)),
+            new.range(),
+            times(new.against_best(|figures| figures.per_second)),
+            new.median(|figures| figures.p99_ms).map_or_else(String::new, |ms| format!("{ms:.1}")),
+            new.cpu(),
+            times(new.against_best(Figures::cpu_us)),
+            number(replay.median(|figures| figures.per_second)),
+            times(replay.against_best(|figures| figures.per_second)),
+            replay.cpu(),
+            times(replay.against_best(Figures::cpu_us)),
+            invalid(row, findings).map_or_else(String::new, |why| format!("  INVALID: {why}")),
+        );
+    }
+    text
+}
+
+/// One kind of request of one way, beside the other ways.
+struct Column<'a> {
+    row: &'a Row,
+    rows: &'a [&'a Row],
+    of: fn(&Sample) -> Option<Figures>,
+}
+
+impl Column<'_> {
+    fn values(&self, row: &Row, measure: fn(&Figures) -> f64) -> Vec<f64> {
+        row.samples.iter().filter_map(|sample| (self.of)(sample)).map(|it| measure(&it)).collect()
+    }
+
+    fn median(&self, measure: fn(&Figures) -> f64) -> Option<f64> {
+        median(self.values(self.row, measure))
+    }
+
+    fn range(&self) -> String {
+        let values = self.values(self.row, |figures| figures.per_second);
+        let (low, high) =
+            (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
+        format!("{}-{}", number(low), number(high))
+    }
+
+    fn cpu(&self) -> String {
+        let (server, store) =
+            (self.median(|figures| figures.server_us), self.median(|figures| figures.store_us));
+        server.map_or_else(String::new, |server| format!("{server:.1}+{:.1}", store.unwrap_or(0.0)))
+    }
+
+    /// How many times the fastest peer's, taken within each round, where both saw the same machine.
+    fn against_best(&self, measure: fn(&Figures) -> f64) -> Option<f64> {
+        let rate = |row: &&Row| median(self.values(row, |figures| figures.per_second));
+        let peers = self.rows.iter().copied().filter(|row| row.way.is_measure());
+        let best = peers
+            .max_by(|one, other| rate(one).unwrap_or(0.0).total_cmp(&rate(other).unwrap_or(0.0)))?;
+        let (own, theirs) = (self.values(self.row, measure), self.values(best, measure));
+        let ratios = own.iter().zip(theirs).map(|(own, theirs)| own / theirs);
+        median(ratios.filter(|ratio| ratio.is_finite()).collect())
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        return Some(values[middle]);
+    }
+    Some(f64::midpoint(*values.get(middle.checked_sub(1)?)?, values[middle]))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| format!("{value:.0}"))
+}
+
+fn times(ratio: Option<f64>) -> String {
+    ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"))
+}

@@ -1,0 +1,30 @@
+//! `cargo xtask bench-peers`: Hapax beside the crates one would use instead.
+//!
+//! They are a project of their own, which nothing else builds: `docs/peers.md` says what it shows.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::{
+    Failure,
+    ci::{command, succeed},
+};
+
+/// What the comparison is told.
+#[derive(Debug, Args)]
+pub struct BenchPeers {
+    /// Passed on as they are: `--quick`, `--exam-only`, `--json FILE`, `--help`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
+impl BenchPeers {
+    /// Builds the comparison and runs it.
+    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+        let mut command = command(&root.join("bench-peers"));
+        // One peer asks for a newer compiler than it needs.
+        command.args(["run", "--release", "--locked", "--ignore-rust-version", "--"]);
+        succeed(command.args(&self.args))
+    }
+}
