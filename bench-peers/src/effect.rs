@@ -112,7 +112,7 @@ async fn pay(
     let mut status = StatusCode::CREATED;
     if body.starts_with(INSTRUCTIONS) {
         let told: Value = serde_json::from_slice(&body).unwrap_or_default();
-        if run == 1 {
+        if run == 1 || told["every_time"] == true {
             tokio::time::sleep(Duration::from_millis(told["wait_ms"].as_u64().unwrap_or(0))).await;
         }
         let asked = told["status"].as_u64().and_then(|code| u16::try_from(code).ok());

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -15,14 +14,16 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order {
     pub(super) amount: u32,
-    /// How long after the effect the first execution is answered.
+    /// How long after the effect it is answered.
     pub(super) wait: Duration,
+    /// Whether every execution waits so, not the first alone.
+    pub(super) every_time: bool,
     pub(super) status: u16,
 }
 
 impl Default for Order {
     fn default() -> Self {
-        Self { amount: 1, wait: Duration::ZERO, status: 201 }
+        Self { amount: 1, wait: Duration::ZERO, every_time: false, status: 201 }
     }
 }
 
@@ -33,10 +34,13 @@ impl Order {
     }
 
     pub(super) fn body(self) -> String {
-        let wait_ms = u64::try_from(self.wait.as_millis()).unwrap_or(u64::MAX);
+        let Self { amount, wait, every_time, status } = self;
+        let wait_ms = wait.as_millis();
         // Written by hand, because the handler looks at how it starts.
-        let rest = json!({ "amount": self.amount, "wait_ms": wait_ms, "status": self.status });
-        format!("{{\"exam\":1,{}", rest.to_string().trim_start_matches('{'))
+        format!(
+            "{{\"exam\":1,\"amount\":{amount},\"wait_ms\":{wait_ms},\
+             \"every_time\":{every_time},\"status\":{status}}}"
+        )
     }
 }
 

@@ -33,8 +33,8 @@ pub(crate) enum Check {
 impl Check {
     pub(crate) const fn question(self) -> &'static str {
         match self {
-            Self::Twice => "same key twice: one effect?",
-            Self::AtOnce => "32 duplicates at once: one effect?",
+            Self::Twice => "same key twice: one effect, one answer?",
+            Self::AtOnce => "32 duplicates at once: one effect, one answer?",
             Self::OtherBody => "same key, other body: refused?",
             Self::Failure => "the handler answers 500: kept?",
             Self::Restart => "killed after the answer: remembered?",

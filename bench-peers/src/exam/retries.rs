@@ -27,7 +27,7 @@ pub(super) async fn twice(stage: &Stage<'_>) -> Result<Finding, BenchError> {
 
 pub(super) async fn at_once(stage: &Stage<'_>) -> Result<Finding, BenchError> {
     const KEY: &str = "at-once";
-    let body = Order::waiting(WORK).body();
+    let body = Order { every_time: true, ..Order::waiting(WORK) }.body();
     let mut last = stage.client(0).await?;
     let mut tasks = JoinSet::new();
     for _ in 0..DUPLICATES {

@@ -50,12 +50,12 @@ fn section(class: Class, rows: &[&Row], findings: &Findings) -> String {
         "x peer"
     );
     for row in rows {
-        let new = Column { row, rows, of: |sample| Some(sample.new) };
-        let replay = Column { row, rows, of: |sample| sample.replay };
+        let new = Column { row, best: best(rows, findings, NEW), of: NEW };
+        let replay = Column { row, best: best(rows, findings, REPLAY), of: REPLAY };
         // Writing to a string does not fail.
         let _ = writeln!(
             text,
-            "{:<38}{:>9}{:>17}{:>8}{:>9}{:>14}{:>8}{:>11}{:>8}{:>14}{:>8}{}",
+            "{:<38}{:>9}{:>17}{:>8}{:>9}{:>14}{:>8}{:>11}{:>8}{:>14}{:>8}",
             row.way.label(),
             number(new.median(|figures| figures.per_second)),
             new.range(),
@@ -67,30 +67,49 @@ fn section(class: Class, rows: &[&Row], findings: &Findings) -> String {
             times(replay.against_best(|figures| figures.per_second)),
             replay.cpu(),
             times(replay.against_best(Figures::cpu_us)),
-            invalid(row, findings).map_or_else(String::new, |why| format!("  INVALID: {why}")),
         );
+        if let Some(why) = invalid(row, findings) {
+            let _ = writeln!(text, "    INVALID: {why}");
+        }
     }
     text
 }
 
-/// One kind of request of one way, beside the other ways.
+/// One kind of request.
+type Kind = fn(&Sample) -> Option<Figures>;
+
+const NEW: Kind = |sample| Some(sample.new);
+const REPLAY: Kind = |sample| sample.replay;
+
+/// The fastest peer that is as durable as ours; one that does the job, if there is any.
+fn best<'a>(rows: &[&'a Row], findings: &Findings, of: Kind) -> Option<&'a Row> {
+    let rate = |row: &Row| median(values(row, of, |figures| figures.per_second)).unwrap_or(0.0);
+    let rank = |row: &Row| (invalid(row, findings).is_none(), rate(row));
+    let peers = rows.iter().copied().filter(|row| row.way.is_measure());
+    peers.max_by(|one, other| {
+        let ((one_valid, one), (other_valid, other)) = (rank(one), rank(other));
+        one_valid.cmp(&other_valid).then(one.total_cmp(&other))
+    })
+}
+
+fn values(row: &Row, of: Kind, measure: fn(&Figures) -> f64) -> Vec<f64> {
+    row.samples.iter().filter_map(of).map(|figures| measure(&figures)).collect()
+}
+
+/// One kind of request of one way, beside the best peer.
 struct Column<'a> {
     row: &'a Row,
-    rows: &'a [&'a Row],
-    of: fn(&Sample) -> Option<Figures>,
+    best: Option<&'a Row>,
+    of: Kind,
 }
 
 impl Column<'_> {
-    fn values(&self, row: &Row, measure: fn(&Figures) -> f64) -> Vec<f64> {
-        row.samples.iter().filter_map(|sample| (self.of)(sample)).map(|it| measure(&it)).collect()
-    }
-
     fn median(&self, measure: fn(&Figures) -> f64) -> Option<f64> {
-        median(self.values(self.row, measure))
+        median(values(self.row, self.of, measure))
     }
 
     fn range(&self) -> String {
-        let values = self.values(self.row, |figures| figures.per_second);
+        let values = values(self.row, self.of, |figures| figures.per_second);
         let (low, high) =
             (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max));
         format!("{}-{}", number(low), number(high))
@@ -102,14 +121,11 @@ impl Column<'_> {
         server.map_or_else(String::new, |server| format!("{server:.1}+{:.1}", store.unwrap_or(0.0)))
     }
 
-    /// How many times the fastest peer's, taken within each round, where both saw the same machine.
+    /// How many times the best peer's, taken within each round, where both saw the same machine.
     fn against_best(&self, measure: fn(&Figures) -> f64) -> Option<f64> {
-        let rate = |row: &&Row| median(self.values(row, |figures| figures.per_second));
-        let peers = self.rows.iter().copied().filter(|row| row.way.is_measure());
-        let best = peers
-            .max_by(|one, other| rate(one).unwrap_or(0.0).total_cmp(&rate(other).unwrap_or(0.0)))?;
-        let (own, theirs) = (self.values(self.row, measure), self.values(best, measure));
-        let ratios = own.iter().zip(theirs).map(|(own, theirs)| own / theirs);
+        let own = values(self.row, self.of, measure);
+        let ratios = own.iter().zip(values(self.best?, self.of, measure));
+        let ratios = ratios.map(|(own, theirs)| own / theirs);
         median(ratios.filter(|ratio| ratio.is_finite()).collect())
     }
 }
