@@ -2,8 +2,9 @@
 
 use std::{
     collections::HashMap,
+    fmt::Write as _,
     fs::{self, File},
-    io::{self, Write},
+    io::{self, Write as _},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -97,7 +98,12 @@ pub(crate) fn noted(file: &Path, key: &str) -> u32 {
 
 /// The answer of the how manieth execution of a key.
 pub(crate) fn answer(run: u32) -> String {
-    format!("{:.<ANSWER_BYTES$}", format!("run={run};"))
+    let mut text = String::with_capacity(ANSWER_BYTES);
+    // Writing to a string does not fail.
+    let _ = write!(text, "run={run};");
+    let rest = ANSWER_BYTES.saturating_sub(text.len());
+    text.push_str(&".".repeat(rest));
+    text
 }
 
 async fn pay(

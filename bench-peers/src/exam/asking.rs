@@ -1,6 +1,9 @@
 //! How questions are put, and how answers are told.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use tokio::time::{Instant, sleep};
 
@@ -70,12 +73,20 @@ pub(super) fn succeeded(told: &Told) -> Option<&Answer> {
 
 /// How often each was seen, such as `1x 201 of run 1, 31x 409`.
 pub(super) fn tally(told: &[Told]) -> String {
-    let mut counts = BTreeMap::new();
+    let mut counts: BTreeMap<String, (u32, BTreeSet<&str>)> = BTreeMap::new();
     for told in told {
-        *counts.entry(seen(told)).or_insert(0_u32) += 1;
+        let status =
+            told.as_ref().map_or_else(|_| "no answer".to_owned(), |it| it.status.to_string());
+        let (times, runs) = counts.entry(status).or_default();
+        *times += 1;
+        runs.extend(told.as_ref().ok().and_then(run));
     }
-    let counts: Vec<_> = counts.iter().map(|(what, times)| format!("{times}x {what}")).collect();
-    counts.join(", ")
+    let counts = counts.iter().map(|(what, (times, runs))| match (runs.len(), runs.first()) {
+        (1, Some(run)) => format!("{times}x {what} of run {run}"),
+        (0, _) | (_, None) => format!("{times}x {what}"),
+        (several, Some(_)) => format!("{times}x {what} of {several} runs"),
+    });
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Effects in words.
@@ -119,5 +130,29 @@ pub(super) async fn insist(
             return Ok(told);
         }
         sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(status: u16, body: &str) -> Told {
+        Ok(Answer { status, body: body.to_owned() })
+    }
+
+    #[test]
+    fn answers_are_told_apart_by_their_status_and_their_run() {
+        let one = told(201, "run=1;...");
+        assert_eq!((seen(&one), seen(&told(409, "busy"))), ("201 of run 1".into(), "409".into()));
+        assert_eq!(seen(&Err(Wrong::HungUp)), "no answer");
+        let crowd = [one, told(409, ""), told(409, ""), Err(Wrong::Silent)];
+        assert_eq!(tally(&crowd), "1x 201 of run 1, 2x 409, 1x no answer");
+        assert_eq!(tally(&[told(201, "run=1;"), told(201, "run=2;")]), "2x 201 of 2 runs");
+    }
+
+    #[test]
+    fn the_handler_recognises_an_order() {
+        assert!(Order::default().body().as_bytes().starts_with(crate::effect::INSTRUCTIONS));
     }
 }

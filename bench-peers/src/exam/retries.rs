@@ -12,7 +12,7 @@ use crate::{error::BenchError, stage::Stage};
 
 const DUPLICATES: u32 = 32;
 /// Long enough for all duplicates to come while the first is at work.
-const WORK: Duration = Duration::from_millis(300);
+const WORK: Duration = Duration::from_secs(1);
 
 pub(super) async fn twice(stage: &Stage<'_>) -> Result<Finding, BenchError> {
     const KEY: &str = "twice";

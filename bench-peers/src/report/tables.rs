@@ -146,3 +146,41 @@ fn number(value: Option<f64>) -> String {
 fn times(ratio: Option<f64>) -> String {
     ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(way: Way, rates: &[f64], wrong: Option<&str>) -> Row {
+        let sample = |per_second: &f64| Sample {
+            new: Figures::at(*per_second),
+            replay: None,
+            invalid: wrong.map(str::to_owned),
+        };
+        Row { way, connections: 64, samples: rates.iter().map(sample).collect() }
+    }
+
+    #[test]
+    fn a_peer_that_does_the_job_is_the_measure_even_if_another_is_faster() {
+        let right = row(Way::IdempotentMemory, &[10.0, 20.0, 30.0], None);
+        let wrong = row(Way::SessionsMemory, &[90.0, 90.0, 90.0], Some("ran twice"));
+        let best = best(&[&right, &wrong], &Findings::new(), NEW).unwrap();
+        assert_eq!(best.way, Way::IdempotentMemory);
+    }
+
+    #[test]
+    fn a_round_is_compared_with_itself() {
+        let ours = row(Way::HapaxMemory, &[20.0, 30.0, 80.0], None);
+        let peer = row(Way::IdempotentMemory, &[10.0, 20.0, 40.0], None);
+        let column = Column { row: &ours, best: Some(&peer), of: NEW };
+        assert_eq!(column.against_best(|figures| figures.per_second), Some(2.0));
+    }
+
+    #[test]
+    fn what_is_wrong_stands_below_its_row() {
+        let rows = [row(Way::SessionsMemory, &[90.0], Some("ran twice"))];
+        let text = speed(64, &rows, &Findings::new());
+        assert!(text.ends_with("INVALID: ran twice\n"), "{text}");
+        assert_eq!(speed(256, &rows, &Findings::new()), "\n256 connections\n");
+    }
+}
