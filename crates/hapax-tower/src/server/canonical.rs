@@ -3,6 +3,8 @@
 //! Unlike the RFC, numbers are compared as exact decimals: two amounts of money that a floating
 //! point number cannot tell apart are still two amounts.
 
+use std::{borrow::Cow, cmp::Ordering, io::Write, ops::Range};
+
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
 /// Largest decimal exponent of a number, in either direction: a double holds every such number.
@@ -41,7 +43,15 @@ pub enum NotCanonical {
 /// The one spelling of this JSON text, without the members at these JSON pointers.
 pub fn canonical_json(text: &[u8], ignored: &[String]) -> Result<Vec<u8>, NotCanonical> {
     let text = str::from_utf8(text).map_err(|e| NotCanonical::NotJson { at: e.valid_up_to() })?;
-    let mut reader = Reader { text, at: 0, depth: 0, pointer: String::new(), ignored };
+    let mut reader = Reader {
+        text,
+        at: 0,
+        depth: 0,
+        pointer: String::new(),
+        ignored,
+        members: Vec::new(),
+        unsorted: Vec::new(),
+    };
     let mut out = Vec::with_capacity(text.len());
     reader.value(&mut out)?;
     reader.space();
@@ -52,8 +62,20 @@ struct Reader<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// Where in the document this is; kept only where something is ignored.
     pointer: String,
     ignored: &'a [String],
+    /// The members of the objects that are being read, the innermost last.
+    members: Vec<Member<'a>>,
+    /// Room to bring the members of an object into order.
+    unsorted: Vec<u8>,
+}
+
+/// A member of an object whose value has been spelled.
+struct Member<'a> {
+    name: Cow<'a, str>,
+    /// Where its value is, counted from the start of its object; `None` if it is ignored.
+    value: Option<Range<usize>>,
 }
 
 impl<'a> Reader<'a> {
@@ -95,36 +117,53 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
-        let mut members: Vec<(Vec<u16>, String, Option<Vec<u8>>)> = Vec::new();
-        while !self.ends(b'}', members.is_empty())? {
+        let (start, first) = (out.len(), self.members.len());
+        while !self.ends(b'}', self.members.len() == first)? {
             let name = self.string()?;
             self.space();
             self.expect(b':')?;
-            let parent = self.pointer.len();
-            self.pointer.push('/');
-            self.pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
-            let mut value = Vec::new();
-            self.value(&mut value)?;
+            let parent = self.enter(&name);
+            let value = out.len() - start;
+            self.value(out)?;
             let counts = !self.ignored.contains(&self.pointer);
             self.pointer.truncate(parent);
-            members.push((name.encode_utf16().collect(), name, counts.then_some(value)));
+            let value = counts.then_some(value..out.len() - start);
+            self.members.push(Member { name, value });
         }
-        members.sort_by(|one, other| one.0.cmp(&other.0));
-        if members.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        let members = &mut self.members[first..];
+        members.sort_unstable_by(|one, other| order(&one.name, &other.name));
+        if members.windows(2).any(|pair| pair[0].name == pair[1].name) {
             return Err(NotCanonical::DuplicateMember { at: self.at });
         }
+        self.unsorted.clear();
+        self.unsorted.extend_from_slice(&out[start..]);
+        out.truncate(start);
         out.push(b'{');
-        let counting = members.iter().filter_map(|(_, name, value)| Some((name, value.as_ref()?)));
-        for (at, (name, value)) in counting.enumerate() {
-            if at > 0 {
+        for Member { name, value } in self.members.drain(first..) {
+            let Some(value) = value else { continue };
+            if out.len() > start + 1 {
                 out.push(b',');
             }
-            spell(name, out);
+            spell(&name, out);
             out.push(b':');
-            out.extend_from_slice(value);
+            out.extend_from_slice(&self.unsorted[value]);
         }
         out.push(b'}');
         Ok(())
+    }
+
+    /// Goes down to a member, and says how long the pointer to its object is.
+    fn enter(&mut self, name: &str) -> usize {
+        let parent = self.pointer.len();
+        if !self.ignored.is_empty() {
+            self.pointer.push('/');
+            if name.contains(['~', '/']) {
+                self.pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+            } else {
+                self.pointer.push_str(name);
+            }
+        }
+        parent
     }
 
     fn array(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
@@ -155,20 +194,32 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    fn string(&mut self) -> Result<String, NotCanonical> {
+    /// The text of a string; one without escapes is not copied.
+    fn string(&mut self) -> Result<Cow<'a, str>, NotCanonical> {
         let start = self.at;
         self.expect(b'"')?;
+        let (mut is_plain, mut is_escaped) = (true, false);
         loop {
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => self.at = self.text.len().min(self.at + 2),
-                Some(_) => self.at += 1,
+                Some(b'\\') => {
+                    is_escaped = true;
+                    self.at = self.text.len().min(self.at + 2);
+                }
+                Some(byte) => {
+                    is_plain &= byte >= b' ';
+                    self.at += 1;
+                }
                 None => return Err(self.not_json()),
             }
         }
         self.at += 1;
-        let literal = self.text.get(start..self.at).ok_or(NotCanonical::NotJson { at: start })?;
-        serde_json::from_str(literal).map_err(|_| NotCanonical::NotJson { at: start })
+        let not_json = NotCanonical::NotJson { at: start };
+        let literal = self.text.get(start..self.at).ok_or(not_json)?;
+        match literal.get(1..literal.len() - 1) {
+            Some(plain) if is_plain && !is_escaped => Ok(Cow::Borrowed(plain)),
+            _ => serde_json::from_str(literal).map(Cow::Owned).map_err(|_| not_json),
+        }
     }
 
     fn number(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
@@ -180,32 +231,40 @@ impl<'a> Reader<'a> {
         let fraction = if self.take(b'.') { self.digits()? } else { "" };
         let mut exponent = 0;
         if self.take(b'e') || self.take(b'E') {
-            let sign = if self.take(b'-') { "-" } else { "" };
-            if sign.is_empty() {
+            let shrinks = self.take(b'-');
+            if !shrinks {
                 self.take(b'+');
             }
-            let digits = self.digits()?;
-            exponent = format!("{sign}{digits}").parse::<i32>().map_err(|_| self.out_of_range())?;
+            let digits = self.digits()?.parse::<i32>().map_err(|_| self.out_of_range())?;
+            exponent = if shrinks { -digits } else { digits };
         }
-        let all = format!("{whole}{fraction}");
-        let digits = all.trim_start_matches('0').trim_end_matches('0');
-        if digits.is_empty() {
-            out.push(b'0');
-            return Ok(());
-        }
-        let places = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
-        let dropped = places(&all) - places(all.trim_end_matches('0'));
-        let power = i64::from(exponent) - places(fraction) + dropped;
-        let magnitude = power + places(digits) - 1;
-        if magnitude.abs() > EXPONENT_MAX {
-            return Err(self.out_of_range());
-        }
+        let before = out.len();
         if negative {
             out.push(b'-');
         }
-        out.extend_from_slice(digits.as_bytes());
+        let start = out.len();
+        // Only a number below one starts with zeros, and with one before its fraction.
+        let significant = if whole == "0" { fraction.trim_start_matches('0') } else { fraction };
+        if whole != "0" {
+            out.extend_from_slice(whole.as_bytes());
+        }
+        out.extend_from_slice(significant.as_bytes());
+        let zeros = out[start..].iter().rev().take_while(|digit| **digit == b'0').count();
+        out.truncate(out.len() - zeros);
+        if out.len() == start {
+            out.truncate(before);
+            out.push(b'0');
+            return Ok(());
+        }
+        let places = |places: usize| i64::try_from(places).unwrap_or(i64::MAX);
+        let power = i64::from(exponent) - places(fraction.len()) + places(zeros);
+        let magnitude = power + places(out.len() - start) - 1;
+        if magnitude.abs() > EXPONENT_MAX {
+            return Err(self.out_of_range());
+        }
         if power != 0 {
-            out.extend_from_slice(format!("e{power}").as_bytes());
+            // Writing to memory does not fail.
+            let _ = write!(out, "e{power}");
         }
         Ok(())
     }
@@ -251,6 +310,21 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Names are ordered as UTF-16, which differs from their bytes beyond ASCII alone.
+fn order(one: &str, other: &str) -> Ordering {
+    if one.is_ascii() && other.is_ascii() {
+        one.cmp(other)
+    } else {
+        one.encode_utf16().cmp(other.encode_utf16())
+    }
+}
+
 fn spell(text: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+    if text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\')) {
+        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
 }
