@@ -26,8 +26,12 @@ impl Salt {
 
     /// The fingerprint key of one tenant.
     pub fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
-        let derived = tag(&mac(&self.0), &[tenant.as_str().as_bytes()]);
-        TenantKey { mac: mac(&derived) }
+        let mac = mac(&tag(&mac(&self.0), &[tenant.as_str().as_bytes()]));
+        TenantKey {
+            post: tag(&mac, &[b"method", POST]),
+            no_query: tag(&mac, &[b"query", b""]),
+            mac,
+        }
     }
 }
 
@@ -42,7 +46,13 @@ impl fmt::Debug for Salt {
 #[derive(Clone)]
 pub struct TenantKey {
     mac: Hmac<Sha256>,
+    /// The tag of the method most requests have.
+    post: [u8; 32],
+    /// The tag of no query, which most requests have.
+    no_query: [u8; 32],
 }
+
+const POST: &[u8] = b"POST";
 
 impl TenantKey {
     /// The fingerprint of a request.
@@ -55,9 +65,15 @@ impl TenantKey {
             headers.extend_from_slice(value);
         }
         let tags = [
-            tag(&self.mac, &[b"method", request.method]),
+            match request.method {
+                POST => self.post,
+                method => tag(&self.mac, &[b"method", method]),
+            },
             tag(&self.mac, &[b"path", request.path]),
-            tag(&self.mac, &[b"query", request.query]),
+            match request.query {
+                b"" => self.no_query,
+                query => tag(&self.mac, &[b"query", query]),
+            },
             tag(&self.mac, &[b"headers", &headers]),
             tag(&self.mac, &[b"body", request.body]),
         ];
