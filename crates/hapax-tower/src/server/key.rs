@@ -27,7 +27,9 @@ pub fn parse_key(value: &[u8], form: KeyForm) -> Result<Key, Code> {
 
 fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
     let raw = raw.trim_ascii();
-    let key = if raw.first() == Some(&b'"') {
+    let key = if let Some(plain) = plainly_quoted(raw) {
+        Key::parse(plain)
+    } else if raw.first() == Some(&b'"') {
         Key::parse(quoted(raw)?)
     } else {
         bare(raw, form)?;
@@ -43,6 +45,13 @@ fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
         };
         Problem::new(code, refusal.to_string())
     })
+}
+
+/// What most clients send: visible characters between two quotes, without an escape.
+fn plainly_quoted(raw: &[u8]) -> Option<&[u8]> {
+    let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    inner.iter().all(is_plain).then_some(inner)
 }
 
 /// An item of RFC 9651 that is a string and nothing else.

@@ -195,7 +195,7 @@ impl Scoping {
     }
 
     fn method_and_path(method: &Method, path: &str) -> Option<Scope> {
-        Scope::parse(format!("{method} {path}")).ok()
+        Scope::parse([method.as_str(), " ", path].concat()).ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads a request's body: within its cap, in time, and while there is room.
 
-use std::sync::Arc;
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
 use bytes::Bytes;
 use http::{header::CONTENT_LENGTH, request::Parts};
@@ -54,7 +54,13 @@ pub(crate) async fn receive(
             None => return Err((no_room(), Rest::Unread(body))),
         },
     };
-    let body = match timeout(said.cut(protection.receive_within), capture(body, cap)).await {
+    let mut reading = pin!(capture(body, cap));
+    // Most bodies are here with their heads, and need no timer.
+    let read = match poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await {
+        Poll::Ready(read) => Ok(read),
+        Poll::Pending => timeout(said.cut(protection.receive_within), reading).await,
+    };
+    let body = match read {
         Ok(Ok(Captured::Whole(bytes))) => bytes,
         Ok(Ok(Captured::Larger { rest, .. })) => return Err(too_large(rest)),
         Ok(Err(error)) => {
