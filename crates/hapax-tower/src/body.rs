@@ -1,6 +1,7 @@
 //! The one body type: what the inner service is given, and what a client is answered with.
 
 use std::{
+    any::Any,
     error::Error,
     fmt,
     pin::Pin,
@@ -26,13 +27,25 @@ enum Kind {
 }
 
 impl Body {
-    /// A body that passes on another one.
+    /// A body that passes on another one. One without a byte needs nobody to be asked for it.
     pub fn new<B>(body: B) -> Self
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self(Kind::OnItsWay(body.map_err(Into::into).boxed_unsync()))
+        let mut body = Some(body);
+        if let Some(same) = (&mut body as &mut dyn Any).downcast_mut::<Option<Self>>() {
+            return same.take().unwrap_or_else(Self::empty);
+        }
+        match body.filter(|body| !body.is_end_stream()) {
+            Some(body) => Self(Kind::OnItsWay(body.map_err(Into::into).boxed_unsync())),
+            None => Self::empty(),
+        }
+    }
+
+    /// Whether all of it is in memory.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.0, Kind::Whole(_))
     }
 
     /// A body without a byte.

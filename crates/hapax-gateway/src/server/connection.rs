@@ -55,8 +55,11 @@ pub(crate) fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
-        .max_headers(limits.headers_max)
         .max_buf_size(limits.head_bytes_max.max(BUFFER_MIN));
+    // Said only where it differs: room for a number that is said is cleared for each request.
+    if limits.headers_max != HEADERS_MAX_UNSAID {
+        builder.http1().max_headers(limits.headers_max);
+    }
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -68,6 +71,8 @@ pub(crate) fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
+/// Most headers hyper reads unless told otherwise.
+const HEADERS_MAX_UNSAID: usize = 100;
 /// The smallest buffer hyper accepts.
 const BUFFER_MIN: usize = 8 << 10;
 /// Most streams a client may open and reset before its connection is closed.

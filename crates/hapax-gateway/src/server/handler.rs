@@ -3,11 +3,10 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use hapax_core::Store;
-use hapax_tower::{Body, Handled};
+use hapax_tower::Body;
 use http::{Method, Request, Response, Version, header::HOST};
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use tower_service::Service as _;
 
 use super::{connection::Wiring, peer::Peer, refusal, watch::Watch};
 use crate::proxy::Stalling;
@@ -36,16 +35,20 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
         }
         request.extensions_mut().insert(self.peer.clone());
         let stall = serving.body_timeout;
-        let mut service = serving.service.clone();
-        let answering = service.call(request.map(|body| Stalling::new(body, stall)));
+        let request = request.map(|body| Body::new(Stalling::new(body, stall)));
+        let answering = serving.service.handle(request);
         let counted = meter.request();
         Box::pin(async move {
-            let answered = answering.await;
-            let response = answered.unwrap_or_else(|error| refusal::upstream_failed(&*error));
-            match response.extensions().get::<Handled>() {
-                Some(handled) => meter.record(handled, began.elapsed()),
-                None => meter.record_unhandled(began.elapsed()),
-            }
+            let response = match answering.await {
+                Ok((response, handled)) => {
+                    meter.record(&handled, began.elapsed());
+                    response
+                }
+                Err(error) => {
+                    meter.record_unhandled(began.elapsed());
+                    refusal::upstream_failed(&*error)
+                }
+            };
             drop((in_flight, counted));
             Ok(response)
         })

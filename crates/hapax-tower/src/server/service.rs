@@ -44,6 +44,18 @@ impl<Inner, S: Store> Idempotency<Inner, S> {
     }
 }
 
+impl<Inner: HttpService, S: Store> Idempotency<Inner, S> {
+    /// Answers a request as [`Service::call`] does, and says what was done beside the response
+    /// instead of in its extensions: for servers that count.
+    pub fn handle(
+        &self,
+        request: Request<Body>,
+    ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, S>
+    {
+        handle(self.inner.clone(), Arc::clone(&self.shared), request)
+    }
+}
+
 impl<Inner: Clone, S: Store> Clone for Idempotency<Inner, S> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
@@ -77,8 +89,12 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
-        Box::pin(handle(inner, shared, request.map(Body::new)))
+        let handling = self.handle(request.map(Body::new));
+        Box::pin(async move {
+            let (mut response, handled) = handling.await?;
+            response.extensions_mut().insert(handled);
+            Ok(response)
+        })
     }
 }
 
@@ -89,7 +105,7 @@ async fn handle<Inner, S>(
     inner: Inner,
     shared: Arc<Shared<S>>,
     request: Request<Body>,
-) -> Result<Response<Body>, Inner::Error>
+) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
     S: Store,
@@ -97,7 +113,7 @@ where
     let (mut parts, body) = request.into_parts();
     let (route, protection) = shared.front.routes.find(&parts);
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
+    let (response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -110,8 +126,7 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
-    response.extensions_mut().insert(Handled { verdict, route });
-    Ok(response)
+    Ok((response, Handled { verdict, route }))
 }
 
 pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
