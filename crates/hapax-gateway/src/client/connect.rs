@@ -136,6 +136,16 @@ pub(crate) enum Io {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+impl Io {
+    /// Ready when there may be something to read, so that no buffer is needed before.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(io) => io.poll_read_ready(cx),
+            Self::Tls(_) => Poll::Ready(Ok(())),
+        }
+    }
+}
+
 impl AsyncRead for Io {
     fn poll_read(
         self: Pin<&mut Self>,

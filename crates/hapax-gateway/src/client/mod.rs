@@ -3,8 +3,13 @@
 //! Connections are kept and used again. A client belongs to no thread, but its connections are
 //! driven by the runtime they were made on: give each worker its own.
 
+mod chunks;
 mod connect;
 mod error;
+mod head;
+mod idle;
+mod link;
+mod outgoing;
 mod pool;
 mod returning;
 

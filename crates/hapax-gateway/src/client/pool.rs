@@ -2,25 +2,29 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use hapax_tower::{AnswerBy, Body, BoxError};
-use http::{Request, Response, StatusCode, Uri, Version};
-use hyper::client::conn::{TrySendError, http1, http2};
+use http::{Request, Response, Uri, Version};
+use hyper::client::conn::{TrySendError, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 use super::{
     connect::{Connected, Connector},
     error::SendError,
-    returning::Returning,
+    head::Head,
+    idle::Idle,
+    link::{Answered, Link, NoHead},
+    outgoing::Outgoing,
+    returning::{Lent, Returning},
 };
 use crate::config::Upstream;
 
@@ -34,7 +38,6 @@ pub(crate) struct Pool {
     /// Where HTTP/2 requests are addressed to; HTTP/1.1 names only the path.
     origin: Uri,
     connect_timeout: Duration,
-    idle_max: Duration,
     /// One for each HTTP/1.1 exchange under way.
     room: Arc<Semaphore>,
     idle: Arc<Idle>,
@@ -43,42 +46,9 @@ pub(crate) struct Pool {
     shared: tokio::sync::Mutex<Option<http2::SendRequest<Body>>>,
 }
 
-/// A connection nobody uses.
-pub(crate) type Sender = http1::SendRequest<Body>;
-
-/// The connections nobody uses, the last one put back on top.
-#[derive(Debug, Default)]
-pub(crate) struct Idle(Mutex<Vec<(Sender, Instant)>>);
-
-impl Idle {
-    fn lock(&self) -> MutexGuard<'_, Vec<(Sender, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn put_back(&self, sender: Sender) {
-        if !sender.is_closed() {
-            self.lock().push((sender, Instant::now()));
-        }
-    }
-
-    /// The one used last, unless it was closed or unused for too long; those are dropped.
-    fn take(&self, idle_max: Duration) -> Option<Sender> {
-        let mut idle = self.lock();
-        while let Some((sender, since)) = idle.pop() {
-            if since.elapsed() > idle_max {
-                // Those below were put back earlier still.
-                idle.clear();
-            } else if !sender.is_closed() {
-                return Some(sender);
-            }
-        }
-        None
-    }
-}
-
 /// What a connection was made for.
-enum Link {
-    Http1(Sender),
+enum Made {
+    Http1(Link),
     Http2(http2::SendRequest<Body>),
 }
 
@@ -89,9 +59,8 @@ impl Pool {
             connector,
             origin: upstream.url.clone(),
             connect_timeout: upstream.connect_timeout,
-            idle_max: upstream.idle,
             room: Arc::new(Semaphore::new(upstream.connections_max)),
-            idle: Arc::default(),
+            idle: Arc::new(Idle::new(upstream.idle)),
             shared: tokio::sync::Mutex::default(),
         }
     }
@@ -101,28 +70,28 @@ impl Pool {
         mut request: Request<Body>,
     ) -> Result<Response<Body>, SendError> {
         for _ in 0..MOVES_MAX {
-            let sent = if self.speaks_http2.load(Relaxed) {
-                self.send_shared(request).await?
-            } else {
+            if !self.speaks_http2.load(Relaxed) {
                 let room = self.room().await?;
-                match self.alone().await? {
-                    Some(sender) => self.send_alone(sender, request, room).await?,
-                    None => Err(request),
+                if let Some(link) = self.alone().await? {
+                    return self.send_alone(link, request, room).await;
                 }
-            };
-            match sent {
+                continue;
+            }
+            // Boxed, so that HTTP/1.1 does not pay for its size.
+            match Box::pin(self.send_shared(request)).await? {
                 Ok(response) => return Ok(response),
                 Err(unsent) => request = unsent,
             }
         }
-        Err(SendError::NothingSent("the upstream closed every connection".into()))
+        Err(every_one_closed())
     }
 
     async fn room(&self) -> Result<OwnedSemaphorePermit, SendError> {
         if let Ok(room) = Arc::clone(&self.room).try_acquire_owned() {
             return Ok(room);
         }
-        match timeout(self.connect_timeout, Arc::clone(&self.room).acquire_owned()).await {
+        let waiting = timeout(self.connect_timeout, Arc::clone(&self.room).acquire_owned());
+        match Box::pin(waiting).await {
             Ok(Ok(room)) => Ok(room),
             Ok(Err(_)) | Err(_) => {
                 Err(SendError::NothingSent("every connection to the upstream is in use".into()))
@@ -131,13 +100,14 @@ impl Pool {
     }
 
     /// A connection for one exchange; `None` if the upstream turned out to speak HTTP/2.
-    async fn alone(&self) -> Result<Option<Sender>, SendError> {
-        if let Some(sender) = self.idle.take(self.idle_max) {
-            return Ok(Some(sender));
+    async fn alone(&self) -> Result<Option<Link>, SendError> {
+        if let Some(link) = self.idle.take() {
+            return Ok(Some(link));
         }
-        match self.link().await? {
-            Link::Http1(sender) => Ok(Some(sender)),
-            Link::Http2(fresh) => {
+        // Boxed, as most requests find a connection.
+        match Box::pin(self.make()).await? {
+            Made::Http1(link) => Ok(Some(link)),
+            Made::Http2(fresh) => {
                 *self.shared.lock().await = Some(fresh);
                 self.speaks_http2.store(true, Relaxed);
                 Ok(None)
@@ -145,32 +115,30 @@ impl Pool {
         }
     }
 
-    /// Sends on a connection of its own. `Ok(Err)` gives back a request that was not sent.
+    /// Sends on a connection of its own, or on another one while nothing has left.
     async fn send_alone(
         &self,
-        mut sender: Sender,
+        mut link: Link,
         mut request: Request<Body>,
         room: OwnedSemaphorePermit,
-    ) -> Result<Result<Response<Body>, Request<Body>>, SendError> {
-        if sender.ready().await.is_err() {
-            return Ok(Err(request));
-        }
+    ) -> Result<Response<Body>, SendError> {
         say_time_left(&mut request)?;
-        *request.version_mut() = Version::HTTP_11;
-        if request.uri().authority().is_some() {
-            *request.uri_mut() = path_of(request.uri());
-        }
-        match sender.try_send_request(request).await {
-            // Nobody asked for it, and nobody here speaks what comes after it.
-            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                Err(SendError::Unanswered("the upstream switched to another protocol".into()))
+        let method = request.method().clone();
+        let mut request = Outgoing::new(request);
+        for _ in 0..MOVES_MAX {
+            match link.exchange(request, &method).await {
+                Ok(Answered { head: Head { response, framing, keeps_open }, rest }) => {
+                    let idle = Arc::clone(&self.idle);
+                    let lent = Lent { link, rest, keeps_open, idle, _room: room };
+                    return Ok(response.map(|()| Returning::body(framing, lent)));
+                }
+                Err(NoHead::Failed(error)) => return Err(error),
+                Err(NoHead::NothingSent(unsent)) => request = unsent,
             }
-            Ok(response) => {
-                let idle = Arc::clone(&self.idle);
-                Ok(Ok(response.map(|body| Returning::body(body, sender, idle, room))))
-            }
-            Err(error) => unsent(error),
+            let another = self.alone().await?;
+            link = another.ok_or_else(every_one_closed)?;
         }
+        Err(every_one_closed())
     }
 
     /// Sends beside others, on the one HTTP/2 connection.
@@ -198,10 +166,10 @@ impl Pool {
         if let Some(open) = shared.as_ref().filter(|open| !open.is_closed()) {
             return Ok(Some(open.clone()));
         }
-        match self.link().await? {
-            Link::Http2(fresh) => *shared = Some(fresh),
-            Link::Http1(sender) => {
-                self.idle.put_back(sender);
+        match self.make().await? {
+            Made::Http2(fresh) => *shared = Some(fresh),
+            Made::Http1(link) => {
+                self.idle.put_back(link);
                 self.speaks_http2.store(false, Relaxed);
                 *shared = None;
             }
@@ -209,21 +177,19 @@ impl Pool {
         Ok(shared.clone())
     }
 
-    /// A new connection, with the task that drives it.
-    async fn link(&self) -> Result<Link, SendError> {
+    /// A new connection; one for HTTP/2 has a task that drives it.
+    async fn make(&self) -> Result<Made, SendError> {
         let making = async {
             let Connected { io, http2 } = self.connector.connect().await?;
-            let io = TokioIo::new(io);
             Ok::<_, BoxError>(if http2 {
+                let io = TokioIo::new(io);
                 let mut builder = http2::Builder::new(TokioExecutor::new());
                 let (sender, connection) =
                     builder.timer(TokioTimer::new()).adaptive_window(true).handshake(io).await?;
                 tokio::spawn(connection);
-                Link::Http2(sender)
+                Made::Http2(sender)
             } else {
-                let (sender, connection) = http1::handshake(io).await?;
-                tokio::spawn(connection);
-                Link::Http1(sender)
+                Made::Http1(Link::new(io))
             })
         };
         match timeout(self.connect_timeout, making).await {
@@ -253,6 +219,10 @@ fn say_time_left(request: &mut Request<Body>) -> Result<(), SendError> {
 /// The target without scheme and authority.
 fn path_of(target: &Uri) -> Uri {
     target.path_and_query().map_or_else(Uri::default, |path| Uri::from(path.clone()))
+}
+
+fn every_one_closed() -> SendError {
+    SendError::NothingSent("the upstream closed every connection".into())
 }
 
 /// A request that hyper gives back was not written; one that it keeps may have been.

@@ -1,88 +1,172 @@
 //! The body of an answer, which puts its connection back when it ends.
 
 use std::{
+    future::poll_fn,
+    io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
-use bytes::Bytes;
-use hapax_tower::Body;
+use bytes::{Bytes, BytesMut};
+use hapax_tower::{Body, BoxError};
 use http_body::{Frame, SizeHint};
-use hyper::body::Incoming;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::timeout};
 
-use super::pool::{Idle, Sender};
+use super::{
+    chunks::{Next, split},
+    head::Framing,
+    idle::Idle,
+    link::Link,
+    outgoing::Outgoing,
+};
 
 /// A body that is still on its way. Dropped early, it takes its connection with it.
-pub(crate) struct Returning {
-    body: Incoming,
+pub(super) struct Returning {
+    framing: Framing,
     lent: Option<Lent>,
 }
 
-struct Lent {
-    sender: Sender,
-    idle: Arc<Idle>,
-    room: OwnedSemaphorePermit,
+/// A connection in use.
+pub(super) struct Lent {
+    pub(super) link: Link,
+    /// What is left of the request.
+    pub(super) rest: Option<Outgoing>,
+    pub(super) keeps_open: bool,
+    pub(super) idle: Arc<Idle>,
+    /// Given back when the exchange is over.
+    pub(super) _room: OwnedSemaphorePermit,
 }
 
 impl Returning {
-    pub(crate) fn body(
-        body: Incoming,
-        sender: Sender,
-        idle: Arc<Idle>,
-        room: OwnedSemaphorePermit,
-    ) -> Body {
-        let lent = Lent { sender, idle, room };
-        if http_body::Body::is_end_stream(&body) {
+    /// The body that is framed so. One that is here already is only that: bytes.
+    pub(super) fn body(mut framing: Framing, mut lent: Lent) -> Body {
+        if let Framing::Left(left) = &mut framing
+            && usize::try_from(*left).is_ok_and(|left| left <= lent.link.buffer.len())
+        {
+            let whole = split(&mut lent.link.buffer, left);
             lent.put_back();
-            return Body::empty();
+            return Body::from(whole);
         }
-        Body::new(Self { body, lent: Some(lent) })
+        Body::new(Self { framing, lent: Some(lent) })
     }
 
-    fn put_back_at_the_end(&mut self) {
-        if http_body::Body::is_end_stream(&self.body)
-            && let Some(lent) = self.lent.take()
-        {
+    fn end(&mut self) {
+        if let Some(lent) = self.lent.take() {
             lent.put_back();
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame<Bytes>>, BoxError>> {
+        let Some(lent) = &mut self.lent else { return Poll::Ready(Ok(None)) };
+        lent.send_rest(cx);
+        loop {
+            let buffer = &mut lent.link.buffer;
+            let expected = match &mut self.framing {
+                Framing::Left(left) if !buffer.is_empty() => {
+                    let data = split(buffer, left);
+                    if *left == 0 {
+                        self.end();
+                    }
+                    return Poll::Ready(Ok(Some(Frame::data(data))));
+                }
+                Framing::Left(left) => usize::try_from(*left).unwrap_or(usize::MAX),
+                Framing::Chunked(chunks) => match chunks.next(buffer)? {
+                    Next::Data(data) => return Poll::Ready(Ok(Some(Frame::data(data)))),
+                    Next::Trailers(trailers) => {
+                        self.end();
+                        return Poll::Ready(Ok(Some(Frame::trailers(trailers))));
+                    }
+                    Next::End => {
+                        self.end();
+                        return Poll::Ready(Ok(None));
+                    }
+                    Next::Later => 0,
+                },
+                Framing::UntilClose if !buffer.is_empty() => {
+                    return Poll::Ready(Ok(Some(Frame::data(buffer.split().freeze()))));
+                }
+                Framing::UntilClose => 0,
+            };
+            if ready!(lent.link.poll_read(cx, expected))? > 0 {
+                continue;
+            }
+            self.lent = None;
+            return Poll::Ready(match self.framing {
+                Framing::UntilClose => Ok(None),
+                Framing::Left(_) | Framing::Chunked(_) => {
+                    Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
+                }
+            });
         }
     }
 }
 
 impl Lent {
-    fn put_back(self) {
-        self.idle.put_back(self.sender);
-        drop(self.room);
+    fn send_rest(&mut self, cx: &mut Context<'_>) {
+        let Some(rest) = &mut self.rest else { return };
+        match self.link.poll_rest(cx, rest) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(())) => self.rest = None,
+            Poll::Ready(Err(_)) => (self.rest, self.keeps_open) = (None, false),
+        }
+    }
+
+    fn put_back(mut self) {
+        // What came after the answer belongs to nobody.
+        if !self.keeps_open || !self.link.buffer.is_empty() {
+            return;
+        }
+        self.link.buffer = BytesMut::new();
+        match self.rest.take() {
+            None => self.idle.put_back(self.link),
+            Some(rest) => {
+                if let Ok(runtime) = Handle::try_current() {
+                    runtime.spawn(self.finish(rest));
+                }
+            }
+        }
+    }
+
+    /// Sends what is left of a request that was answered early: its upstream may still want it.
+    async fn finish(mut self, mut rest: Outgoing) {
+        let sending = poll_fn(|cx| self.link.poll_rest(cx, &mut rest));
+        if let Ok(Ok(())) = timeout(FINISH_TIME_MAX, sending).await {
+            self.idle.put_back(self.link);
+        }
     }
 }
 
+/// Longest time an upstream is given to take the rest of a request that it has answered.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(30);
+
 impl http_body::Body for Returning {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        match &frame {
-            Some(Ok(_)) => self.put_back_at_the_end(),
-            Some(Err(_)) => self.lent = None,
-            None => {
-                if let Some(lent) = self.lent.take() {
-                    lent.put_back();
-                }
-            }
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let next = ready!(self.poll_next(cx));
+        if next.is_err() {
+            self.lent = None;
         }
-        Poll::Ready(frame)
+        Poll::Ready(next.transpose())
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        match &self.framing {
+            Framing::Left(left) => *left == 0,
+            Framing::Chunked(_) | Framing::UntilClose => self.lent.is_none(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match &self.framing {
+            Framing::Left(left) => SizeHint::with_exact(*left),
+            Framing::Chunked(_) | Framing::UntilClose => SizeHint::default(),
+        }
     }
 }

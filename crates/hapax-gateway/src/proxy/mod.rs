@@ -5,7 +5,7 @@ mod stall;
 mod upload;
 
 use std::{
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -74,11 +74,11 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
             *by
         });
         let (body, upload) = Upload::watch(body);
-        let sending = inner.client.send(Request::from_parts(parts, body));
+        let sending = pin!(inner.client.send(Request::from_parts(parts, body)));
         let answering = upload.answer(sending, inner.answer_timeout);
         let answered = match by {
             None => answering.await,
-            Some(by) => timeout_at(by.at(), answering).await.unwrap_or(None),
+            Some(by) => Box::pin(timeout_at(by.at(), answering)).await.unwrap_or(None),
         };
         answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
     };
@@ -88,7 +88,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         SendError::Unanswered(cause) => cause,
     })?;
     forward::strip_hops(response.headers_mut());
-    if is_protected {
+    if is_protected || response.body().is_whole() {
         return Ok(response);
     }
     Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))

@@ -37,10 +37,9 @@ impl Upload {
     /// and twice that at the most; `None` if it did not come.
     pub(crate) async fn answer<T>(
         &self,
-        answering: impl Future<Output = T>,
+        mut answering: Pin<&mut impl Future<Output = T>>,
         patience: Duration,
     ) -> Option<T> {
-        let mut answering = std::pin::pin!(answering);
         loop {
             let before = self.sent();
             if let Ok(answer) = timeout(patience, answering.as_mut()).await {
@@ -88,6 +87,8 @@ impl http_body::Body for Counted {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use http_body_util::{BodyExt, StreamBody};
     use tokio::time::sleep;
 
@@ -107,7 +108,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_upload_may_take_longer_than_an_answer() {
         let (body, upload) = Upload::watch(slow(10, PATIENCE / 2));
-        let answer = upload.answer(body.collect(), PATIENCE).await;
+        let answer = upload.answer(pin!(body.collect()), PATIENCE).await;
         assert_eq!(answer.unwrap().unwrap().to_bytes().len(), 10);
     }
 
@@ -118,13 +119,14 @@ mod tests {
             let _ = body.collect().await;
             std::future::pending::<()>().await;
         };
-        assert!(upload.answer(silent, PATIENCE).await.is_none());
+        assert!(upload.answer(pin!(silent), PATIENCE).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_upstream_that_reads_nothing_is_overdue() {
         let (body, upload) = Upload::watch(slow(1, Duration::ZERO));
-        assert!(upload.answer(std::future::pending::<()>(), PATIENCE).await.is_none());
+        let silent = pin!(std::future::pending::<()>());
+        assert!(upload.answer(silent, PATIENCE).await.is_none());
         drop(body);
     }
 }

@@ -1,4 +1,5 @@
 //! The gateway, through its public door.
 
 mod admin;
+mod client;
 mod config;
