@@ -21,7 +21,7 @@ use crate::args::{
 /// Measures everything, one bench after the other. What cannot be measured is named, and does not
 /// keep the others from it.
 pub(super) fn run(raw: &AllArgs) -> Result<Verdict, BenchError> {
-    let wanted = raw.only.as_deref().unwrap_or_else(|| BenchName::value_variants());
+    let wanted = raw.only.as_deref().unwrap_or_else(BenchName::value_variants);
     // All plans are resolved before anything is measured.
     let plans: Result<Vec<_>, _> =
         wanted.iter().map(|name| BenchPlan::resolve(*name, &raw.measure)).collect();
