@@ -48,7 +48,9 @@ impl<S> Column<S> {
             |measure: &fn(&S) -> Option<f64>| Spread::of(samples.iter().filter_map(measure));
         let cell = match self {
             Self::Median(measure) => spread(measure).map(|spread| number(spread.median)),
+            // One round has none.
             Self::Range(measure) => spread(measure)
+                .filter(|spread| spread.min < spread.max)
                 .map(|spread| format!("{} to {}", number(spread.min), number(spread.max))),
         };
         cell.unwrap_or_default()

@@ -15,7 +15,7 @@ pub(super) fn own_cpu() -> Result<Duration, BenchError> {
 /// CPU time a server has used: its first process, its children, and those that have ended.
 pub(super) fn family_cpu(pid: u32) -> Result<Duration, BenchError> {
     let first = Stat::read(&pid.to_string()).map_err(BenchError::Proc)?;
-    let mut used = first.used + first.used_by_ended_children;
+    let mut used = first.used(&pid.to_string()) + ticks(first.used_by_ended_children);
     for entry in fs::read_dir("/proc").map_err(BenchError::Proc)? {
         let name = entry.map_err(BenchError::Proc)?.file_name();
         let Some(name) = name.to_str().filter(|name| name.parse::<u32>().is_ok()) else { continue };
@@ -23,10 +23,10 @@ pub(super) fn family_cpu(pid: u32) -> Result<Duration, BenchError> {
         if let Ok(stat) = Stat::read(name)
             && stat.parent == pid
         {
-            used += stat.used;
+            used += stat.used(name);
         }
     }
-    Ok(ticks(used))
+    Ok(used)
 }
 
 /// Memory this process holds that is not a mapped file, in bytes.
@@ -41,6 +41,7 @@ pub(super) fn own_memory() -> Result<u64, BenchError> {
 /// Fields of `/proc/PID/stat`, times in clock ticks.
 struct Stat {
     parent: u32,
+    threads: u64,
     used: u64,
     used_by_ended_children: u64,
 }
@@ -55,9 +56,23 @@ impl Stat {
         let field = |at: usize| fields.get(at).copied().unwrap_or(0);
         Ok(Self {
             parent: u32::try_from(field(1)).unwrap_or(0),
+            threads: field(17),
             used: field(11) + field(12),
             used_by_ended_children: field(13) + field(14),
         })
+    }
+}
+
+impl Stat {
+    /// The exact time of a process with one thread. Ticks are cut off for each process, and a server
+    /// with many short-lived ones would seem to have used nothing.
+    fn used(&self, pid: &str) -> Duration {
+        let exact = || {
+            let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+            text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+        };
+        let exact = if self.threads == 1 { exact() } else { None };
+        exact.unwrap_or_else(|| ticks(self.used))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::json;
+
 use super::{
     calls::{Caller, Calls},
     journalled::{Journalled, Keeper},
@@ -36,7 +38,9 @@ pub(super) fn run(plan: &ClientPlan, run: &mut Run) -> Result<(), BenchError> {
     let measured = COMPARISONS.iter().zip(&tables).filter(|(_, turns)| !turns.is_empty());
     for (comparison, turns) in measured {
         let claims = CLAIMS.iter().map(|wanted| wanted.claim(turns));
-        run.add(turns.section(titled(comparison.title, plan.callers), COLUMNS, claims));
+        let mut section = turns.section(titled(comparison.title, plan.callers), COLUMNS, claims);
+        section.data["callers"] = json!(plan.callers);
+        run.add(section);
     }
     Ok(())
 }

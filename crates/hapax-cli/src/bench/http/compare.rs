@@ -1,5 +1,6 @@
 //! All ways in turn, round after round, for each number of connections.
 
+use serde_json::json;
 use tokio::runtime::Builder;
 
 use super::{
@@ -64,7 +65,9 @@ fn section(table: &Table, connections: usize) -> Section {
         count => format!("{count} connections"),
     };
     let claims = COMPARISONS.iter().map(|comparison| comparison.claim(table, connections));
-    table.section(title, COLUMNS, claims)
+    let mut section = table.section(title, COLUMNS, claims);
+    section.data["connections"] = json!(connections);
+    section
 }
 
 /// One way against another, and what the ratio should be.
