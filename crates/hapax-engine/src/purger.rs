@@ -14,6 +14,8 @@ use crate::engine::Inner;
 const PAGE_RECORDS: usize = 500;
 /// How many times as long as a page took others have the store to themselves before the next one.
 const RESTS: f64 = 15.0;
+/// The longest rest: a page that took longer than a sixteenth of it was held up by others.
+const REST_MAX: Duration = Duration::from_millis(250);
 /// A purge that has lasted this long rests half as long, and so on: one that rested for ever might
 /// never catch up with what expires.
 const EASES_AFTER: Duration = Duration::from_secs(60);
@@ -43,7 +45,7 @@ pub(crate) async fn run<S: Store>(inner: Arc<Inner<S>>, mut stop: watch::Receive
 /// so long.
 fn rest(page_took: Duration, lasted: Duration) -> Duration {
     let eased = 1.0 + lasted.as_secs_f64() / EASES_AFTER.as_secs_f64();
-    page_took.mul_f64(RESTS / eased)
+    page_took.mul_f64(RESTS / eased).min(REST_MAX)
 }
 
 /// Purges one page; says whether there may be more.
@@ -74,5 +76,6 @@ mod tests {
         let page_took = Duration::from_millis(4);
         let rests = [0, 60, 180, 840].map(|lasted| rest(page_took, Duration::from_secs(lasted)));
         assert_eq!(rests, [60_000, 30_000, 15_000, 4_000].map(Duration::from_micros));
+        assert_eq!(rest(Duration::from_secs(1), Duration::ZERO), REST_MAX);
     }
 }

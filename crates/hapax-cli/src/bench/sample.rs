@@ -83,7 +83,7 @@ pub(super) struct Sample {
     pub(super) disk_bytes: Option<f64>,
     /// Writes that shared a commit, on average.
     pub(super) writes_per_commit: Option<f64>,
-    /// Records that were removed meanwhile because they are past retention.
+    /// Records that were removed because they are past retention, while it warmed up included.
     pub(super) purged: u64,
     /// What makes the figures worthless.
     pub(super) invalid: Option<String>,
@@ -352,7 +352,7 @@ impl Reading {
             writes_per_commit: batches.map(|(after, before)| {
                 float(after.writes - before.writes) / float((after.commits - before.commits).max(1))
             }),
-            purged: self.purged - before.purged,
+            purged: self.purged,
             invalid,
         }
     }

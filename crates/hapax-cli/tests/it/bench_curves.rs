@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{hapax, text, world::postgres_url};
 
-const TINY: &[&str] = &["bench", "curves", "--quick", "--seconds", "0.1", "--keys-max", "2000"];
+const TINY: &[&str] = &["bench", "curves", "--quick", "--seconds", "0.5", "--keys-max", "2000"];
 
 fn curves(which: &[&str]) -> (String, Value) {
     let directory = tempfile::tempdir().unwrap();
