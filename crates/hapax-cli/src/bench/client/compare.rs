@@ -163,6 +163,7 @@ const COLUMNS: &Columns<Sample> = &[
     ("range", Column::Range(|sample| Some(sample.per_second))),
     ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
     ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("p99.9 ms", Column::Median(|sample| Some(sample.p999_ms))),
     ("client CPU us", Column::Median(|sample| Some(sample.cpu_us))),
     ("upstream CPU us", Column::Median(|sample| sample.server_cpu_us)),
     // Two writes, which may share commits with others.

@@ -149,6 +149,7 @@ const COLUMNS: &Columns<Sample> = &[
     ("range", Column::Range(|sample| Some(sample.per_second))),
     ("p50 ms", Column::Median(|sample| Some(sample.p50_ms))),
     ("p99 ms", Column::Median(|sample| Some(sample.p99_ms))),
+    ("p99.9 ms", Column::Median(|sample| Some(sample.p999_ms))),
     ("server CPU us", Column::Median(|sample| sample.server_cpu_us)),
     ("log bytes", Column::Median(|sample| sample.log_bytes)),
 ];
