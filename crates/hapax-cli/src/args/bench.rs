@@ -290,6 +290,10 @@ pub(crate) struct ReportArgs {
     /// Write the report with its charts to this file, one page that needs nothing else.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Write each chart into a file of its own in this directory, for documents.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) plots: Option<PathBuf>,
 }
 
 /// A way to the upstream.

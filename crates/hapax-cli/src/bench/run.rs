@@ -112,6 +112,9 @@ impl Run {
         if let Some(path) = &output.html {
             report.save_html(path)?;
         }
+        if let Some(directory) = &output.plots {
+            report.save_plots(directory)?;
+        }
         Ok(report.verdict())
     }
 }

@@ -71,3 +71,100 @@ async fn an_unused_connection_is_dropped_when_the_upstream_closes_it() {
     connection.shutdown().await.unwrap();
     assert_eq!(connection.read(&mut [0; 1]).await.unwrap(), 0, "the client closed it too");
 }
+
+/// What a client makes of these bytes, which an upstream sends all at once or one by one before it
+/// closes.
+async fn answered(method: &str, bytes: &[u8], one_by_one: bool) -> Option<Bytes> {
+    let (listener, client) = start().await;
+    let upstream = async {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        connection.set_nodelay(true).unwrap();
+        head(&mut connection).await;
+        let pieces = if one_by_one { 1 } else { bytes.len() };
+        for piece in bytes.chunks(pieces) {
+            // A client that has refused the beginning does not read the rest.
+            if connection.write_all(piece).await.is_err() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        connection.shutdown().await.ok();
+        connection
+    };
+    let asking = async {
+        let request = Request::builder().method(method).uri("/pay").header("host", "shop.example");
+        let sent = client.send(request.body(Body::from(Bytes::new())).unwrap()).await.ok()?;
+        Some(sent.collect().await.ok()?.to_bytes())
+    };
+    let (answer, _connection) = tokio::join!(asking, upstream);
+    answer
+}
+
+#[tokio::test]
+async fn an_answer_is_the_same_however_its_bytes_come() {
+    let right: [(&str, &[u8], &[u8]); 9] = [
+        ("POST", OK, b"ok"),
+        ("POST", b"HTTP/1.1 204 No Content\r\n\r\n", b""),
+        ("POST", b"HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n", b""),
+        ("HEAD", b"HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\n", b""),
+        ("POST", b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 1\r\n\r\na", b"a"),
+        ("POST", b"HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\ncontent-length: 2\r\n\r\nok", b"ok"),
+        ("POST", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n2;x\r\nbc\r\n0\r\n\r\n", b"abc"),
+        ("POST", b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, Chunked\r\ncontent-length: 9\r\n\r\n1\r\na\r\n0\r\n\r\n", b"a"),
+        ("POST", b"HTTP/1.0 200 OK\r\n\r\nuntil it closes", b"until it closes"),
+    ];
+    for (method, bytes, body) in right {
+        for one_by_one in [false, true] {
+            let answer = answered(method, bytes, one_by_one).await;
+            let said = bytes.escape_ascii();
+            assert_eq!(answer.as_deref(), Some(body), "{said}, one by one: {one_by_one}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_whole_answer_is_an_error() {
+    let wrong: [&[u8]; 9] = [
+        b"",
+        b"HTTP/1.1 200 OK\r\ncontent-le",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nabc",
+        b"HTTP/1.1 200 OK\r\ncontent-length: +2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+    ];
+    for bytes in wrong {
+        for one_by_one in [false, true] {
+            let answer = answered("POST", bytes, one_by_one).await;
+            assert_eq!(answer, None, "{}, one by one: {one_by_one}", bytes.escape_ascii());
+        }
+    }
+}
+
+#[tokio::test]
+async fn bytes_nobody_asked_for_answer_nobody() {
+    let twice = [OK, b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil"].concat();
+    let both = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+    for bytes in [&twice[..], both] {
+        let (listener, client) = start().await;
+        let upstream = async {
+            let (mut first, _) = listener.accept().await.unwrap();
+            head(&mut first).await;
+            first.write_all(bytes).await.unwrap();
+            let mut buffer = [0; 1];
+            let (mut second, _) = listener.accept().await.unwrap();
+            head(&mut second).await;
+            second.write_all(OK).await.unwrap();
+            assert_eq!(
+                first.read(&mut buffer).await.unwrap_or(0),
+                0,
+                "the connection was used again"
+            );
+        };
+        let asking = async { (pay(&client, 1).await, pay(&client, 1).await) };
+        let ((one, two), ()) = tokio::join!(asking, upstream);
+        assert_eq!((&*one, &*two), (&b"ok"[..], &b"ok"[..]), "{}", bytes.escape_ascii());
+    }
+}

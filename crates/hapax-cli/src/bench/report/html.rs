@@ -3,7 +3,7 @@
 use super::{Report, Section, bars, chart, svg::escape};
 use crate::bench::figures::{Claim, number};
 
-const CSS: &str = include_str!("page.css");
+const CSS: &str = concat!(include_str!("drawing.css"), include_str!("page.css"));
 
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {

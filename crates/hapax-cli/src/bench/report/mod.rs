@@ -139,11 +139,37 @@ impl Report {
     pub(super) fn save_html(&self, path: &Path) -> Result<(), BenchError> {
         write(path, "--html", &html::page(self))
     }
+
+    /// Writes each chart into a file of its own, named after what it shows.
+    pub(super) fn save_plots(&self, directory: &Path) -> Result<(), BenchError> {
+        const OPTION: &str = "--plots";
+        let made = fs::create_dir_all(directory);
+        made.map_err(|source| unsaved(directory, OPTION, source))?;
+        for (bench, section) in self.sections() {
+            for plot in &section.plots {
+                let Some(drawing) = chart::draw(plot) else { continue };
+                let file = directory.join(file_name(bench, &plot.title));
+                write(&file, OPTION, &svg::alone(&drawing))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(bench: &str, title: &str) -> String {
+    let title = title.to_lowercase();
+    let words = title.split(|char: char| !char.is_ascii_alphanumeric());
+    let words: Vec<&str> =
+        std::iter::once(bench).chain(words.filter(|word| !word.is_empty())).collect();
+    words.join("-") + ".svg"
 }
 
 fn write(path: &Path, option: &'static str, text: &str) -> Result<(), BenchError> {
-    let written = fs::write(path, text);
-    written.map_err(|source| BenchError::Unsaved { path: path.to_owned(), option, source })
+    fs::write(path, text).map_err(|source| unsaved(path, option, source))
+}
+
+fn unsaved(path: &Path, option: &'static str, source: io::Error) -> BenchError {
+    BenchError::Unsaved { path: path.to_owned(), option, source }
 }
 
 /// What was typed, but for where this program is and for passwords.

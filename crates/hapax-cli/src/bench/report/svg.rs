@@ -86,6 +86,13 @@ impl Svg {
     }
 }
 
+/// A drawing as a file of its own, with its own looks.
+pub(super) fn alone(drawing: &str) -> String {
+    const CSS: &str = include_str!("drawing.css");
+    let (head, shapes) = drawing.split_once('\n').unwrap_or((drawing, ""));
+    format!("{head}\n<style>\nsvg {{ background: var(--card); }}\n{CSS}</style>\n{shapes}")
+}
+
 fn joined(places: &[At]) -> String {
     let places = places.iter().map(|At(x, y)| format!("{x:.1},{y:.1}"));
     places.collect::<Vec<_>>().join(" ")
@@ -118,6 +125,15 @@ mod tests {
             escape("<a href=\"x\">&'\u{1b}"),
             "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}"
         );
+    }
+
+    #[test]
+    fn a_drawing_of_its_own_brings_its_looks() {
+        let drawn = alone(&Svg::new(10.0, "t", "d").finish());
+        assert!(drawn.starts_with("<svg viewBox=\"0 0 480 10\""), "{drawn}");
+        let (style, title) =
+            (drawn.find("<style>").unwrap(), drawn.find("<title>t</title>").unwrap());
+        assert!(style < title && drawn.contains(".s0 { stroke"), "{drawn}");
     }
 
     #[test]
