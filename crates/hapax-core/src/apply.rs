@@ -3,6 +3,8 @@
 //! The memory store, the simulator and the model run these; SQL stores say the same in their
 //! statements, and the conformance suite compares the two.
 
+use std::time::Duration;
+
 use crate::{
     outcome::Outcome,
     record::{Record, State, StateTag},
@@ -58,13 +60,21 @@ pub fn settle(now: Timestamp, found: Option<&Record>, settle: &Settle) -> Option
     let state = match &settle.to {
         Settlement::Completed(outcome) => State::Completed { outcome: outcome.clone() },
         Settlement::Failed(outcome) => State::Failed { outcome: outcome.clone() },
-        Settlement::Released => State::Released,
+        Settlement::Released | Settlement::Declined => State::Released,
         Settlement::InDoubt(doubt) => {
             State::InDoubt { doubt: *doubt, request: record.request().cloned() }
         }
     };
-    let expires_at = record.expires_at.max(now.plus(settle.keep));
-    has_say.then(|| Record { changed_at: now, expires_at, state, ..record.clone() })
+    let (expires_at, tombstone) = match &settle.to {
+        Settlement::Declined => (now.plus(settle.keep), Duration::ZERO),
+        Settlement::Completed(_)
+        | Settlement::Failed(_)
+        | Settlement::Released
+        | Settlement::InDoubt(_) => {
+            (record.expires_at.max(now.plus(settle.keep)), record.tombstone)
+        }
+    };
+    has_say.then(|| Record { changed_at: now, expires_at, tombstone, state, ..record.clone() })
 }
 
 /// The record after a renewal, or `None` if the attempt no longer owns it.

@@ -63,7 +63,7 @@ pub mod time;
 pub mod transaction;
 
 pub use self::{
-    decide::{Arrival, Decision, Wish, decide},
+    decide::{Arrival, Decision, Wish, decide, quiet_from},
     fault::{Faults, Injected},
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
     note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
@@ -72,7 +72,9 @@ pub use self::{
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
-    settle::{Attempt, Ended, Sweep, give_back, settle, sweep},
+    settle::{
+        AcceptedEnd, Attempt, Ended, Evidence, Sweep, accepted, evidence, give_back, settle, sweep,
+    },
     step::{InvalidStep, Step, StepName, StoredStep},
     store::{Store, StoreError},
     time::Timestamp,

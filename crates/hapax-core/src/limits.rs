@@ -25,6 +25,8 @@ pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 pub const LEASE_MIN: Duration = Duration::from_millis(100);
 /// Longest lease: an abandoned key must not wait longer than this to be noticed.
 pub const LEASE_MAX: Duration = Duration::from_secs(60 * 60);
+/// Shortest time for which what was sent may still be at work: never nothing.
+pub const WORKS_FOR_MIN: Duration = Duration::from_millis(1);
 /// Shortest retention.
 pub const RETENTION_MIN: Duration = Duration::from_secs(1);
 /// Longest retention, and longest tombstone.

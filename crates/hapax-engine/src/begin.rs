@@ -6,7 +6,7 @@ use hapax_core::{
     Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
     StoreError, Timestamp, Wish, apply, decide,
     limits::CLAIM_ROUNDS_MAX,
-    store::{Claim, Claimed, Settlement},
+    store::{Claim, Claimed, Entry, Settlement},
 };
 use tokio::time::sleep;
 
@@ -16,6 +16,7 @@ use crate::{
     error::BeginError,
     flights::{Boarding, Flight, Phase, Seat},
     permit::{Permit, settle_as_seen},
+    queued::Queued,
 };
 
 /// Somebody asks for an operation.
@@ -44,7 +45,7 @@ pub enum Begun<S: Store> {
         recovery: Recovery,
     },
     /// It is accepted, and will be run.
-    Queued(Arc<Record>),
+    Queued(Queued<S>),
     /// It is finished: answer with the stored outcome.
     Replay(Arc<Record>),
     /// Somebody is at work, or it waits for a worker.
@@ -114,7 +115,7 @@ fn without_store<S: Store>(
     policy: &Policy,
 ) -> Option<Begun<S>> {
     match decide(now, arrival, Some(record), policy) {
-        Decision::Replay(_) => Some(Begun::Replay(Arc::clone(record))),
+        Decision::Replay => Some(Begun::Replay(Arc::clone(record))),
         Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
         Decision::Busy { until } => Some(Begun::Busy { lease_left: until.after(now) }),
         Decision::InDoubt { doubt } => Some(Begun::InDoubt { doubt }),
@@ -168,14 +169,16 @@ async fn claim<S: Store>(
     let inner = &shared.inner;
     let (mut now, mut found) = (Timestamp::ZERO, None::<Box<Record>>);
     for _ in 0..CLAIM_ROUNDS_MAX {
-        let (claim, recovery) = match decide(now, arrival, found.as_deref(), &policy) {
+        let (claim, following) = match decide(now, arrival, found.as_deref(), &policy) {
             Decision::Execute(claim) => (claim, None),
-            Decision::TakeOver { claim, recovery } => (claim, Some(recovery)),
+            Decision::TakeOver { claim, recovery, quiet_from } => {
+                (claim, Some((recovery, quiet_from)))
+            }
             Decision::GiveUp => {
                 (now, found) = give_up(inner, found).await?;
                 continue;
             }
-            Decision::Replay(_)
+            Decision::Replay
             | Decision::Busy { .. }
             | Decision::InDoubt { .. }
             | Decision::Mismatch(_)
@@ -184,25 +187,22 @@ async fn claim<S: Store>(
                 return without_store(now, arrival, &record, &policy).ok_or(BeginError::Contended);
             }
         };
-        match write(inner, &claim).await? {
+        match write(inner, &claim, &policy).await? {
             Claimed::Won { now } => {
                 let record = Arc::new(won(now, found.as_deref(), &claim));
-                return Ok(match (&arrival.wish, recovery) {
-                    (Wish::Queue { .. }, _) => {
+                let shared = Arc::clone(shared);
+                return Ok(match (&claim.entry, following) {
+                    (Entry::Queue { .. }, _) => {
                         drop(seat);
-                        shared.pick_up(Arc::clone(&record));
-                        Begun::Queued(record)
+                        Begun::Queued(Queued::new(shared, record, claim.over, policy))
                     }
-                    (Wish::Run { .. }, None) => Begun::Execute(Permit::new(
-                        Arc::clone(shared),
-                        seat,
-                        record,
-                        claim.over,
-                        policy,
-                    )),
-                    (Wish::Run { .. }, Some(recovery)) => {
-                        let permit =
-                            Permit::new(Arc::clone(shared), seat, record, claim.over, policy);
+                    (Entry::Run { .. }, None) => {
+                        let over = (claim.over, Timestamp::ZERO);
+                        Begun::Execute(Permit::new(shared, seat, record, over, policy))
+                    }
+                    (Entry::Run { .. }, Some((recovery, quiet_from))) => {
+                        let over = (claim.over, quiet_from);
+                        let permit = Permit::new(shared, seat, record, over, policy);
                         Begun::TakenOver { permit, recovery }
                     }
                 });
@@ -237,6 +237,7 @@ async fn give_up<S: Store>(
 pub(crate) async fn write<S: Store>(
     inner: &Arc<Inner<S>>,
     claim: &Claim,
+    policy: &Policy,
 ) -> Result<Claimed, BeginError> {
     match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
@@ -244,7 +245,7 @@ pub(crate) async fn write<S: Store>(
             match confirm(inner, claim).await {
                 Some(claimed) => Ok(claimed),
                 None => {
-                    inner.release_later(claim);
+                    inner.release_later(claim, policy);
                     Err(BeginError::Store(StoreError::Unconfirmed(cause)))
                 }
             }
@@ -258,7 +259,7 @@ pub(crate) async fn write<S: Store>(
 }
 
 /// Reads whether a claim was written; `None` if the store does not say in time.
-async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
+pub(crate) async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
     for pause in CONFIRM_PAUSES {
         sleep(pause).await;
         let Ok(loaded) = inner.load(claim.operation.id()).await else { continue };

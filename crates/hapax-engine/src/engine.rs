@@ -10,10 +10,14 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, OperationId, Owner, Record, Recovery, Salt, Store, StoreError, Timestamp, give_back,
+    Attempt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store, StoreError,
+    Timestamp, apply, give_back,
     store::{Claim, Loaded},
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
 
 use crate::{
     batcher::Batcher,
@@ -54,6 +58,7 @@ impl<S: Store> Engine<S> {
             renewer: Renewer::new(),
             counters: Counters::default(),
             owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
+            waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
             stopping: AtomicBool::new(false),
             store: Arc::new(store),
             options,
@@ -164,6 +169,35 @@ impl<S: Store> Shared<S> {
     }
 }
 
+impl<S: Store> Shared<S> {
+    /// Picks up what waits in the queue until its pause is over. A hint: should this process end, or
+    /// have too many of these, the sweeper of any process finds it.
+    pub(crate) fn pick_up_later(self: &Arc<Self>, id: OperationId, pause: Duration) {
+        let Ok(place) = Arc::clone(&self.inner.waiting_for_pick_up).try_acquire_owned() else {
+            return;
+        };
+        let (weak, mut stopped) = (Arc::downgrade(self), self.stop.subscribe());
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stop| *stop) => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            drop(place);
+            let Some(shared) = weak.upgrade() else { return };
+            let Ok(Loaded { now, record: Some(record) }) = shared.inner.load(id).await else {
+                return;
+            };
+            if record.tag() == StateTag::Pending && apply::is_overdue(now, &record) {
+                sweeper::take_over(&shared, &record, Recovery::Resend).await;
+            }
+        });
+    }
+}
+
+/// Most queued operations that this process remembers to pick up when their pause is over.
+const WAITING_FOR_PICK_UP_MAX: usize = 4096;
+
 /// What the tasks hold.
 #[derive(Debug)]
 pub(crate) struct Inner<S: Store> {
@@ -177,6 +211,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) renewer: Renewer,
     pub(crate) counters: Counters,
     owners: Mutex<fastrand::Rng>,
+    waiting_for_pick_up: Arc<Semaphore>,
     stopping: AtomicBool,
 }
 
@@ -203,14 +238,15 @@ impl<S: Store> Inner<S> {
     }
 
     /// Gives back a claim that may have been written after all and that nobody will run.
-    pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim) {
+    pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim, policy: &Policy) {
         let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner: claim.owner };
         let (inner, over, recovery) = (Arc::clone(self), claim.over, claim.recovery);
+        let policy = *policy;
         tokio::spawn(async move {
             let given_back = if is_left_not_released(over, recovery) {
                 write_leave(&inner, &left_for(&attempt, Duration::ZERO)).await.map(|_| ())
             } else {
-                write_end(&inner, &give_back(&attempt, over, recovery)).await.map(|_| ())
+                write_end(&inner, &give_back(&attempt, over, recovery, &policy)).await.map(|_| ())
             };
             if let Err(error) = given_back {
                 tracing::warn!(id = %attempt.id, %error, "an unused claim is left to its lease");

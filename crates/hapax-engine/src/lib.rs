@@ -12,6 +12,7 @@
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
+mod again;
 mod batcher;
 mod begin;
 mod cache;
@@ -27,6 +28,7 @@ pub mod operator;
 mod options;
 mod permit;
 mod purger;
+mod queued;
 mod renewer;
 mod stats;
 pub mod steps;
@@ -42,6 +44,7 @@ pub use self::{
     leave::STEPS_PAUSE,
     options::{Finisher, Options},
     permit::{Permit, Settled},
+    queued::Queued,
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},

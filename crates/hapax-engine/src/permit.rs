@@ -7,9 +7,9 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
-    settle,
-    store::{self, By, Over, Settle, Settlement},
+    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
+    give_back, settle,
+    store::{self, By, Entry, Over, Settle, Settlement},
 };
 use tokio::{
     runtime::Handle,
@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    again::{Again, again, queue_again},
     detached::Detached,
     engine::{Inner, Shared},
     error::SettleError,
@@ -32,6 +33,7 @@ pub struct Permit<S: Store> {
     held: Option<Held<S>>,
     record: Arc<Record>,
     over: Over,
+    quiet_from: Timestamp,
     policy: Policy,
     steps: OnceLock<Steps<S>>,
 }
@@ -56,13 +58,15 @@ impl<S: Store> Permit<S> {
         shared: Arc<Shared<S>>,
         seat: Seat,
         record: Arc<Record>,
-        over: Over,
+        (over, quiet_from): (Over, Timestamp),
         policy: Policy,
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
         let held = Some(Held { shared, seat });
-        Self { held, record, over, policy, steps: OnceLock::new() }
+        // What may be done about it was said when its life began, whatever the policy says now.
+        let policy = policy.recovering(record.recovery);
+        Self { held, record, over, quiet_from, policy, steps: OnceLock::new() }
     }
 
     /// What was stored when the right was given.
@@ -84,6 +88,45 @@ impl<S: Store> Permit<S> {
         self.over.follows_an_owner()
     }
 
+    /// How long what an earlier owner sent may still be at work; zero once nothing can be.
+    ///
+    /// "It did not happen" may be believed, and the operation sent again under
+    /// [`Recovery::Probe`](hapax_core::Recovery::Probe), only by whoever asked after that.
+    pub fn quiet_in(&self) -> Duration {
+        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
+        self.quiet_from.after(now.unwrap_or(Timestamp::ZERO))
+    }
+
+    /// How the operation is treated.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Takes the next fence, for sending the operation once more: every sending has its own.
+    ///
+    /// `false` if the right was lost, or if nobody can tell whether it was: then nothing may be sent.
+    pub async fn next_attempt(&mut self) -> bool {
+        let Some(held) = &self.held else { return false };
+        let entry = Entry::Run { lease: self.policy.lease(), request: None };
+        match again(held, &self.record, &self.policy, entry).await {
+            Ok(Again::Claimed { record, over }) => {
+                held.seat.run(Arc::clone(&record), self.policy.lease());
+                (self.record, self.over) = (record, over);
+                true
+            }
+            Ok(Again::Superseded(_)) | Err(_) => false,
+        }
+    }
+
+    /// Puts an operation that had no effect back into the queue, for a worker to pick up after the
+    /// pause. Its request must be kept, and nothing that was sent may have had an effect.
+    pub async fn queue_again(mut self, pause: Duration) -> Result<Settled, SettleError> {
+        #[expect(clippy::expect_used, reason = "queueing consumes the permit")]
+        let held = self.held.take().expect("a permit is queued once");
+        let (record, policy) = (Arc::clone(&self.record), self.policy);
+        Detached::new(queue_again(held, record, policy, pause), drop).await
+    }
+
     /// The steps of this attempt, for an operation of several effects.
     ///
     /// An operation whose steps have begun is not released by [`Permit::settle`], whatever the result
@@ -99,8 +142,13 @@ impl<S: Store> Permit<S> {
         self.steps.get_or_init(make).clone()
     }
 
+    /// Whether it waited in the queue until now: it was accepted, and nobody waits for its answer.
+    pub fn was_queued(&self) -> bool {
+        matches!(self.over, Over::Abandoned(stamp) if stamp.tag == StateTag::Pending)
+    }
+
     /// Whether its retention was over before it was finished.
-    pub(crate) fn is_past_retention(&self) -> bool {
+    pub fn is_past_retention(&self) -> bool {
         let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
         now.is_some_and(|now| self.record.expires_at <= now)
     }
@@ -124,9 +172,12 @@ impl<S: Store> Permit<S> {
         let end = self.end(ended);
         let begun = self.steps.get().is_some_and(Steps::may_have_begun);
         let release = match end.to {
-            Settlement::Released if begun => Release::Never,
-            Settlement::Released if self.follows_an_owner() => Release::WithoutSteps,
+            Settlement::Released | Settlement::Declined if begun => Release::Never,
+            Settlement::Released | Settlement::Declined if self.follows_an_owner() => {
+                Release::WithoutSteps
+            }
             Settlement::Released
+            | Settlement::Declined
             | Settlement::Completed(_)
             | Settlement::Failed(_)
             | Settlement::InDoubt(_) => Release::AsTold,
@@ -150,7 +201,7 @@ impl<S: Store> Permit<S> {
         if is_left_not_released(self.over, self.record.recovery) {
             return self.leave(Duration::ZERO).await;
         }
-        let end = give_back(&self.attempt(), self.over, self.record.recovery);
+        let end = give_back(&self.attempt(), self.over, self.record.recovery, &self.policy);
         self.conclude(end, Release::AsTold).await
     }
 

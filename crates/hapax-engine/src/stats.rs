@@ -67,6 +67,8 @@ stats! {
     settles_not_recorded,
     /// Writes whose confirmation was lost and that were resolved by reading again.
     unconfirmed,
+    /// Accepted operations that had no effect yet and wait for their next attempt.
+    queued_again,
     /// Steps whose result was kept.
     steps,
     /// Leases renewed.

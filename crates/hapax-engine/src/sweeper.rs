@@ -8,6 +8,7 @@ use std::{
 use hapax_core::{
     Doubt, Record, Recovery, Store, StoreError, Sweep, Timestamp,
     limits::PAGE_RECORDS_MAX,
+    quiet_from,
     settle::sweep,
     store::{Claim, Claimed, Entry, Over, Settlement},
 };
@@ -148,12 +149,13 @@ pub(crate) async fn take_over<S: Store>(
         tombstone: record.tombstone,
         entry: Entry::Run { lease: policy.lease(), request: None },
     };
-    match begin::write(inner, &claim).await {
+    match begin::write(inner, &claim, &policy).await {
         Ok(Claimed::Won { now }) => {
             inner.counters.swept_taken_over.one();
             tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
-            let permit = Permit::new(Arc::clone(shared), seat, taken, claim.over, policy);
+            let over = (claim.over, quiet_from(record, &policy));
+            let permit = Permit::new(Arc::clone(shared), seat, taken, over, policy);
             if let Some(finishing) = finisher.finish(permit, recovery) {
                 tokio::spawn(finishing);
             }

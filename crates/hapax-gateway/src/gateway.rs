@@ -29,7 +29,7 @@ use crate::{
     admin::{self, AdminState, Meter, Meters, RelayMeter, Secret},
     client::{Client, ClientError},
     config::{Config, RelayConfig, Upstream},
-    proxy::Proxy,
+    proxy::{self, Proxy},
     server::{Acceptor, Bounds, Serving, TlsError, Wiring, Workers, protocols, server_config},
 };
 
@@ -225,6 +225,7 @@ fn proxies(
 /// The layer all workers share, and with it the room for bodies.
 fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> IdempotencyLayer<S> {
     IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
+        .with_origin(proxy::origin)
         .buffer_at_most(config.limits.buffered_bytes_max)
 }
 

@@ -8,7 +8,10 @@
 use hapax_core::{
     Attempt, OperationId, Record, StoreError, Timestamp, apply,
     codec::{self, Row},
-    store::{Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled},
+    store::{
+        Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled,
+        Settlement,
+    },
 };
 use rusqlite::Connection;
 
@@ -99,7 +102,8 @@ fn perform_settle(
     settle: &Settle,
 ) -> rusqlite::Result<Result<Written, StoreError>> {
     let id = settle.id;
-    if let (By::Owner { fence, owner }, true) = (settle.by, settle.to.tag().is_terminal()) {
+    let is_usual = settle.to.tag().is_terminal() && settle.to != Settlement::Declined;
+    if let (By::Owner { fence, owner }, true) = (settle.by, is_usual) {
         let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
         let end = (settle.to.tag(), settle.keep, outcome.as_ref());
         if ready.finish(now, &Attempt { id, fence, owner }, end)? {

@@ -75,7 +75,7 @@ impl Source {
     ) -> Result<Foreseen, KeysError> {
         match self {
             Self::Store(store) => {
-                Operator::new(store).examine(order).await?;
+                Operator::new(store).examine(order, change).await?;
                 Ok(Foreseen::of(order.id, change))
             }
             Self::Admin(admin) => admin.foresee(order, change).await,

@@ -119,7 +119,7 @@ impl<D: Database> Unit<D> {
                 self.database.undo(&mut transaction).await?;
                 End { to, keep }
             }
-            Settlement::Released | Settlement::InDoubt(_) => {
+            Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => {
                 self.database.roll_back(transaction).await;
                 return Ok(Answered { outcome, fate: Fate::RolledBack });
             }

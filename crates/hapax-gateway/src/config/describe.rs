@@ -1,5 +1,6 @@
 //! What is in force, in words, so that it can be read before it is trusted.
 
+use hapax_core::{Policy, Recovery};
 use hapax_tower::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown};
 
 use super::{Config, units::spelled, units::spelled_size};
@@ -52,6 +53,11 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         InFlight::Wait(wait) => format!("wait {}", spelled(wait)),
         InFlight::Accept => "accept".to_owned(),
     };
+    let in_flight = if protection.respond_async && protection.in_flight != InFlight::Accept {
+        format!("{in_flight}, or 202 for who prefers it")
+    } else {
+        in_flight
+    };
     let scope = match &protection.scope {
         Scoping::MethodAndPath | Scoping::FromFn(_) => "path",
         Scoping::Named(scope) => scope.as_str(),
@@ -66,7 +72,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("lease {}", spelled(policy.lease())),
         format!("in flight {in_flight}"),
         format!("results {}", policy.results().as_str()),
-        format!("recovery {}", policy.recovery().as_str()),
+        recovery(policy),
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
@@ -83,6 +89,18 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         words.push("UNPROTECTED while the store is away".to_owned());
     }
     words.join(", ")
+}
+
+/// What is done about an answer that never came, and how long the upstream may be at work on it.
+fn recovery(policy: &Policy) -> String {
+    let recovery = policy.recovery();
+    match recovery {
+        Recovery::Probe => {
+            let works_for = spelled(policy.works_for());
+            format!("recovery {} (at work for up to {works_for})", recovery.as_str())
+        }
+        Recovery::Resend | Recovery::Hold => format!("recovery {}", recovery.as_str()),
+    }
 }
 
 /// The address of a store without the user and the password before its host.

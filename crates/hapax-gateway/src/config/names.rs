@@ -73,7 +73,7 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 27] = [
+const PROTECTION: [&str; 30] = [
     "key",
     "header",
     "dialect",
@@ -87,11 +87,14 @@ const PROTECTION: [&str; 27] = [
     "grpc_timeout",
     "receive_within",
     "in_flight",
+    "respond_async",
     "wait",
     "wait_max",
     "results",
     "recovery",
     "probe",
+    "probe_status",
+    "upstream_works_for",
     "recover_for",
     "keep_credentials",
     "request_max",

@@ -33,6 +33,8 @@ pub(super) struct Reading {
     pub(super) bytes_max: usize,
     /// How long it may take.
     pub(super) within: Duration,
+    /// The status of what happened, where it is not the probe's own.
+    pub(super) status: Option<StatusCode>,
 }
 
 impl Template {
@@ -75,8 +77,9 @@ impl Template {
         pieces.collect()
     }
 
-    /// Asks the upstream with GET: 2xx is the answer of the operation, 404 and 410 mean that it did
-    /// not happen, and everything else that nobody knows.
+    /// Asks the upstream with GET: 202, 409 and 425 mean that it is still at work, any other 2xx is the
+    /// answer of the operation, 404 and 410 mean that it did not happen, and everything else that
+    /// nobody knows.
     pub(super) fn prober(self, client: Client, reading: Reading) -> Prober {
         let template = Arc::new(self);
         Prober::from_fn(move |asked| {
@@ -103,8 +106,14 @@ impl Template {
         // Whoever asks also asks again.
         signal::set_retried_further_out(request.headers_mut());
         match client.fetch(request, reading.bytes_max, reading.within).await {
-            Ok(answer) if answer.status().is_success() => Probed::Happened(answer),
-            Ok(answer) => match answer.status() {
+            Ok(mut answer) => match answer.status() {
+                StatusCode::ACCEPTED | StatusCode::CONFLICT | StatusCode::TOO_EARLY => {
+                    Probed::AtWork
+                }
+                status if status.is_success() => {
+                    *answer.status_mut() = reading.status.unwrap_or(status);
+                    Probed::Happened(answer)
+                }
                 StatusCode::NOT_FOUND | StatusCode::GONE => Probed::DidNotHappen,
                 status => {
                     tracing::warn!(%status, "the upstream does not say whether it happened");

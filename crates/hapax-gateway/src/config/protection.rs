@@ -10,6 +10,7 @@ use hapax_tower::{
     BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit,
     Scoping, StoreDown,
 };
+use http::StatusCode;
 use toml::Spanned;
 
 use super::{
@@ -46,7 +47,8 @@ pub(super) fn read(
     let response_bytes_max =
         cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
     let policy = policy(route, timeout, usual.policy);
-    let reading = Reading { bytes_max: response_bytes_max, within: timeout };
+    let status = probe_status(route, policy.recovery());
+    let reading = Reading { bytes_max: response_bytes_max, within: timeout, status };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     Protection {
         policy,
@@ -55,6 +57,7 @@ pub(super) fn read(
         dialect: dialect(route).unwrap_or(usual.dialect),
         scope: scope(route).unwrap_or(usual.scope),
         in_flight: in_flight(route).unwrap_or(usual.in_flight),
+        respond_async: route.flag("respond_async").unwrap_or(usual.respond_async),
         wait_max: duration("wait_max").unwrap_or(usual.wait_max),
         timeout,
         grpc_timeout: route.flag("grpc_timeout").unwrap_or(usual.grpc_timeout),
@@ -201,7 +204,34 @@ fn policy(route: &Reader<'_>, timeout: Duration, usual: Policy) -> Policy {
     };
     let lease = lease(route, timeout, usual.lease());
     check_retention(route, retention.window, lease);
-    Policy::new(lease, retention, results, recovery).unwrap_or(usual)
+    let works_for = works_for(route, recovery).unwrap_or(timeout);
+    Policy::new(lease, retention, results, recovery).unwrap_or(usual).working_for(works_for)
+}
+
+/// How long the upstream may be at work on what nobody waits for any more.
+fn works_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
+    if recovery != Recovery::Probe && route.counts_beside("upstream_works_for", "recovery") {
+        let what = "`upstream_works_for` means nothing here: nobody asks whether it happened";
+        let advice = "write `recovery = \"probe\"` too, or leave it out";
+        route.fault(route.place("upstream_works_for"), format!("{what}; {advice}"));
+    }
+    route.duration("upstream_works_for").map(Spanned::into_inner)
+}
+
+/// The status of what the probe says happened, where it is not the probe's own.
+fn probe_status(route: &Reader<'_>, recovery: Recovery) -> Option<StatusCode> {
+    let status = route.count("probe_status", 299)?;
+    let (place, status) = (status.span(), status.into_inner());
+    if recovery != Recovery::Probe && route.counts_beside("probe_status", "recovery") {
+        let what = "`probe_status` means nothing here; write `recovery = \"probe\"` too";
+        route.fault(place.clone(), format!("{what}, or leave it out"));
+    }
+    let known = u16::try_from(status).ok().filter(|status| (200..300).contains(status));
+    if known.is_none() {
+        let what = format!("`probe_status` cannot be {status}; write a status from 200 to 299");
+        route.fault(place, format!("{what} instead"));
+    }
+    known.and_then(|status| StatusCode::from_u16(status).ok())
 }
 
 /// The lease, longer than the timeout.

@@ -2,8 +2,10 @@
 
 use std::{cell::OnceCell, path::Path};
 
-use hapax_core::Recovery;
-use hapax_tower::{InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment};
+use hapax_core::{Recovery, ResultPolicy};
+use hapax_tower::{
+    Credentials, InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment,
+};
 use toml::Spanned;
 
 use super::{
@@ -156,6 +158,19 @@ impl Reading<'_> {
     }
 }
 
+/// What a server error of the upstream means on this route, where it could be a second effect.
+fn server_errors(protection: &Protection) -> Option<&'static str> {
+    let policy = &protection.policy;
+    match (policy.results(), policy.recovery()) {
+        (ResultPolicy::Terminal | ResultPolicy::SuccessOnly, Recovery::Hold) => Some(
+            "a 500 or 503 of the upstream frees the key, and a retry runs again: if it had its \
+             effect first, that happens twice",
+        ),
+        (ResultPolicy::Terminal | ResultPolicy::SuccessOnly, Recovery::Resend | Recovery::Probe)
+        | (ResultPolicy::Stripe | ResultPolicy::AtMostOnce, _) => None,
+    }
+}
+
 /// A route that passes has nothing else to say.
 fn refuse_idle_settings(route: &Reader<'_>) {
     for name in ROUTE.iter().filter(|name| !["match", "treatment"].contains(name)) {
@@ -183,6 +198,15 @@ impl Read {
         if store.starts_with("memory:") && (accepts || resends) {
             let what = "accepted and abandoned requests are lost when the gateway stops";
             self.notes.push(format!("{label}: the store is memory, so {what}"));
+        }
+        if let Some(what) = server_errors(protection) {
+            self.notes.push(format!("{label}: {what}"));
+        }
+        let later = accepts || protection.respond_async;
+        if later && protection.credentials == Credentials::LeaveOut {
+            let what = "requests with credentials are refused where they would be run later";
+            let advice = "write `keep_credentials = true` to accept them";
+            self.notes.push(format!("{label}: {what}; {advice}"));
         }
         if protection.store_down == StoreDown::RunUnprotected {
             let what = "requests run WITHOUT PROTECTION while the store is away";

@@ -1,8 +1,9 @@
 //! What of a request's and an answer's head belongs to one connection, and what is passed on.
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Version,
+    HeaderMap, HeaderName, HeaderValue, Request, Uri, Version,
     header::{self, CONNECTION, COOKIE, HOST},
+    request::Parts,
 };
 
 use crate::server::Peer;
@@ -24,11 +25,7 @@ static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto"
 
 /// Makes a client's request one of our own. `host` replaces the one the client named.
 pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
-    let authority = match (request.headers().get(HOST), request.uri().authority()) {
-        (Some(host), _) => Some(host.clone()),
-        (None, Some(authority)) => HeaderValue::try_from(authority.as_str()).ok(),
-        (None, None) => None,
-    };
+    let authority = authority(request.headers(), request.uri());
     let peer = request.extensions().get::<Peer>().cloned();
     let version = request.version();
     let headers = request.headers_mut();
@@ -40,7 +37,7 @@ pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
         join_cookies(headers);
     }
     if let Some(peer) = peer {
-        tell_the_client(headers, &peer, authority.as_ref());
+        headers.extend(of_the_client(headers, &peer, authority.as_ref()));
     }
     if let Some(host) = host.or(authority.as_ref()) {
         headers.insert(HOST, host.clone());
@@ -75,19 +72,37 @@ fn remove_named(headers: &mut HeaderMap, names: &str) {
     }
 }
 
-fn tell_the_client(headers: &mut HeaderMap, peer: &Peer, authority: Option<&HeaderValue>) {
+/// Who a request came from, which scheme it used and which host it named: what the upstream is told,
+/// also when the request is run later. A request of which nobody knows says nothing.
+pub(crate) fn origin(parts: &Parts) -> HeaderMap {
+    let authority = authority(&parts.headers, &parts.uri);
+    let peer = parts.extensions.get::<Peer>();
+    peer.map(|peer| of_the_client(&parts.headers, peer, authority.as_ref())).unwrap_or_default()
+}
+
+fn authority(headers: &HeaderMap, uri: &Uri) -> Option<HeaderValue> {
+    match (headers.get(HOST), uri.authority()) {
+        (Some(host), _) => Some(host.clone()),
+        (None, Some(authority)) => HeaderValue::try_from(authority.as_str()).ok(),
+        (None, None) => None,
+    }
+}
+
+fn of_the_client(headers: &HeaderMap, peer: &Peer, authority: Option<&HeaderValue>) -> HeaderMap {
+    let mut told = HeaderMap::with_capacity(3);
     let address = match headers.get(&FORWARDED_FOR).and_then(|before| before.to_str().ok()) {
         Some(before) => HeaderValue::try_from(format!("{before}, {}", peer.address().ip())).ok(),
         None => Some(peer.forwarded_for().clone()),
     };
     if let Some(address) = address {
-        headers.insert(FORWARDED_FOR.clone(), address);
+        told.insert(FORWARDED_FOR.clone(), address);
     }
     let scheme = if peer.is_secure() { "https" } else { "http" };
-    headers.insert(FORWARDED_PROTO.clone(), HeaderValue::from_static(scheme));
+    told.insert(FORWARDED_PROTO.clone(), HeaderValue::from_static(scheme));
     if let Some(authority) = authority {
-        headers.insert(FORWARDED_HOST.clone(), authority.clone());
+        told.insert(FORWARDED_HOST.clone(), authority.clone());
     }
+    told
 }
 
 /// HTTP/2 may send a cookie in pieces; HTTP/1.1 knows one header only.

@@ -17,7 +17,7 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-pub(crate) use self::stall::Stalling;
+pub(crate) use self::{forward::origin, stall::Stalling};
 use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},

@@ -94,7 +94,7 @@ pub fn once<E>(
     match &end.to {
         Settlement::Completed(_) => {}
         Settlement::Failed(_) => transaction.execute_batch(UNDO).map_err(by_hand)?,
-        Settlement::Released | Settlement::InDoubt(_) => {
+        Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => {
             transaction.rollback().map_err(by_hand)?;
             return Ok(Answered { outcome, fate: Fate::RolledBack });
         }

@@ -63,11 +63,18 @@ pub(crate) async fn arrive(
     let fingerprint =
         compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
-    let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
-    let for_later = has_later && accepts;
+    let prefers_async = prefer.respond_async && protection.respond_async;
+    let for_later = has_later && (protection.in_flight == InFlight::Accept || prefers_async);
+    if for_later && !headers::keeps_what_it_needs(&parts.headers, protection.credentials) {
+        let detail = "It would be run later without its credentials, which are not kept here.";
+        return Err(nothing_left(Problem::new(Code::CredentialsNotKept, detail)));
+    }
     let wish = match (for_later, has_later && protection.can_be_finished()) {
         (false, false) => Wish::Run { request: None },
-        (for_later, _) => wish(protection, &parts, &body, for_later).map_err(nothing_left)?,
+        (for_later, _) => {
+            let request = kept(front, protection, &parts, &body).map_err(nothing_left)?;
+            if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } }
+        }
     };
     let patience = match (prefer.wait, protection.in_flight) {
         (Some(wait), _) => wait.min(protection.wait_max),
@@ -76,7 +83,7 @@ pub(crate) async fn arrive(
     };
     let span = span(&operation, Some(&tenant_key));
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
-    let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
+    let protection = Arc::clone(protection);
     Ok(Arrival {
         ask,
         parts,
@@ -119,15 +126,16 @@ pub(crate) async fn name(
 }
 
 /// What is kept of the request, so that somebody else can run or finish it.
-fn wish(
+fn kept(
+    front: &Front,
     protection: &Protection,
     parts: &Parts,
     body: &Bytes,
-    for_later: bool,
-) -> Result<Wish, Problem> {
-    let request = stored_request::write(parts, body, protection.credentials);
+) -> Result<Bytes, Problem> {
+    let origin = front.origin.as_ref().map(|origin| origin(parts)).unwrap_or_default();
+    let request = stored_request::write(parts, body, protection.credentials, &origin);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }
-    Ok(if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } })
+    Ok(request)
 }

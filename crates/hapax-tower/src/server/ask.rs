@@ -22,7 +22,7 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
-    said::too_late,
+    said::{Said, too_late},
     service::{Judged, pass},
     unit::Unit,
 };
@@ -64,10 +64,20 @@ where
             None => execute(inner, shared, permit, arrival).await,
             Some(problem) => return Ok(given_back(permit, problem, site).await),
         },
-        Begun::TakenOver { permit, .. } => execute(inner, shared, permit, arrival).await,
-        Begun::Queued(record) => {
-            accepted(&arrival, async_status::accepted(site, id, Some(&record)))
+        Begun::TakenOver { permit, .. } if arrival.for_later => {
+            let response = accepted(&arrival, async_status::accepted(site, id, None));
+            run_later(inner, shared, permit, arrival);
+            response
         }
+        Begun::TakenOver { permit, .. } => execute(inner, shared, permit, arrival).await,
+        Begun::Queued(queued) => match over_limit(&arrival) {
+            None => accepted(&arrival, async_status::accepted(site, id, Some(queued.record()))),
+            Some(problem) => {
+                queued.refuse().await;
+                let verdict = Verdict::Refused(problem.code);
+                return Ok((problem.into_response(site), verdict));
+            }
+        },
         Begun::Replay(record) => answer::replay(site, &record),
         Begun::Busy { .. } if arrival.for_later => {
             accepted(&arrival, async_status::accepted(site, id, None))
@@ -110,6 +120,24 @@ async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<
     }
 }
 
+/// Finds out what became of an operation whose caller does not wait for it.
+fn run_later<Inner, S>(inner: Inner, shared: &Arc<Shared<S>>, permit: Permit<S>, arrival: Arrival)
+where
+    Inner: HttpService,
+    S: Store,
+{
+    let request = Request::from_parts(arrival.parts, arrival.body);
+    let site = Arc::clone(&shared.front.site);
+    let mut unit = Unit::new(permit, request, arrival.protection, Said::default(), site);
+    unit.is_accepted = true;
+    let room = arrival.room;
+    let run = async move {
+        unit.run(inner, None).await;
+        drop(room);
+    };
+    tokio::spawn(Box::pin(run.instrument(arrival.span)));
+}
+
 /// Runs the attempt detached, and waits for its answer while the caller does.
 async fn execute<Inner, S>(
     inner: Inner,
@@ -123,13 +151,9 @@ where
 {
     let id = permit.attempt().id;
     arrival.span.record("fence", permit.attempt().fence.get());
-    let unit = Unit {
-        permit,
-        request: Request::from_parts(arrival.parts, arrival.body),
-        protection: arrival.protection,
-        said: arrival.said,
-        site: Arc::clone(&shared.front.site),
-    };
+    let request = Request::from_parts(arrival.parts, arrival.body);
+    let site = Arc::clone(&shared.front.site);
+    let unit = Unit::new(permit, request, arrival.protection, arrival.said, site);
     let answered = detach(unit, inner, arrival.room, arrival.span);
     let answered = match arrival.said.until() {
         None => answered.await,
@@ -179,7 +203,6 @@ fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
     let store_is_away = matches!(
         error,
         BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
-            | BeginError::Overloaded
     );
     store_is_away && protection.store_down == StoreDown::RunUnprotected
 }

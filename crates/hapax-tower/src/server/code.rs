@@ -37,6 +37,8 @@ pub enum Code {
     DeadlinePassed,
     /// Nobody can be told whose key this is.
     CredentialMissing,
+    /// It would be run later, without the credentials it came with.
+    CredentialsNotKept,
     /// The caller is known and may not ask.
     CallerRefused,
     /// Whoever knows the callers cannot be asked.
@@ -110,6 +112,7 @@ impl Code {
         Self::DeadlineMalformed,
         Self::DeadlinePassed,
         Self::CredentialMissing,
+        Self::CredentialsNotKept,
         Self::CallerRefused,
         Self::CallerUnverifiable,
         Self::ScopeUnusable,
@@ -156,6 +159,7 @@ impl Code {
             Self::DeadlineMalformed => "deadline-malformed",
             Self::DeadlinePassed => "deadline-passed",
             Self::CredentialMissing => "credential-missing",
+            Self::CredentialsNotKept => "credentials-not-kept",
             Self::CallerRefused => "caller-refused",
             Self::CallerUnverifiable => "caller-unverifiable",
             Self::ScopeUnusable => "scope-unusable",
@@ -203,6 +207,7 @@ impl Code {
             Self::DeadlineMalformed => "The time left is malformed",
             Self::DeadlinePassed => "The caller's time was over before anything was run",
             Self::CredentialMissing => "The request has no credential",
+            Self::CredentialsNotKept => "The request cannot be run later without its credentials",
             Self::CallerRefused => "The caller may not ask for this",
             Self::CallerUnverifiable => "It cannot be found out who asks",
             Self::ScopeUnusable => "The path cannot name an operation",
@@ -244,6 +249,7 @@ impl Code {
             | Self::KeyRepeated
             | Self::FirstSentMalformed
             | Self::DeadlineMalformed
+            | Self::CredentialsNotKept
             | Self::ScopeUnusable
             | Self::UpgradeRefused
             | Self::HostUnclear

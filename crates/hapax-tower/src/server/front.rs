@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::{Salt, Tenant, TenantKey};
+use http::{HeaderMap, request::Parts};
 use quick_cache::sync;
 
 use super::{
@@ -12,6 +13,9 @@ use super::{
     tenancy::{KNOWN_MAX, Tenancy},
 };
 
+/// Says where a request came from, as headers.
+pub(crate) type OriginFn = dyn Fn(&Parts) -> HeaderMap + Send + Sync;
+
 /// The front of a layer: alike whether operations are run under a lease or in a transaction.
 #[derive(Clone)]
 pub(crate) struct Front {
@@ -20,6 +24,8 @@ pub(crate) struct Front {
     pub(crate) tenancy: Tenancy,
     pub(crate) routes: Arc<Routes>,
     pub(crate) site: Arc<Site>,
+    /// Says where a request came from, for those that are run later.
+    pub(crate) origin: Option<Arc<OriginFn>>,
     /// Where request bodies are kept, if that is limited.
     pub(crate) room: Option<Room>,
     /// The fingerprint keys of tenants that asked lately.
@@ -29,7 +35,7 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
-        Self { salt, tenancy, routes, site, room: None, keys }
+        Self { salt, tenancy, routes, site, origin: None, room: None, keys }
     }
 
     /// The key of a tenant's fingerprints; deriving it costs as much as using it.

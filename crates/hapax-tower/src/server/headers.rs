@@ -69,6 +69,17 @@ pub(crate) fn kept_for_later(
     kept.map(|(name, value)| (name, value.as_bytes()))
 }
 
+/// Whether a request that is run later has all that it came with: whoever checks its credentials
+/// would refuse it without them.
+pub(crate) fn keeps_what_it_needs(headers: &HeaderMap, credentials: Credentials) -> bool {
+    match credentials {
+        Credentials::Keep => true,
+        Credentials::LeaveOut => {
+            !headers.contains_key(header::AUTHORIZATION) && !headers.contains_key(header::COOKIE)
+        }
+    }
+}
+
 /// Removes what only this layer may say, so that no client can pretend to be it.
 pub(crate) fn strip_ours(headers: &mut HeaderMap) {
     let ours: Vec<_> = headers.keys().filter(|name| is_ours(name)).cloned().collect();

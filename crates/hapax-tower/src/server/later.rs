@@ -119,7 +119,7 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());
             let (said, site) = (Said::default(), Arc::clone(&shared.site));
-            let unit = Unit { permit, request, protection, said, site };
+            let unit = Unit::new(permit, request, protection, said, site);
             run(unit).instrument(span).await;
         }
         (_, _) => {

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 use hapax_core::Store;
 use hapax_engine::Engine;
+use http::{HeaderMap, request::Parts};
 use tower_layer::Layer;
 
 use super::{
@@ -54,6 +55,17 @@ impl<S: Store> IdempotencyLayer<S> {
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
         self.with(|front| front.room = Some(Room::of(bytes)))
+    }
+
+    /// The same layer, keeping these headers with every request that may be run later, in place of
+    /// what its client said under their names: where it came from, which nobody knows any more when
+    /// it is run.
+    #[must_use]
+    pub fn with_origin(
+        self,
+        origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|front| front.origin = Some(Arc::new(origin)))
     }
 
     fn with(self, change: impl FnOnce(&mut Front)) -> Self {

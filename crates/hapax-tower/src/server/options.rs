@@ -27,6 +27,9 @@ pub struct Protection {
     pub scope: Scoping,
     /// What a duplicate hears while the first request is at work.
     pub in_flight: InFlight,
+    /// Whether a client may ask for 202 and an address to look at by `Prefer: respond-async`. Needs
+    /// [`Later`](crate::Later).
+    pub respond_async: bool,
     /// The longest wait a client may ask for by `Prefer: wait=N`.
     pub wait_max: Duration,
     /// How long the service may work, and how long its body or its reader may stall; shorter than
@@ -40,8 +43,7 @@ pub struct Protection {
     pub recover_for: Duration,
     /// Whom to ask whether an operation happened; needed for [`Recovery::Probe`].
     pub probe: Option<Prober>,
-    /// How many new operations each caller may begin; as many as it likes without one. Requests
-    /// accepted for later are not counted.
+    /// How many new operations each caller may begin; as many as it likes without one.
     pub limit: Option<RateLimit>,
     /// How bodies are compared.
     pub body: BodyForm,
@@ -75,6 +77,7 @@ impl Default for Protection {
             dialect: Dialect::Header(IDEMPOTENCY_KEY),
             scope: Scoping::MethodAndPath,
             in_flight: InFlight::Reject,
+            respond_async: false,
             wait_max: Duration::from_secs(30),
             timeout: Duration::from_secs(25),
             grpc_timeout: false,

@@ -19,6 +19,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::DeadlineMalformed => include_str!("../../errors/deadline-malformed.md"),
         Code::DeadlinePassed => include_str!("../../errors/deadline-passed.md"),
         Code::CredentialMissing => include_str!("../../errors/credential-missing.md"),
+        Code::CredentialsNotKept => include_str!("../../errors/credentials-not-kept.md"),
         Code::CallerRefused => include_str!("../../errors/caller-refused.md"),
         Code::CallerUnverifiable => include_str!("../../errors/caller-unverifiable.md"),
         Code::ScopeUnusable => include_str!("../../errors/scope-unusable.md"),

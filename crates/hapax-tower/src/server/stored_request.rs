@@ -1,20 +1,23 @@
 //! A request as a pending record keeps it, to be run later: versioned, length-prefixed.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 
 use super::{headers, options::Credentials};
 
 const FORMAT: u8 = 1;
 
 /// The bytes that keep this request, without what belongs to one connection, and without
-/// credentials unless they are to be kept too.
-pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials) -> Bytes {
+/// credentials unless they are to be kept too. What `origin` says replaces what the client said.
+pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials, origin: &HeaderMap) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
     out.put_u8(FORMAT);
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
-    let kept: Vec<_> = headers::kept_for_later(&parts.headers, credentials).collect();
+    let kept = headers::kept_for_later(&parts.headers, credentials);
+    let kept = kept.filter(|(name, _)| !origin.contains_key(*name));
+    let origin = origin.iter().map(|(name, value)| (name, value.as_bytes()));
+    let kept: Vec<_> = kept.chain(origin).collect();
     out.put_u32(u32::try_from(kept.len()).unwrap_or(u32::MAX));
     for (name, value) in kept {
         put(&mut out, name.as_str().as_bytes());
@@ -68,16 +71,20 @@ mod tests {
             .body(())
             .unwrap();
         let (parts, ()) = request.into_parts();
-        let stored = write(&parts, &Bytes::from_static(b"pay"), Credentials::LeaveOut);
+        let stored = write(&parts, &Bytes::from_static(b"pay"), Credentials::LeaveOut, &HeaderMap::new());
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
         assert_eq!(back.uri().query(), Some("a=1"));
         assert_eq!(back.headers().get_all("x-two").iter().count(), 2);
         assert_eq!(back.headers().len(), 3);
-        let whole = read(write(&parts, &Bytes::new(), Credentials::Keep)).unwrap();
+        let origin = HeaderMap::from_iter([(
+            HeaderName::from_static("x-two"),
+            HeaderValue::from_static("ours"),
+        )]);
+        let whole = read(write(&parts, &Bytes::new(), Credentials::Keep, &origin)).unwrap();
         assert_eq!(
-            (whole.headers().len(), &whole.headers()["authorization"]),
-            (4, &HeaderValue::from_static("secret"))
+            (whole.headers().len(), &whole.headers()["authorization"], &whole.headers()["x-two"]),
+            (3, &HeaderValue::from_static("secret"), &HeaderValue::from_static("ours"))
         );
         assert_eq!(back.into_body(), "pay");
         for cut in 0..stored.len() {

@@ -93,6 +93,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
             InFlight::Wait(_) => "wait, then 409",
             InFlight::Accept => "202",
         },
+        "respond_async": route.respond_async || route.in_flight == InFlight::Accept,
         "wait_seconds_max": route.wait_max.as_secs(),
         "results": route.policy.results().as_str(),
         "recovery": route.policy.recovery().as_str(),

@@ -138,6 +138,7 @@ macro_rules! conformance {
             }
             retention {
                 finished_records_are_removed_past_retention
+                what_did_nothing_is_forgotten_after_a_lease
                 nothing_in_flight_or_in_doubt_expires
                 a_tombstone_outlives_its_record
                 a_record_past_its_tombstone_is_removed_at_once

@@ -21,7 +21,7 @@ use std::time::Duration;
 use hapax_core::{Recovery, State, Store, store::Loaded};
 use tokio::{runtime::Builder, task::JoinSet, time::sleep};
 
-pub use self::plan::{Plan, StoreFaults, UpstreamFaults};
+pub use self::plan::{Flaw, Plan, StoreFaults, UpstreamFaults};
 use self::{
     client::ask_until_known,
     dice::Dice,
@@ -78,8 +78,13 @@ pub enum Failure {
 
 /// Runs one seed.
 pub fn run(seed: u64) -> std::io::Result<Report> {
+    run_plan(Plan::from_seed(seed))
+}
+
+/// Runs one plan.
+pub fn run_plan(plan: Plan) -> std::io::Result<Report> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(simulate(Plan::from_seed(seed))))
+    Ok(runtime.block_on(simulate(plan)))
 }
 
 async fn simulate(plan: Plan) -> Report {
@@ -124,8 +129,10 @@ async fn fail_and_retry(world: &World) {
 /// answer at the first asking.
 async fn come_to_rest(world: &World, failures: &mut Vec<Failure>) {
     let plan = world.dice.plan();
-    // The longest pause, the longest call, a lease and a sweep for what was abandoned last.
-    sleep(plan.lease * 12 + plan.upstream.delay_max * 4 + Duration::from_secs(5)).await;
+    // The longest pause, the longest call, a lease and a sweep for what was abandoned last, the time
+    // after which a "no" counts, and the longest pause of what was accepted and not done yet.
+    sleep(plan.lease * 12 + plan.upstream.delay_max * 4 + plan.works_for() * 2).await;
+    sleep(Duration::from_secs(70)).await;
     for key in 0..plan.keys {
         if let End::Pending | End::Running = end_of(world, key).await {
             failures.push(Failure::NoAnswer { key });

@@ -97,7 +97,7 @@ async fn carry_out<S: Store>(state: &AdminState<S>, wanted: Wanted) -> Result<Re
     let Wanted { order, change, dry_run } = wanted;
     let operator = Operator::new(state.engine.store());
     if dry_run {
-        operator.examine(&order).await?;
+        operator.examine(&order, &change).await?;
         return Ok(answer(&Foreseen::of(order.id, &change)));
     }
     let changed = operator.carry_out(&order, change).await?;
