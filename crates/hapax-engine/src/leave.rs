@@ -30,7 +30,7 @@ pub(crate) fn left_for(attempt: &Attempt, pause: Duration) -> Renew {
     Renew { id, fence, owner, lease: pause.min(LEASE_MAX) }
 }
 
-/// Whether an end that releases may be written.
+/// Whether an end that releases, or that leaves a server error to be found out about, may be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Release {
     /// It may, or it is no such end.

@@ -169,13 +169,17 @@ impl<S: Store> Permit<S> {
     ///
     /// Dropping the returned future does not stop it: what happened is recorded all the same.
     pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
+        let is_answer = matches!(ended, Ended::Answered(_));
         let end = self.end(ended);
         let begun = self.steps.get().is_some_and(Steps::may_have_begun);
         let release = match end.to {
             Settlement::Released | Settlement::Declined if begun => Release::Never,
+            // A server error in mid-way: its steps say how far it came, so it goes on from there.
+            Settlement::InDoubt(_) if begun && is_answer => Release::Never,
             Settlement::Released | Settlement::Declined if self.follows_an_owner() => {
                 Release::WithoutSteps
             }
+            Settlement::InDoubt(_) if is_answer && self.follows_an_owner() => Release::WithoutSteps,
             Settlement::Released
             | Settlement::Declined
             | Settlement::Completed(_)

@@ -140,7 +140,7 @@ async fn whoever_lost_the_right_hears_nothing_more_not_even_a_replay() {
     let callers = whoami(&status).await;
     let world = World::start(&format!(
         "[tenant]\nfrom = \"subrequest\"\nurl = \"http://{}/whoami\"\nheader = \"X-Account\"\n\
-         [[route]]\nmatch = \"POST /later\"\nin_flight = \"accept\"\n",
+         [[route]]\nmatch = \"POST /later\"\nin_flight = \"accept\"\nkeep_credentials = true\n",
         callers.address
     ))
     .await;
@@ -170,7 +170,9 @@ async fn whoever_lost_the_right_hears_nothing_more_not_even_a_replay() {
 
 #[tokio::test]
 async fn the_address_of_an_operation_is_there_for_its_caller_alone() {
-    let world = World::start("[[route]]\nmatch = \"POST /pay\"\nin_flight = \"accept\"\n").await;
+    let config = "[[route]]\nmatch = \"POST /pay\"\nin_flight = \"accept\"\n\
+                  keep_credentials = true\n";
+    let world = World::start(config).await;
     let accepted = world.ask(pay("authorization: alice\r\n", "used")).await;
     assert_eq!(accepted.status, 202);
     let address = accepted.header("location").unwrap().to_owned();

@@ -10,6 +10,7 @@ mod call;
 mod cuts;
 mod cuts_proxy;
 mod demo;
+mod doubts;
 mod fleet;
 mod hops;
 mod http2;

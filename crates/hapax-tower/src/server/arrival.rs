@@ -21,7 +21,7 @@ use super::{
     receive::{Received, Refused, receive},
     said::{Said, too_late},
     span::span,
-    stored_request,
+    stored_request::{self, Kept},
 };
 use crate::body::Body;
 
@@ -72,7 +72,8 @@ pub(crate) async fn arrive(
     let wish = match (for_later, has_later && protection.can_be_finished()) {
         (false, false) => Wish::Run { request: None },
         (for_later, _) => {
-            let request = kept(front, protection, &parts, &body).map_err(nothing_left)?;
+            let kept_as = if for_later { Kept::Accepted } else { Kept::WaitedFor };
+            let request = kept(front, protection, &parts, &body, kept_as).map_err(nothing_left)?;
             if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } }
         }
     };
@@ -131,9 +132,10 @@ fn kept(
     protection: &Protection,
     parts: &Parts,
     body: &Bytes,
+    kept_as: Kept,
 ) -> Result<Bytes, Problem> {
     let origin = front.origin.as_ref().map(|origin| origin(parts)).unwrap_or_default();
-    let request = stored_request::write(parts, body, protection.credentials, &origin);
+    let request = stored_request::write(parts, body, kept_as, protection.credentials, &origin);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }

@@ -128,8 +128,7 @@ where
 {
     let request = Request::from_parts(arrival.parts, arrival.body);
     let site = Arc::clone(&shared.front.site);
-    let mut unit = Unit::new(permit, request, arrival.protection, Said::default(), site);
-    unit.is_accepted = true;
+    let unit = Unit::new(permit, request, arrival.protection, Said::default(), site);
     let room = arrival.room;
     let run = async move {
         unit.run(inner, None).await;

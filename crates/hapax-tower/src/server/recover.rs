@@ -38,6 +38,16 @@ pub(crate) enum Turn {
 }
 
 impl Turn {
+    /// The same turn: that nothing was sent now says nothing about the owner before.
+    pub(crate) fn of_an_owner_before(self) -> Self {
+        match self {
+            Self::Doubt { failed: Failed::NotStarted | Failed::TooLate, pause_min } => {
+                Self::Doubt { failed: Failed::NotRecovered, pause_min }
+            }
+            turn @ (Self::Known(_) | Self::Doubt { .. }) => turn,
+        }
+    }
+
     fn doubt(failed: Failed) -> Self {
         Self::Doubt { failed, pause_min: Duration::ZERO }
     }
@@ -96,10 +106,12 @@ impl<S: Store> Unit<S> {
         if self.is_sent && !self.permit.next_attempt().await {
             return Turn::doubt(Failed::NotRecovered);
         }
-        self.is_sent = true;
         let request = self.marked_request(self.recovers(before));
         let produced = produce(inner, request, said, &self.protection).await;
-        self.quiet_at = Instant::now() + self.permit.policy().works_for();
+        self.is_sent = !matches!(produced, Err(Failed::NotStarted | Failed::TooLate));
+        if self.is_sent {
+            self.quiet_at = Instant::now() + self.permit.policy().works_for();
+        }
         self.judge(produced, before)
     }
 
@@ -161,7 +173,9 @@ impl<S: Store> Unit<S> {
                 known @ Turn::Known(_) => return known,
                 Turn::Doubt { failed, pause_min } => {
                     tracing::debug!(code = failed.code().code(), "still unknown what happened");
-                    client.tell_if_later_than(unknown, self.quiet_at);
+                    if self.permit.record().recovery == Recovery::Probe {
+                        client.tell_if_later_than(unknown, self.quiet_at);
+                    }
                     failure = Failure {
                         attempt: failure.attempt + 1,
                         previous: pause,

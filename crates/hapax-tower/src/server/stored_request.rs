@@ -6,12 +6,37 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, request::Pa
 use super::{headers, options::Credentials};
 
 const FORMAT: u8 = 1;
+/// The format of a request whose client was told that it will be done: the same, but for this byte.
+const ACCEPTED_FORMAT: u8 = 2;
+
+/// What becomes of a request that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Its client waits; it is kept in case that its owner vanishes.
+    WaitedFor,
+    /// Its client was told that it will be done.
+    Accepted,
+}
+
+/// Whether the client of a kept request was told that it will be done.
+pub fn is_accepted(bytes: &Bytes) -> bool {
+    bytes.first() == Some(&ACCEPTED_FORMAT)
+}
 
 /// The bytes that keep this request, without what belongs to one connection, and without
 /// credentials unless they are to be kept too. What `origin` says replaces what the client said.
-pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials, origin: &HeaderMap) -> Bytes {
+pub fn write(
+    parts: &Parts,
+    body: &Bytes,
+    kept_as: Kept,
+    credentials: Credentials,
+    origin: &HeaderMap,
+) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
-    out.put_u8(FORMAT);
+    out.put_u8(match kept_as {
+        Kept::WaitedFor => FORMAT,
+        Kept::Accepted => ACCEPTED_FORMAT,
+    });
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
     let kept = headers::kept_for_later(&parts.headers, credentials);
@@ -29,7 +54,7 @@ pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials, origin: &Hea
 
 /// The request kept in these bytes; `None` if no version of this code wrote them.
 pub fn read(mut bytes: Bytes) -> Option<Request<Bytes>> {
-    if bytes.try_get_u8().ok()? != FORMAT {
+    if !matches!(bytes.try_get_u8().ok()?, FORMAT | ACCEPTED_FORMAT) {
         return None;
     }
     let method = Method::from_bytes(&take(&mut bytes)?).ok()?;
@@ -71,7 +96,14 @@ mod tests {
             .body(())
             .unwrap();
         let (parts, ()) = request.into_parts();
-        let stored = write(&parts, &Bytes::from_static(b"pay"), Credentials::LeaveOut, &HeaderMap::new());
+        let stored = write(
+            &parts,
+            &Bytes::from_static(b"pay"),
+            Kept::WaitedFor,
+            Credentials::LeaveOut,
+            &HeaderMap::new(),
+        );
+        assert!(!is_accepted(&stored));
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
         assert_eq!(back.uri().query(), Some("a=1"));
@@ -81,7 +113,9 @@ mod tests {
             HeaderName::from_static("x-two"),
             HeaderValue::from_static("ours"),
         )]);
-        let whole = read(write(&parts, &Bytes::new(), Credentials::Keep, &origin)).unwrap();
+        let whole = write(&parts, &Bytes::new(), Kept::Accepted, Credentials::Keep, &origin);
+        assert!(is_accepted(&whole));
+        let whole = read(whole).unwrap();
         assert_eq!(
             (whole.headers().len(), &whole.headers()["authorization"], &whole.headers()["x-two"]),
             (3, &HeaderValue::from_static("secret"), &HeaderValue::from_static("ours"))

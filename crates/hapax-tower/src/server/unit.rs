@@ -26,6 +26,7 @@ use super::{
     produce::{Answer, pump},
     recover::{Before, Turn, retry_after},
     said::Said,
+    stored_request,
 };
 use crate::{body::Body, http_service::HttpService};
 
@@ -96,7 +97,7 @@ impl<S: Store> Unit<S> {
         site: Arc<Site>,
     ) -> Self {
         let quiet_at = Instant::now() + permit.quiet_in();
-        let is_accepted = permit.was_queued();
+        let is_accepted = permit.record().request().is_some_and(stored_request::is_accepted);
         Self { permit, request, protection, said, site, is_accepted, is_sent: false, quiet_at }
     }
 
@@ -123,8 +124,9 @@ impl<S: Store> Unit<S> {
             Turn::Known(Ok(Answer { parts, body: Captured::Larger { read, rest } })) => {
                 self.pass_on(parts, read, rest, reply).await;
             }
-            Turn::Known(Err(Failed::NotStarted)) if self.is_accepted => {
-                self.queue_again(Duration::ZERO).await;
+            Turn::Known(Err(failed @ Failed::NotStarted)) if self.is_accepted => {
+                let told = failed.problem(self.permit.attempt().id).into_response(&self.site);
+                self.queue_again(Duration::ZERO, told, reply).await;
             }
             Turn::Known(Err(failed)) => self.fail(failed, reply).await,
             Turn::Doubt { failed, pause_min } => self.leave(failed, pause_min, reply).await,
@@ -174,22 +176,15 @@ impl<S: Store> Unit<S> {
         };
         let first = self.turn(inner.clone(), said, before);
         let turn = client.meanwhile(Failed::TimedOut, first).await;
-        let turn = match turn {
+        let turn = match turn.of_an_owner_before() {
             known @ Turn::Known(_) => known,
             Turn::Doubt { failed, pause_min } if self.is_left_to_the_next(before) => {
                 Turn::Doubt { failed, pause_min }
             }
-            Turn::Doubt { failed, pause_min } => {
-                // That nothing was sent now says nothing about the owner before.
-                let unknown = match failed {
-                    Failed::NotStarted | Failed::TooLate => Failed::NotRecovered,
-                    Failed::Unanswered
-                    | Failed::Panicked
-                    | Failed::TimedOut
-                    | Failed::NotRecovered => failed,
-                };
+            Turn::Doubt { failed: unknown, pause_min } => {
                 tracing::warn!(code = unknown.code().code(), "no answer; finding out what happened");
-                if before == Before::Unknown {
+                let is_asked = self.permit.record().recovery == Recovery::Probe;
+                if is_asked && before == Before::Unknown {
                     client.tell_if_later_than(unknown, self.quiet_at);
                 }
                 match self.find_out(inner, unknown, pause_min, &mut client).await {
@@ -225,24 +220,19 @@ impl<S: Store> Unit<S> {
         let kept = StoredBody::Kept(Bytes::copy_from_slice(&body));
         let outcome = outcome(&parts, kept, &self.protection);
         let told = self.tells(&parts);
-        if self.is_accepted && !self.permit.is_past_retention() {
-            match accepted(parts.status.as_u16(), told) {
-                AcceptedEnd::Again => return self.queue_again(retry_after(&parts)).await,
-                AcceptedEnd::Final => return self.conclude(Ended::Final(outcome)).await,
-                AcceptedEnd::Doubt => {
-                    return self.conclude(Ended::Unanswered { told: outcome }).await;
-                }
-                AcceptedEnd::AsUsual => {}
-            }
-        }
-        let ended = match told {
-            Evidence::NotDone => Ended::NotDone { told: outcome },
-            Evidence::Conclusive | Evidence::TakenForNotDone | Evidence::Inconclusive => {
-                Ended::Answered(outcome)
-            }
-        };
+        let (status, pause) = (parts.status.as_u16(), retry_after(&parts));
         headers::strip_ours(&mut parts.headers);
         let first = Response::from_parts(parts, Body::from(body));
+        let end = if self.is_accepted { accepted(status, told) } else { AcceptedEnd::AsUsual };
+        let ended = match (end, told) {
+            (AcceptedEnd::Again, _) if !self.permit.is_past_retention() => {
+                return self.queue_again(pause, first, reply).await;
+            }
+            (AcceptedEnd::Again | AcceptedEnd::Final, _) => Ended::Final(outcome),
+            (AcceptedEnd::Doubt, _) => Ended::Unanswered { told: outcome },
+            (AcceptedEnd::AsUsual, Evidence::NotDone) => Ended::NotDone { told: outcome },
+            (AcceptedEnd::AsUsual, _) => Ended::Answered(outcome),
+        };
         self.settle(ended, first, reply).await;
     }
 
@@ -283,17 +273,12 @@ impl<S: Store> Unit<S> {
 
     /// Puts what was accepted, and had no effect yet, back into the queue: longer each time, and at
     /// least for as long as the service asked for.
-    async fn queue_again(self, asked_for: Duration) {
+    async fn queue_again(self, asked_for: Duration, told: Response<Body>, reply: Reply) {
         let attempt = self.permit.attempt();
         let pause = pause_before_again(attempt.fence).max(asked_for.min(RETRY_AFTER_MAX));
         tracing::warn!(operation = %attempt.id, ?pause, "not done yet; it is tried again");
-        // If that cannot be written, its lease ends and it is in doubt.
-        let _ = self.permit.queue_again(pause).await;
-    }
-
-    /// Stores the end of an operation that nobody waits for.
-    async fn conclude(self, ended: Ended) {
-        let _ = self.permit.settle(ended).await;
+        let queued = self.permit.queue_again(pause).await;
+        send(reply, settled(queued, &self.site, attempt.id, told));
     }
 
     /// Leaves an operation of unknown fate to whoever asks next, or to the sweeper if nobody does.

@@ -4,7 +4,7 @@ use axum::{body::Body, response::Response};
 use hapax_core::{Recovery, ResultPolicy};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Code, Handled, IdempotencyLayer, Later, Protection, Routes, Site, StoreDown, Tenancy,
+    Code, Credentials, Handled, IdempotencyLayer, Later, Protection, Routes, Site, StoreDown, Tenancy,
     Treatment, Verdict,
 };
 use http::{Method, Request};
@@ -19,7 +19,12 @@ fn routes() -> Routes {
         store_down: StoreDown::RunUnprotected,
         ..Protection::default()
     };
-    Routes::new(Treatment::Protect(Protection::default()))
+    let usual = Protection {
+        respond_async: true,
+        credentials: Credentials::Keep,
+        ..Protection::default()
+    };
+    Routes::new(Treatment::Protect(usual))
         .unwrap()
         .route(Method::POST, "/open/*", Treatment::PassThrough)
         .unwrap()

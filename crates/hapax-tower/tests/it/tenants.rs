@@ -3,7 +3,8 @@
 use hapax_core::Tenant;
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Site, Tenancy, Treatment,
+    Credentials, IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Site, Tenancy,
+    Treatment,
 };
 use http::{HeaderValue, Method, Request};
 
@@ -130,7 +131,11 @@ async fn without_a_challenge_of_its_own_a_refusal_asks_for_a_bearer_token() {
 
 #[tokio::test(start_paused = true)]
 async fn a_route_may_know_its_callers_otherwise_and_each_finds_its_own_operations() {
-    let accept = || Protection { in_flight: InFlight::Accept, ..Protection::default() };
+    let accept = || Protection {
+        in_flight: InFlight::Accept,
+        credentials: Credentials::Keep,
+        ..Protection::default()
+    };
     let partner = Protection { tenancy: Some(by_token()), ..accept() };
     let routes = Routes::new(Treatment::Protect(accept()))
         .unwrap()

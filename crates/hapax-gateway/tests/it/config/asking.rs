@@ -72,12 +72,12 @@ async fn nothing_runs_while_nobody_can_say_who_asks() {
 #[tokio::test]
 async fn the_upstream_may_say_whether_it_happened() {
     let (url, asked) = serve(|target, _| match target {
-        "GET /a/by-key/k-1" => StatusCode::ACCEPTED,
+        "GET /a/by-key/k-1" => StatusCode::OK,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     })
     .await;
     let route = "[[route]]\nmatch = \"POST /a\"\ntenant = \"single\"\nrecovery = \"probe\"";
-    let probe = "probe = \"{path}/by-key/{key}\"";
+    let probe = "probe = \"{path}/by-key/{key}\"\nprobe_status = 202";
     let config = read(&format!("[upstream]\nurl = \"{url}\"\n{route}\n{probe}")).unwrap();
     let world = World::that_breaks(config);
     assert_eq!(world.send("10.0.0.1", keyed()).await, (StatusCode::ACCEPTED, false));
