@@ -99,8 +99,11 @@ impl<S: Store> Unit<S> {
             }
         }
         // Without a lease somebody else may be at work, and may have been told the same.
-        if before == Before::Unknown && self.permit.lease_left().is_zero() {
-            return Turn::doubt(Failed::NotRecovered);
+        if self.permit.lease_left().is_zero() {
+            return match before {
+                Before::Nothing => Turn::Known(Err(Failed::NotStarted)),
+                Before::Unknown => Turn::doubt(Failed::NotRecovered),
+            };
         }
         // Every sending has a fence of its own.
         if self.is_sent && !self.permit.next_attempt().await {

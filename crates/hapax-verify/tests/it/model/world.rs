@@ -257,6 +257,13 @@ impl World {
 
     pub(super) fn act(&self, moment: &Moment, at: usize, sending: Sending) -> Option<Moment> {
         let Phase::Owning(fence) = moment.actors[at] else { return None };
+        // Where it is asked before there is another sending, nothing leaves after its lease.
+        if self.can_be_asked() && sending != Sending::NotSent {
+            let record = moment.record().filter(|record| record.fence == fence)?;
+            if record.until() <= moment.clock() {
+                return None;
+            }
+        }
         let mut next = moment.clone();
         match sending {
             Sending::Answered | Sending::AnswerLost => next.take_effect(fence),
