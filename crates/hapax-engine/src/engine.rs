@@ -50,7 +50,7 @@ impl<S: Store> Engine<S> {
             flights: Arc::default(),
             watchers: Watchers::new(options.waiters_max),
             cache: Cache::new(options.cache_bytes_max),
-            clock: StoreClock::new(),
+            clock: StoreClock::default(),
             renewer: Renewer::new(),
             counters: Counters::default(),
             owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
@@ -94,7 +94,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What is stored about an operation, and the store's clock.
+    /// What is stored about an operation, and the store's clock as far as it is trusted.
     pub async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         self.shared.inner.load(id).await
     }
@@ -194,11 +194,16 @@ impl<S: Store> Inner<S> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
     }
 
+    /// What is stored, and the instant by which it is judged.
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
         let asked_at = tokio::time::Instant::now();
-        let loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
+        let mut loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
         self.clock.heard(loaded.now, asked_at);
+        if let Some(record) = &loaded.record {
+            self.know_clock().await?;
+            loaded.now = self.clock.judges(record.tag(), loaded.now);
+        }
         Ok(loaded)
     }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
-    settle,
+    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
+    give_back, settle,
     store::{self, By, Over, Settle, Settlement},
 };
 use tokio::{
@@ -101,7 +101,8 @@ impl<S: Store> Permit<S> {
 
     /// Whether its retention was over before it was finished.
     pub(crate) fn is_past_retention(&self) -> bool {
-        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
+        let clock = self.held.as_ref().map(|held| &held.shared.inner.clock);
+        let now = clock.and_then(|clock| clock.now_for(StateTag::Completed));
         now.is_some_and(|now| self.record.expires_at <= now)
     }
 
@@ -160,7 +161,13 @@ impl<S: Store> Permit<S> {
         } else {
             ended
         };
-        settle(&self.attempt(), ended, &self.policy)
+        let mut end = settle(&self.attempt(), ended, &self.policy);
+        let fell_back = self.held.as_ref().map(|held| held.shared.inner.clock.fell_back_by());
+        if let Some(behind) = fell_back.filter(|behind| !behind.is_zero()) {
+            // Written by a clock that fell back, it would expire as soon as the clock is right again.
+            end.keep = end.keep.max(self.policy.retention().window) + behind;
+        }
+        end
     }
 
     async fn conclude(&mut self, end: Settle, release: Release) -> Result<Settled, SettleError> {

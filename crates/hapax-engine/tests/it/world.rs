@@ -13,7 +13,9 @@ use bytes::Bytes;
 use hapax_core::{
     Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record, Recovery,
     RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError,
-    StoredStep, Tenant, Timestamp, Wish, memory,
+    StoredStep, Tenant, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use hapax_engine::{Ask, Begun, Engine, Options, Permit};
@@ -185,6 +187,16 @@ impl Store for Wire {
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.pass().await;
         self.0.store.purge(limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.pass().await;
+        self.0.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.pass().await;
+        self.0.store.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
