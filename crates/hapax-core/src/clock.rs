@@ -15,8 +15,8 @@
 use std::time::Duration;
 
 use crate::{
-    limits::{CLOCK_AHEAD, CLOCK_KEPT_EVERY, CLOCK_LEASES_STAY, CLOCK_STEP},
-    record::StateTag,
+    limits::{CLOCK_AHEAD, CLOCK_KEPT_EVERY, CLOCK_LEASES_STAY, CLOCK_STEP, LEASE_MAX},
+    record::Record,
     time::Timestamp,
 };
 
@@ -71,6 +71,8 @@ pub struct Watch {
     retention: Timestamp,
     /// What time it was then, as far as leases are concerned.
     leases: Timestamp,
+    /// Whether every owner that is alive has given a sign of life by this clock.
+    signs_of_life: bool,
 }
 
 /// How long it was from one look to the next, by a clock that nobody can set: the store answered
@@ -96,7 +98,8 @@ impl Watch {
             Some(mark) if mark.steady_since.plus(stays) <= now => (mark.steady_since, now),
             Some(mark) => (mark.steady_since, mark.trusted_until),
         };
-        Self { steady_since, seen_at: now, retention, leases: now }
+        let signs_of_life = steady_since.plus(stays.min(CLOCK_LEASES_STAY)) <= now;
+        Self { steady_since, seen_at: now, retention, leases: now, signs_of_life }
     }
 
     /// The next look of the same process.
@@ -115,8 +118,14 @@ impl Watch {
                 before.plus(elapsed.at_least)
             }
         };
-        let leases = goes_on(self.leases, stays.min(CLOCK_LEASES_STAY));
-        Self { steady_since, seen_at: now, retention: goes_on(self.retention, stays), leases }
+        let lease_stays = stays.min(CLOCK_LEASES_STAY);
+        Self {
+            steady_since,
+            seen_at: now,
+            retention: goes_on(self.retention, stays),
+            leases: goes_on(self.leases, lease_stays),
+            signs_of_life: steady_since.plus(lease_stays) <= now,
+        }
     }
 
     /// Whether retention may be judged by what the clock said at the last look.
@@ -136,11 +145,24 @@ impl Watch {
         ClockMark { steady_since: self.steady_since, seen_at: self.seen_at, trusted_until }
     }
 
-    /// The instant by which a record in this state is judged, where the store's clock says `now`
-    /// and the last look was so long ago: its retention if it is finished, else its lease.
-    pub fn judges(self, tag: StateTag, now: Timestamp, since: Duration) -> Timestamp {
-        let seen = if tag.is_terminal() { self.retention } else { self.leases };
-        now.min(seen.plus(since).plus(CLOCK_STEP))
+    /// The instant by which a record is judged, where the store's clock says `now` and the last look
+    /// was so long ago: its retention if it is finished, else its lease.
+    ///
+    /// A lease that ends later than any can was given by a clock that was ahead. It is over as soon
+    /// as its owner would have renewed it by the right one.
+    pub fn judges(self, record: &Record, now: Timestamp, since: Duration) -> Timestamp {
+        if record.tag().is_terminal() {
+            return self.judges_retention(now, since);
+        }
+        let now = now.min(self.leases.plus(since).plus(CLOCK_STEP));
+        let is_from_the_future = now.plus(LEASE_MAX) < record.until();
+        if is_from_the_future && self.signs_of_life { record.until() } else { now }
+    }
+
+    /// The instant by which retention is judged, where the store's clock says `now` and the last
+    /// look was so long ago.
+    pub fn judges_retention(self, now: Timestamp, since: Duration) -> Timestamp {
+        now.min(self.retention.plus(since).plus(CLOCK_STEP))
     }
 
     /// How far the store's clock, which says `now`, has fallen back, where the last look was so long

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use hapax_core::{
-    Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, StateTag,
-    Store, StoreError, Timestamp, Wish, apply, decide,
+    Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
+    StoreError, Timestamp, Wish, apply, decide,
     limits::CLAIM_ROUNDS_MAX,
     store::{Claim, Claimed, Settlement},
 };
@@ -100,7 +100,7 @@ fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
 }
 
 fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
-    let now = inner.clock.now_for(StateTag::Completed)?;
+    let now = inner.clock.now_for_retention()?;
     let record = inner.cache.get(arrival.operation.id(), now)?;
     inner.counters.replays_from_cache.one();
     without_store(now, arrival, &record, policy)
@@ -155,7 +155,7 @@ fn beside<S: Store>(
         Phase::Running { record, .. } | Phase::Landed { record: Some(record) } => record,
         Phase::Claiming | Phase::Landed { record: None } => return None,
     };
-    without_store(inner.clock.now_for(record.tag())?, arrival, &record, policy)
+    without_store(inner.clock.now_for(&record)?, arrival, &record, policy)
 }
 
 /// Decides with the store, again whenever another writer was faster.
@@ -239,6 +239,7 @@ pub(crate) async fn write<S: Store>(
     inner: &Arc<Inner<S>>,
     claim: &Claim,
 ) -> Result<Claimed, BeginError> {
+    inner.know_clock().await?;
     match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
             inner.counters.unconfirmed.one();
@@ -255,8 +256,7 @@ pub(crate) async fn write<S: Store>(
             Ok(Claimed::Won { now: record.changed_at })
         }
         Ok(Claimed::Found { now, record: Some(record) }) => {
-            inner.know_clock().await?;
-            let now = inner.clock.judges(record.tag(), now);
+            let now = inner.clock.judges(&record, now);
             Ok(Claimed::Found { now, record: Some(record) })
         }
         answer => Ok(answer?),

@@ -6,8 +6,8 @@ use std::{
 };
 
 use hapax_core::{
-    StateTag, Store, StoreError, Timestamp,
-    clock::{Elapsed, Watch},
+    Record, Store, StoreError, Timestamp,
+    clock::{ClockMark, ClockReading, Elapsed, Watch},
 };
 use tokio::time::Instant;
 
@@ -45,6 +45,48 @@ struct Looked {
     asked_at: Instant,
 }
 
+impl Looked {
+    /// What was seen, asked at `asked_at`, by somebody who looked `before`.
+    fn now(before: Option<Self>, reading: ClockReading, asked_at: Instant, stays: Duration) -> Self {
+        let at = Instant::now();
+        let watch = before.map_or_else(
+            || Watch::first(reading, stays),
+            |before| {
+                let (at_least, at_most) = (asked_at - before.at, at - before.asked_at);
+                before.watch.next(reading.now, Elapsed { at_least, at_most }, stays)
+            },
+        );
+        Self { watch, at, asked_at }
+    }
+}
+
+/// A process's watch over the clock of a database it has no engine on.
+#[derive(Debug, Default)]
+pub struct ClockWatch(Option<Looked>);
+
+impl ClockWatch {
+    /// Reads the clock by `read`, and says what to keep of it, if anything new. It is trusted once it
+    /// has gone steadily for `stays`.
+    pub async fn look(
+        &mut self,
+        stays: Duration,
+        read: impl Future<Output = Result<ClockReading, StoreError>>,
+    ) -> Result<(Watch, Option<ClockMark>), StoreError> {
+        let asked_at = Instant::now();
+        let reading = read.await?;
+        let looked = Looked::now(self.0, reading, asked_at, stays);
+        self.0 = Some(looked);
+        Ok((looked.watch, news(looked.watch, reading)))
+    }
+}
+
+/// What is to be kept of the clock, unless what is kept will do.
+fn news(watch: Watch, reading: ClockReading) -> Option<ClockMark> {
+    let mark = watch.mark();
+    let will_do = reading.mark.is_some_and(|kept| mark.is_as_good_as(kept));
+    (!will_do).then_some(mark)
+}
+
 impl StoreClock {
     /// The store, asked at `asked_at`, has said it is `now`. What was asked before something newer
     /// counts no more, however late it comes.
@@ -60,15 +102,25 @@ impl StoreClock {
         self.lock().heard.map(|heard| heard.now.plus(heard.at.elapsed()))
     }
 
-    /// The present time at the store, as far as a record in this state is judged by it.
-    pub(crate) fn now_for(&self, tag: StateTag) -> Option<Timestamp> {
+    /// The present time at the store, as far as retention is judged by it.
+    pub(crate) fn now_for_retention(&self) -> Option<Timestamp> {
         let (known, here) = (*self.lock(), Instant::now());
-        known.heard.map(|heard| known.judges(tag, heard.now.plus(here - heard.at), here))
+        let heard = known.heard?;
+        let now = heard.now.plus(here - heard.at);
+        // Before the first look no retention is over.
+        let judges = |looked: Looked| looked.watch.judges_retention(now, here - looked.at);
+        Some(known.looked.map_or(Timestamp::ZERO, judges))
     }
 
-    /// The instant by which a record in this state is judged, where the store has said it is `now`.
-    pub(crate) fn judges(&self, tag: StateTag, now: Timestamp) -> Timestamp {
-        self.lock().judges(tag, now, Instant::now())
+    /// The present time at the store, as far as this record is judged by it.
+    pub(crate) fn now_for(&self, record: &Record) -> Option<Timestamp> {
+        self.now().map(|now| self.judges(record, now))
+    }
+
+    /// The instant by which this record is judged, where the store has said it is `now`.
+    pub(crate) fn judges(&self, record: &Record, now: Timestamp) -> Timestamp {
+        let (looked, here) = (self.lock().looked, Instant::now());
+        looked.map_or(now, |looked| looked.watch.judges(record, now, here - looked.at))
     }
 
     /// How far the store's clock had fallen back when it was last heard.
@@ -85,17 +137,6 @@ impl StoreClock {
     }
 }
 
-impl Known {
-    /// Before the first look no retention is over.
-    fn judges(&self, tag: StateTag, now: Timestamp, here: Instant) -> Timestamp {
-        match self.looked {
-            Some(looked) => looked.watch.judges(tag, now, here - looked.at),
-            None if tag.is_terminal() => Timestamp::ZERO,
-            None => now,
-        }
-    }
-}
-
 impl<S: Store> Inner<S> {
     /// Looks at the store's clock, and has it kept how far it is trusted. To be done before anything
     /// is judged by it: a sweep, a purge, what was found by the first arrival.
@@ -103,27 +144,20 @@ impl<S: Store> Inner<S> {
         let _looking = self.clock.looking.lock().await;
         let asked_at = Instant::now();
         let reading = self.store.clock().await?;
-        let (at, stays) = (Instant::now(), self.options.clock_stays);
         self.clock.heard(reading.now, asked_at);
         let before = self.clock.lock().looked;
-        let watch = match before {
-            None => Watch::first(reading, stays),
-            Some(before) => {
-                let at_least = asked_at - before.at;
-                let elapsed = Elapsed { at_least, at_most: at - before.asked_at };
-                before.watch.next(reading.now, elapsed, stays)
-            }
-        };
-        self.clock.lock().looked = Some(Looked { watch, at, asked_at });
+        let looked = Looked::now(before, reading, asked_at, self.options.clock_stays);
+        self.clock.lock().looked = Some(looked);
+        let watch = looked.watch;
         self.tell_of_clock(before.map(|before| before.watch), watch);
-        let mark = watch.mark();
-        if !reading.mark.is_some_and(|kept| mark.is_as_good_as(kept)) {
+        if let Some(mark) = news(watch, reading) {
             self.store.keep_clock(mark).await?;
         }
         Ok(watch)
     }
 
-    /// Looks at the clock unless that was done before.
+    /// Looks at the clock unless that was done before. Nothing is claimed and nothing judged by a
+    /// process that never looked.
     pub(crate) async fn know_clock(&self) -> Result<(), StoreError> {
         if self.clock.lock().looked.is_none() {
             self.look_at_clock().await?;

@@ -202,7 +202,7 @@ impl<S: Store> Inner<S> {
         self.clock.heard(loaded.now, asked_at);
         if let Some(record) = &loaded.record {
             self.know_clock().await?;
-            loaded.now = self.clock.judges(record.tag(), loaded.now);
+            loaded.now = self.clock.judges(record, loaded.now);
         }
         Ok(loaded)
     }

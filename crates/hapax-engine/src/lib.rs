@@ -36,6 +36,7 @@ mod watcher;
 
 pub use self::{
     begin::{Ask, Begun},
+    clock::ClockWatch,
     engine::Engine,
     error::{BeginError, SettleError},
     histogram::{Distribution, Histogram},

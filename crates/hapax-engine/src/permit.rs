@@ -7,8 +7,8 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
-    give_back, settle,
+    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
+    settle,
     store::{self, By, Over, Settle, Settlement},
 };
 use tokio::{
@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    clock::StoreClock,
     detached::Detached,
     engine::{Inner, Shared},
     error::SettleError,
@@ -102,7 +103,7 @@ impl<S: Store> Permit<S> {
     /// Whether its retention was over before it was finished.
     pub(crate) fn is_past_retention(&self) -> bool {
         let clock = self.held.as_ref().map(|held| &held.shared.inner.clock);
-        let now = clock.and_then(|clock| clock.now_for(StateTag::Completed));
+        let now = clock.and_then(StoreClock::now_for_retention);
         now.is_some_and(|now| self.record.expires_at <= now)
     }
 

@@ -51,7 +51,10 @@ async fn sweep_once<S: Store>(shared: &Arc<Shared<S>>) -> Result<(), StoreError>
         let full = overdue.len() >= PAGE_RECORDS_MAX;
         let mut acted = false;
         for record in overdue {
-            acted |= look_after(shared, record).await?;
+            let now = inner.clock.now_for(&record);
+            if now.is_some_and(|now| record.until() <= now) {
+                acted |= look_after(shared, record).await?;
+            }
         }
         if !full || !acted {
             return Ok(());

@@ -42,6 +42,10 @@ pub struct Plan {
     pub mismatches: u32,
     /// Steps of the store's clock during the run.
     pub clock_steps: usize,
+    /// Times the store's clock is ahead by more than any retention for a moment.
+    pub clock_glitches: usize,
+    /// How long that clock must have gone steadily before it is trusted.
+    pub clock_stays: Duration,
 }
 
 /// Faults between an engine and its store.
@@ -123,6 +127,8 @@ impl Plan {
             hang_ups: rng.u32(..60),
             mismatches: rng.u32(..80),
             clock_steps: rng.usize(..4),
+            clock_glitches: rng.usize(..3),
+            clock_stays: lease * 20,
         }
     }
 }
