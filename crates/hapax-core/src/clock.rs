@@ -15,7 +15,9 @@
 use std::time::Duration;
 
 use crate::{
-    limits::{CLOCK_AHEAD, CLOCK_KEPT_EVERY, CLOCK_LEASES_STAY, CLOCK_STEP, LEASE_MAX},
+    limits::{
+        CLOCK_AHEAD, CLOCK_KEPT_EVERY, CLOCK_LEASES_STAY, CLOCK_STEP, CLOCK_UNSEEN_MAX, LEASE_MAX,
+    },
     record::Record,
     time::Timestamp,
 };
@@ -103,11 +105,14 @@ impl Watch {
     }
 
     /// The next look of the same process.
+    ///
+    /// A process that was stopped meanwhile watched nothing, whatever its own clock says.
     #[must_use]
     pub fn next(self, now: Timestamp, elapsed: Elapsed, stays: Duration) -> Self {
         let earliest = self.seen_at.plus(elapsed.at_least).minus(CLOCK_STEP);
         let latest = self.seen_at.plus(elapsed.at_most).plus(CLOCK_STEP);
-        let is_steady = earliest <= now && now <= latest;
+        let has_watched = elapsed.at_most <= CLOCK_UNSEEN_MAX;
+        let is_steady = has_watched && earliest <= now && now <= latest;
         let steady_since = if is_steady { self.steady_since } else { now };
         // A clock that was set is not believed before it has stayed: time goes on from where it was.
         let goes_on = |before: Timestamp, stays| {
@@ -115,7 +120,7 @@ impl Watch {
             if is_right || steady_since.plus(stays) <= now {
                 now
             } else {
-                before.plus(elapsed.at_least)
+                before.plus(elapsed.at_least.min(CLOCK_UNSEEN_MAX))
             }
         };
         let lease_stays = stays.min(CLOCK_LEASES_STAY);
@@ -154,7 +159,7 @@ impl Watch {
         if record.tag().is_terminal() {
             return self.judges_retention(now, since);
         }
-        let now = now.min(self.leases.plus(since).plus(CLOCK_STEP));
+        let now = now.min(carried(self.leases, since));
         let is_from_the_future = now.plus(LEASE_MAX) < record.until();
         if is_from_the_future && self.signs_of_life { record.until() } else { now }
     }
@@ -162,13 +167,18 @@ impl Watch {
     /// The instant by which retention is judged, where the store's clock says `now` and the last
     /// look was so long ago.
     pub fn judges_retention(self, now: Timestamp, since: Duration) -> Timestamp {
-        now.min(self.retention.plus(since).plus(CLOCK_STEP))
+        now.min(carried(self.retention, since))
     }
 
     /// How far the store's clock, which says `now`, has fallen back, where the last look was so long
     /// ago. What is written by it would expire too early once the clock is right again.
     pub fn fell_back_by(self, now: Timestamp, since: Duration) -> Duration {
-        let behind = self.retention.plus(since).after(now);
+        let behind = self.retention.plus(since.min(CLOCK_UNSEEN_MAX)).after(now);
         if behind > CLOCK_STEP { behind } else { Duration::ZERO }
     }
+}
+
+/// The latest it can be so long after a look.
+fn carried(seen: Timestamp, since: Duration) -> Timestamp {
+    seen.plus(since.min(CLOCK_UNSEEN_MAX)).plus(CLOCK_STEP)
 }

@@ -37,6 +37,8 @@ pub const CLOCK_STAYS: Duration = Duration::from_secs(10 * 60);
 pub const CLOCK_LEASES_STAY: Duration = Duration::from_secs(60);
 /// A clock that ran ahead or fell back by more than this was set, not slewed.
 pub const CLOCK_STEP: Duration = Duration::from_secs(5);
+/// Longest a look is good for: whoever did not look for longer was stopped, and watched nothing.
+pub const CLOCK_UNSEEN_MAX: Duration = Duration::from_secs(10 * 60);
 /// How far ahead of the last look a watched clock is trusted by those who do not watch it.
 pub const CLOCK_AHEAD: Duration = Duration::from_secs(60);
 /// How often at least a store keeps anew how far its clock is trusted.

@@ -169,7 +169,10 @@ impl<S: Store> Inner<S> {
         let was_trusted = before.is_none_or(Watch::is_trusted);
         if was_trusted && !watch.is_trusted() {
             let stays = self.options.clock_stays;
-            tracing::warn!(?stays, "the store's clock is ahead of where it was; nothing expires until it has stayed there");
+            tracing::warn!(
+                ?stays,
+                "the store's clock is ahead of where it was: nothing expires until it has stayed"
+            );
         } else if !was_trusted && watch.is_trusted() {
             tracing::info!("the store's clock is trusted again");
         }

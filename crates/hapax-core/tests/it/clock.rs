@@ -132,6 +132,19 @@ fn a_restart_while_the_clock_is_ahead_trusts_nothing_new() {
 }
 
 #[test]
+fn a_process_that_was_stopped_for_days_has_watched_nothing() {
+    let mut scene = Scene::new();
+    scene.look_for(STAYS);
+    let before = scene.now;
+    let stopped = Elapsed { at_least: DAYS, at_most: DAYS };
+    let watch = scene.watch.next(before.plus(DAYS), stopped, STAYS);
+    assert!(!watch.is_trusted());
+    assert!(watch.mark().trusted_until <= before.plus(STAYS));
+    let judged = scene.watch.judges_retention(before.plus(DAYS), DAYS);
+    assert!(judged <= before.plus(STAYS + CLOCK_STEP), "not before it looks, either");
+}
+
+#[test]
 fn a_slow_answer_is_no_jump() {
     let scene = Scene::new();
     let slow = Elapsed { at_least: TICK, at_most: 10 * TICK };

@@ -160,7 +160,9 @@ where
         let mut clock = self.clock.lock().await;
         let (watch, news) = clock.look(CLOCK_STAYS, self.inbox.clock()).await?;
         if !watch.is_trusted() {
-            tracing::warn!("the database's clock is ahead of where it was; nothing is forgotten until it has stayed there");
+            tracing::warn!(
+                "the database's clock is ahead of where it was: nothing is forgotten until it has stayed"
+            );
         }
         match news {
             Some(mark) => self.inbox.keep_clock(mark).await,
