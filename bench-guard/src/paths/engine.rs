@@ -5,7 +5,9 @@ use std::{future::pending, io, time::Duration};
 use futures_util::future::join_all;
 use hapax_core::{
     Ended, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, Salt, Store, StoreError,
-    StoredStep, Timestamp, Wish, memory,
+    StoredStep, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{
         Batch, Claimed, Committed, Filter, Kept, Listed, Loaded, Page, Purged, Renewed, Settled,
     },
@@ -119,6 +121,14 @@ impl Store for Agreeing {
 
     async fn purge(&self, _: usize) -> Result<Purged, StoreError> {
         Ok(Purged::default())
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        Ok(ClockReading { now: Timestamp::ZERO, mark: None })
+    }
+
+    async fn keep_clock(&self, _: ClockMark) -> Result<(), StoreError> {
+        Ok(())
     }
 
     async fn list(&self, _: Filter, _: Page) -> Result<Vec<Listed>, StoreError> {

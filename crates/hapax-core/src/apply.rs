@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::{
+    limits::LEASE_MAX,
     outcome::Outcome,
     record::{Record, State, StateTag},
     store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary},
@@ -96,10 +97,12 @@ pub fn keeps_step(found: Option<&Record>, keep: &KeepStep) -> bool {
     })
 }
 
-/// Whether a sweeper should look at the record.
+/// Whether a sweeper should look at the record: its time is over, or further ahead than any lease
+/// lasts, as after a clock was set back.
 pub fn is_overdue(now: Timestamp, record: &Record) -> bool {
+    let until = record.until();
     match record.tag() {
-        StateTag::Pending | StateTag::Running => record.until() <= now,
+        StateTag::Pending | StateTag::Running => until <= now || now.plus(LEASE_MAX) < until,
         StateTag::Completed
         | StateTag::Failed
         | StateTag::InDoubt

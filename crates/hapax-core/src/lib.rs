@@ -17,7 +17,7 @@
 //!   published if it commits; [`inbox`], messages acted on once, and what is kept of them;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`retry`]: when to try again, how long to wait first, and when to stop;
-//! - [`limits`], [`time`], and [`fault`], where tests make things fail.
+//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, and [`fault`], where tests make things fail.
 //!
 //! ```
 //! use hapax_core::{
@@ -42,6 +42,7 @@
 //! ```
 
 pub mod apply;
+pub mod clock;
 pub mod codec;
 pub mod decide;
 pub mod fault;

@@ -10,6 +10,7 @@ use std::{
 
 use crate::{
     apply,
+    clock::{ClockMark, ClockReading},
     codec::Row,
     fingerprint::Salt,
     limits::{NOTE_KEPT, PAGE_RECORDS_MAX},
@@ -38,14 +39,16 @@ struct Shared {
     steps: Mutex<BTreeMap<(OperationId, i32), StepRow>>,
     /// In the order they came.
     notes: Mutex<Vec<NoteRow>>,
+    /// What was kept of the clock.
+    mark: Mutex<Option<ClockMark>>,
 }
 
 impl Store {
     /// An empty store that reads its time from `clock`.
     pub fn new(salt: Salt, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         let (clock, rows) = (Box::new(clock), Mutex::default());
-        let (steps, notes) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { salt, clock, rows, steps, notes }) }
+        let (steps, notes, mark) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { salt, clock, rows, steps, notes, mark }) }
     }
 
     /// Changes a stored row behind the machine's back, as a failing disk would. For tests.
@@ -109,6 +112,14 @@ impl Store {
 
     fn now(&self) -> Timestamp {
         (self.shared.clock)()
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Option<ClockMark>> {
+        self.shared.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_clock(&self) -> ClockReading {
+        ClockReading { now: self.now(), mark: *self.mark() }
     }
 }
 
@@ -181,7 +192,7 @@ impl store::Store for Store {
     }
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
-        let now = self.now();
+        let now = self.read_clock().trusted();
         self.forget_notes(now, limit.min(PAGE_RECORDS_MAX));
         let mut rows = self.rows();
         let mut purged = Purged::default();
@@ -210,6 +221,15 @@ impl store::Store for Store {
             }
         }
         Ok(purged)
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        Ok(self.read_clock())
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        *self.mark() = Some(mark);
+        Ok(())
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -2,6 +2,7 @@
 
 use hapax_core::{
     Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -75,6 +76,14 @@ impl<S: Store> Store for Watched<S> {
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         let call = self.store.purge(limit);
         self.between("store.purge.before", call, "store.purge.after").await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.store.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

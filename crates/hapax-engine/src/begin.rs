@@ -101,7 +101,7 @@ fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
 }
 
 fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
-    let now = inner.clock.now()?;
+    let now = inner.clock.now_for_retention()?;
     let record = inner.cache.get(arrival.operation.id(), now)?;
     inner.counters.replays_from_cache.one();
     without_store(now, arrival, &record, policy)
@@ -156,7 +156,7 @@ fn beside<S: Store>(
         Phase::Running { record, .. } | Phase::Landed { record: Some(record) } => record,
         Phase::Claiming | Phase::Landed { record: None } => return None,
     };
-    without_store(inner.clock.now()?, arrival, &record, policy)
+    without_store(inner.clock.now_for(&record)?, arrival, &record, policy)
 }
 
 /// Decides with the store, again whenever another writer was faster.
@@ -233,12 +233,14 @@ async fn give_up<S: Store>(
     Ok((loaded.now, loaded.record))
 }
 
-/// Writes a claim, reading again if it is not clear whether it was written.
+/// Writes a claim, reading again if it is not clear whether it was written. What is found comes with
+/// the instant by which it is judged.
 pub(crate) async fn write<S: Store>(
     inner: &Arc<Inner<S>>,
     claim: &Claim,
     policy: &Policy,
 ) -> Result<Claimed, BeginError> {
+    inner.know_clock().await?;
     match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
             inner.counters.unconfirmed.one();
@@ -253,6 +255,10 @@ pub(crate) async fn write<S: Store>(
         // A write thought lost can arrive late: what is found may be our own claim.
         Ok(Claimed::Found { record: Some(record), .. }) if is_claimed_by(&record, claim) => {
             Ok(Claimed::Won { now: record.changed_at })
+        }
+        Ok(Claimed::Found { now, record: Some(record) }) => {
+            let now = inner.clock.judges(&record, now);
+            Ok(Claimed::Found { now, record: Some(record) })
         }
         answer => Ok(answer?),
     }

@@ -12,11 +12,12 @@ use std::{
 use hapax_core::{
     Attempt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store, StoreError,
     Timestamp, apply, give_back,
+    limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
     store::{Claim, Loaded},
 };
 use tokio::{
     sync::{Semaphore, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use crate::{
@@ -54,11 +55,12 @@ impl<S: Store> Engine<S> {
             flights: Arc::default(),
             watchers: Watchers::new(options.waiters_max),
             cache: Cache::new(options.cache_bytes_max),
-            clock: StoreClock::new(),
+            clock: StoreClock::default(),
             renewer: Renewer::new(),
             counters: Counters::default(),
             owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
             waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
+            began: Instant::now(),
             stopping: AtomicBool::new(false),
             store: Arc::new(store),
             options,
@@ -99,7 +101,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What is stored about an operation, and the store's clock.
+    /// What is stored about an operation, and the store's clock as far as it is trusted.
     pub async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         self.shared.inner.load(id).await
     }
@@ -212,6 +214,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) counters: Counters,
     owners: Mutex<fastrand::Rng>,
     waiting_for_pick_up: Arc<Semaphore>,
+    began: Instant,
     stopping: AtomicBool,
 }
 
@@ -229,11 +232,36 @@ impl<S: Store> Inner<S> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
     }
 
+    /// What is stored, and the instant by which it is judged.
+    /// How long it is, from a takeover on, until nothing that was sent before can be at work.
+    ///
+    /// A clock that was set by less than it takes to notice must not make that shorter; a process
+    /// that has not watched the clock for long counts the whole time by itself.
+    pub(crate) fn quiet_in(
+        &self,
+        taken: &Record,
+        quiet_from: Timestamp,
+        policy: &Policy,
+    ) -> Duration {
+        let works_for = policy.works_for();
+        let now = self.clock.now_for(taken).unwrap_or(Timestamp::ZERO);
+        let by_the_clock = quiet_from.plus(CLOCK_STEP).after(now).min(works_for + CLOCK_STEP);
+        if self.began.elapsed() < works_for + CLOCK_LEASES_STAY {
+            by_the_clock.max(works_for)
+        } else {
+            by_the_clock
+        }
+    }
+
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
         let asked_at = tokio::time::Instant::now();
-        let loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
+        let mut loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
         self.clock.heard(loaded.now, asked_at);
+        if let Some(record) = &loaded.record {
+            self.know_clock().await?;
+            loaded.now = self.clock.judges(record, loaded.now);
+        }
         Ok(loaded)
     }
 

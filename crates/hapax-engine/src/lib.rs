@@ -38,6 +38,7 @@ mod watcher;
 
 pub use self::{
     begin::{Ask, Begun},
+    clock::ClockWatch,
     engine::Engine,
     error::{BeginError, SettleError},
     histogram::{Distribution, Histogram},

@@ -18,6 +18,7 @@ use tokio::{
 
 use crate::{
     again::{Again, again, queue_again},
+    clock::StoreClock,
     detached::Detached,
     engine::{Inner, Shared},
     error::SettleError,
@@ -33,7 +34,8 @@ pub struct Permit<S: Store> {
     held: Option<Held<S>>,
     record: Arc<Record>,
     over: Over,
-    quiet_from: Timestamp,
+    /// When nothing that an owner before it sent can still be at work; `None` if nothing was sent.
+    quiet_at: Option<Instant>,
     policy: Policy,
     steps: OnceLock<Steps<S>>,
 }
@@ -63,10 +65,13 @@ impl<S: Store> Permit<S> {
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
+        let quiet_at = over.follows_an_owner().then(|| {
+            Instant::now() + shared.inner.quiet_in(&record, quiet_from, &policy)
+        });
         let held = Some(Held { shared, seat });
         // What may be done about it was said when its life began, whatever the policy says now.
         let policy = policy.recovering(record.recovery);
-        Self { held, record, over, quiet_from, policy, steps: OnceLock::new() }
+        Self { held, record, over, quiet_at, policy, steps: OnceLock::new() }
     }
 
     /// What was stored when the right was given.
@@ -93,8 +98,8 @@ impl<S: Store> Permit<S> {
     /// "It did not happen" may be believed, and the operation sent again under
     /// [`Recovery::Probe`](hapax_core::Recovery::Probe), only by whoever asked after that.
     pub fn quiet_in(&self) -> Duration {
-        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
-        self.quiet_from.after(now.unwrap_or(Timestamp::ZERO))
+        let now = Instant::now();
+        self.quiet_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
     }
 
     /// How the operation is treated.
@@ -149,7 +154,8 @@ impl<S: Store> Permit<S> {
 
     /// Whether its retention was over before it was finished.
     pub fn is_past_retention(&self) -> bool {
-        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
+        let clock = self.held.as_ref().map(|held| &held.shared.inner.clock);
+        let now = clock.and_then(StoreClock::now_for_retention);
         now.is_some_and(|now| self.record.expires_at <= now)
     }
 
@@ -215,7 +221,13 @@ impl<S: Store> Permit<S> {
         } else {
             ended
         };
-        settle(&self.attempt(), ended, &self.policy)
+        let mut end = settle(&self.attempt(), ended, &self.policy);
+        let fell_back = self.held.as_ref().map(|held| held.shared.inner.clock.fell_back_by());
+        if let Some(behind) = fell_back.filter(|behind| !behind.is_zero()) {
+            // Written by a clock that fell back, it would expire as soon as the clock is right again.
+            end.keep = end.keep.max(self.policy.retention().window) + behind;
+        }
+        end
     }
 
     async fn conclude(&mut self, end: Settle, release: Release) -> Result<Settled, SettleError> {

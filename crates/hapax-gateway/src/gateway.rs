@@ -180,6 +180,7 @@ fn engine_options<S: Store>(config: &Config, later: &Later<S>) -> Options<S> {
     Options {
         cache_bytes_max: config.cache_bytes_max,
         sweep_every: config.sweep_every,
+        clock_stays: config.clock_stays,
         finisher: Some(later.finisher()),
         ..Options::default()
     }
@@ -257,6 +258,7 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("tls", old.tls.is_some() != new.tls.is_some()),
         ("cache", old.cache_bytes_max != new.cache_bytes_max),
         ("sweep_every", old.sweep_every != new.sweep_every),
+        ("clock_stays", old.clock_stays != new.clock_stays),
         ("relay", told(&old.relays) != told(&new.relays)),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()

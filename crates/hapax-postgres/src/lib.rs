@@ -22,6 +22,7 @@
 //! where it was `off`; whether a standby has it too is the server's configuration.
 
 mod batch;
+mod clock_mark;
 mod commit;
 mod connection;
 mod error;

@@ -11,9 +11,9 @@ use tokio_postgres::{Client, Config, NoTls};
 use crate::{connection::refuse_read_only, error::OpenError};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 7;
+pub const VERSION: i32 = 9;
 
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0005_natural.sql"),
     include_str!("../migrations/0006_outbox.sql"),
     include_str!("../migrations/0007_inbox.sql"),
+    include_str!("../migrations/0009_clock.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";

@@ -1,4 +1,5 @@
-//! What is past retention goes: records one by one, outcomes by the bucket.
+//! What is past retention goes: records one by one, outcomes by the bucket, as far as the clock is
+//! trusted.
 //!
 //! Records are walked from the oldest of each retention. What is met before its time stays where it
 //! is; what is due and still needed is filed anew, so that the walk never starts with a crowd of

@@ -11,12 +11,13 @@ use std::{
 
 use hapax_core::{
     Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio_postgres::Config;
 
 use crate::{
-    commit,
+    clock_mark, commit,
     connection::{Link, Wire},
     error::{Failure, OpenError, after, before, reading},
     list, migrate, notes, overdue, retire,
@@ -140,6 +141,14 @@ impl store::Store for Store {
         let shared = Arc::clone(&self.shared);
         let purged = detached(async move { retire::purge(&shared, limit).await }).await;
         Ok(purged.flatten()?)
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        clock_mark::read(&self.shared).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        Ok(clock_mark::keep(&self.shared, mark).await?)
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -1,24 +1,25 @@
 //! What a purge does inside the writer's transaction.
 
 use hapax_core::{
-    OperationId, Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged,
+    OperationId, Timestamp, apply, clock::ClockReading, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged,
 };
 use rusqlite::Connection;
 
 use crate::{
-    notes,
+    clock_mark, notes,
     row::{self, Stored, columns},
     steps,
 };
 
-/// Retires up to `limit` rows, the longest overdue first, and as many notes. Rows that cannot be
-/// read stay.
+/// Retires up to `limit` rows, the longest overdue first, and as many notes, as far as the clock is
+/// trusted. Rows that cannot be read stay.
 pub(crate) fn purge(
     connection: &Connection,
     now: Timestamp,
     limit: usize,
 ) -> rusqlite::Result<Purged> {
     let limit = limit.min(PAGE_RECORDS_MAX);
+    let now = ClockReading { now, mark: clock_mark::read(connection)? }.trusted();
     notes::forget(connection, now, limit)?;
     let mut purged = Purged::default();
     for Due { number, id, purge } in due(connection, now, limit)? {

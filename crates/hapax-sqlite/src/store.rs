@@ -7,6 +7,7 @@ use std::{
 
 use hapax_core::{
     Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
+    clock::{ClockMark, ClockReading},
     outbox::Bell,
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -14,6 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    clock_mark,
     connect::Database,
     errand::Errand,
     error::{OpenError, Stopped},
@@ -172,6 +174,17 @@ impl store::Store for Store {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.write(|reply| writer::Job::Purge { limit, reply }).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.look_up(|connection, now| {
+            Ok(ClockReading { now, mark: clock_mark::read(connection)? })
+        })
+        .await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.write(|reply| writer::Job::KeepClock { mark, reply }).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

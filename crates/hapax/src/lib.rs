@@ -12,10 +12,10 @@ pub use hapax_core::{
     Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
     RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
     StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
-    inbox, limits, memory, outbox, retry, store, transaction,
+    clock, inbox, limits, memory, outbox, retry, store, transaction,
 };
 pub use hapax_engine::{
-    Answered, Ask, BeginError, Begun, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
+    Answered, Ask, BeginError, Begun, ClockWatch, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
     Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions, Transactional,
     WorkflowError, Workflows, operator, steps, transactional,
 };

@@ -31,7 +31,8 @@ pub(crate) enum KeysTask {
     /// Remove what is past retention, and end.
     ///
     /// A running gateway or layer does so by itself. This is for services that call the SQL functions
-    /// alone: run it every few minutes, from cron or the like.
+    /// alone: run it every five minutes, from cron or the like. The first runs remove nothing: a clock is
+    /// trusted once it was seen to go steadily for ten minutes.
     Purge(PurgeArgs),
 }
 

@@ -1,8 +1,9 @@
 //! One type for every store, so that what is built on stores is compiled once.
 
 use hapax::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory, postgres,
-    sqlite,
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
+    memory, postgres, sqlite,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -52,6 +53,14 @@ impl Store for AnyStore {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         each!(self, store => store.purge(limit).await)
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        each!(self, store => store.clock().await)
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        each!(self, store => store.keep_clock(mark).await)
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

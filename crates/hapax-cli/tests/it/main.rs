@@ -7,6 +7,7 @@ mod bench_all;
 mod bench_curves;
 mod bench_http;
 mod call;
+mod clocks;
 mod cuts;
 mod cuts_proxy;
 mod demo;

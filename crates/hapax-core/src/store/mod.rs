@@ -18,6 +18,7 @@ pub use self::{
     },
 };
 use crate::{
+    clock::{ClockMark, ClockReading},
     fingerprint::Salt,
     note::{Note, Noted},
     operation::OperationId,
@@ -61,9 +62,17 @@ pub trait Store: Send + Sync + 'static {
     /// one, their steps with them, and lets pending ones past retention fail with
     /// [`TIMED_OUT_STATUS`](crate::apply::TIMED_OUT_STATUS) for another window.
     ///
+    /// Retention is judged by [`ClockReading::trusted`], whatever the clock says.
+    ///
     /// Also removes up to `limit` notes older than [`NOTE_KEPT`](crate::limits::NOTE_KEPT), which
     /// are not counted.
     fn purge(&self, limit: usize) -> impl Future<Output = Result<Purged, StoreError>> + Send;
+
+    /// What the store's clock says, and what was kept of it.
+    fn clock(&self) -> impl Future<Output = Result<ClockReading, StoreError>> + Send;
+
+    /// Keeps this of the store's clock durably, in place of what was kept before.
+    fn keep_clock(&self, mark: ClockMark) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Records in order of their id, without their outcomes. A record that cannot be read is
     /// listed as such, and does not hide the others.

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use hapax_core::limits::CLOCK_STAYS;
 use http::{Uri, uri::Authority};
 use toml::{
     Spanned,
@@ -154,6 +155,7 @@ impl Sheet<'_> {
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
         let (drain, sweep) = (duration("drain"), duration("sweep"));
+        let clock_stays = duration("clock_stays").unwrap_or(CLOCK_STAYS);
         Some(Config {
             listen,
             admin,
@@ -168,6 +170,7 @@ impl Sheet<'_> {
             drain: drain.unwrap_or(Duration::from_secs(30)),
             cache_bytes_max: cache.and_then(|cache| u64::try_from(cache).ok()).unwrap_or(64 << 20),
             sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
+            clock_stays,
             upstream,
             relays,
             tenant: tenants.described,

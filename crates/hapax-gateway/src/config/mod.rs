@@ -64,6 +64,8 @@ pub struct Config {
     pub cache_bytes_max: u64,
     /// How often operations whose owner vanished are looked for.
     pub sweep_every: Duration,
+    /// How long the store's clock must have gone steadily before anything expires by it.
+    pub clock_stays: Duration,
     /// Where the tenant comes from, in words.
     pub tenant: String,
     /// A line for each route, in order, and one for what no route names.

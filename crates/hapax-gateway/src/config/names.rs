@@ -24,6 +24,7 @@ pub(crate) const TOP: &[&str] = &[
     "drain",
     "cache",
     "sweep",
+    "clock_stays",
     "otherwise",
     "upstream",
     "tls",

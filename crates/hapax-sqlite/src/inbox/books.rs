@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{
     Fence, Key, Scope, StoreError, Timestamp, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{Consumer, Identity, Letter, Message, Partition, Taken, Waiting, decode_headers},
     time::micros,
 };
@@ -14,6 +15,7 @@ use super::{
     desk::Desk,
     unit::{BURY, letter, one},
 };
+use crate::clock_mark;
 
 const ENLIST: &str = "INSERT INTO hapax_inbox_consumers (name, retention) VALUES (?1, ?2) \
      ON CONFLICT (name) DO UPDATE SET retention = excluded.retention RETURNING number";
@@ -91,6 +93,7 @@ pub(crate) async fn waiting(
     consumer: &Consumer,
     waiting: &Waiting,
 ) -> Result<Vec<Arc<Message>>, StoreError> {
+    let now = clock_mark::ask(desk, now).await.map_err(written)?.trusted();
     let values = [
         consumer.number.into(),
         waiting.key.as_deref().into(),
@@ -107,6 +110,7 @@ pub(crate) async fn forget(
     now: Timestamp,
     limit: usize,
 ) -> Result<usize, StoreError> {
+    let now = clock_mark::ask(desk, now).await.map_err(written)?.trusted();
     let mut gone = 0;
     for text in [FORGET, FORGET_ATTEMPTS] {
         let most = i64::try_from(limit - gone).unwrap_or(i64::MAX);
@@ -114,6 +118,17 @@ pub(crate) async fn forget(
             desk.ask(text, &[now.as_micros().into(), most.into()]).await.map_err(written)?.len();
     }
     Ok(gone)
+}
+
+pub(crate) async fn clock(
+    desk: &mut impl Desk,
+    now: Timestamp,
+) -> Result<ClockReading, StoreError> {
+    clock_mark::ask(desk, now).await.map_err(written)
+}
+
+pub(crate) async fn keep_clock(desk: &mut impl Desk, mark: ClockMark) -> Result<(), StoreError> {
+    clock_mark::tell(desk, mark).await.map_err(written)
 }
 
 /// A held message, as [`WAITING`] shows it.

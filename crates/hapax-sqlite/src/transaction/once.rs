@@ -1,18 +1,21 @@
 use hapax_core::{
-    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError, settle,
+    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError,
+    clock::ClockReading,
+    settle,
     store::Settlement,
     transaction::{Answer, Answered, End, Entrance, Fate},
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
+    clock_mark,
     connect::is_busy,
     error::{commit_failed, nothing_written},
     options::Clock,
     row::{self, Stored},
     transaction::{
         BUSY_RETRY_AFTER, Claimed, EndedByHand, MAKE_CERTAIN, Meddled, RELEASE, SAVEPOINT, UNDO,
-        enter, place,
+        enter, is_due, place,
     },
 };
 
@@ -66,7 +69,9 @@ pub fn once<E>(
     // A finished operation is answered without waiting for anybody's lock.
     match row::find(connection, unit.operation.id()) {
         Ok(found) => {
-            if let Err(answer) = enter(unit.clock.now(), &entrance, found.transpose()?)? {
+            let found = found.transpose()?;
+            let clock = unit.read_clock(connection, found.as_ref())?;
+            if let Err(answer) = enter(clock, &entrance, found)? {
                 return told(answer);
             }
         }
@@ -81,7 +86,9 @@ pub fn once<E>(
         Err(error) => return Err(nothing_written(error).into()),
     };
     let found = row::find(&transaction, unit.operation.id()).map_err(nothing_written)?;
-    let claimed = match enter(unit.clock.now(), &entrance, found.transpose()?)? {
+    let found = found.transpose()?;
+    let clock = unit.read_clock(&transaction, found.as_ref())?;
+    let claimed = match enter(clock, &entrance, found)? {
         Ok(claimed) => claimed,
         Err(answer) => return told(answer),
     };
@@ -171,6 +178,20 @@ impl Once {
             policy: self.policy,
             wait: std::time::Duration::ZERO,
         })
+    }
+
+    fn read_clock(
+        &self,
+        connection: &Connection,
+        found: Option<&Stored>,
+    ) -> Result<ClockReading, StoreError> {
+        let now = self.clock.now();
+        let mark = if is_due(now, found) {
+            clock_mark::read(connection).map_err(nothing_written)?
+        } else {
+            None
+        };
+        Ok(ClockReading { now, mark })
     }
 
     fn pass(&self, place: &'static str) -> Result<(), StoreError> {

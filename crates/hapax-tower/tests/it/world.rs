@@ -17,7 +17,9 @@ use axum::{
 use bytes::Bytes;
 use hapax_core::{
     Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt,
-    Store, StoreError, StoredStep, Timestamp, memory,
+    Store, StoreError, StoredStep, Timestamp,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
 };
 use hapax_engine::{Engine, Options};
@@ -287,6 +289,14 @@ impl Store for Wire {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.memory.purge(limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.memory.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.memory.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -134,6 +134,7 @@ macro_rules! conformance {
                 overdue_records_come_in_bounded_calls
                 leases_follow_the_stores_clock
                 records_from_before_a_clock_step_are_found
+                a_lease_given_by_a_clock_that_was_ahead_is_overdue
                 a_sweeper_does_what_the_recovery_says
             }
             retention {
@@ -146,6 +147,8 @@ macro_rules! conformance {
                 a_purge_is_bounded
                 retention_from_completion_is_counted_from_there
                 expiry_follows_the_stores_clock
+                nothing_is_purged_beyond_where_the_clock_is_trusted
+                what_is_kept_of_the_clock_is_there_for_every_handle
             }
             damage {
                 a_flipped_bit_is_not_served

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use hapax_core::{
     Decision, Fence, Outcome, RetainFrom, State, StateTag, Store, apply::TIMED_OUT_STATUS,
-    store::Purged,
+    clock::ClockMark, store::Purged,
 };
 
 use super::{
     Backend,
     scene::{
-        Caller, LEASE, ROUNDS_MAX, Scene, WINDOW, arrive, complete, done, enter, outcome,
+        Caller, LEASE, ROUNDS_MAX, Scene, WINDOW, arrive, complete, done, enter, now, outcome,
         purge_all, record, stored,
     },
 };
@@ -162,4 +162,39 @@ pub async fn expiry_follows_the_stores_clock<B: Backend>() {
     assert_eq!(purge_all(&scene.store).await, NOTHING);
     scene.turn_back(2 * WINDOW).await;
     assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay));
+}
+
+/// A clock that jumped removes, buries and fails nothing until it is trusted there.
+pub async fn nothing_is_purged_beyond_where_the_clock_is_trusted<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let store = &scene.store;
+    complete(store, &Caller::new("finished"), "done").await;
+    complete(store, &Caller::new("to be buried").burying(TOMBSTONE), "done").await;
+    enter(store, &Caller::new("waiting").queueing(b"later")).await;
+    let before = now(store).await;
+    let mark = |trusted_until| ClockMark { steady_since: before, seen_at: before, trusted_until };
+    store.keep_clock(mark(before.plus(LEASE))).await.unwrap();
+    scene.pass(2 * WINDOW).await;
+    assert_eq!(purge_all(store).await, NOTHING);
+    store.keep_clock(mark(before.plus(2 * WINDOW))).await.unwrap();
+    assert_eq!(purge_all(store).await, Purged { deleted: 1, buried: 1, timed_out: 1 });
+}
+
+/// What one handle keeps of the clock every other reads; a new database has nothing.
+pub async fn what_is_kept_of_the_clock_is_there_for_every_handle<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    assert_eq!(scene.store.clock().await.unwrap().mark, None);
+    let first = now(&scene.store).await;
+    for hours in [2_u32, 1] {
+        let (hour, other) = (WINDOW / 24, scene.open().await);
+        let mark = ClockMark {
+            steady_since: first.minus(hours * hour),
+            seen_at: first.plus(hours * hour),
+            trusted_until: first.plus(2 * hours * hour),
+        };
+        scene.store.keep_clock(mark).await.unwrap();
+        let reading = other.clock().await.unwrap();
+        assert_eq!(reading.mark, Some(mark));
+        assert!(first <= reading.now && reading.now < first.plus(LEASE), "{reading:?}");
+    }
 }

@@ -42,6 +42,10 @@ pub struct Plan {
     pub mismatches: u32,
     /// Steps of the store's clock during the run.
     pub clock_steps: usize,
+    /// Times the store's clock is ahead by more than any retention for a moment.
+    pub clock_glitches: usize,
+    /// How long that clock must have gone steadily before it is trusted.
+    pub clock_stays: Duration,
     /// What is wrong with whoever follows an owner: nothing, in every plan of a seed.
     pub flaw: Option<Flaw>,
 }
@@ -145,6 +149,8 @@ impl Plan {
             hang_ups: rng.u32(..60),
             mismatches: rng.u32(..80),
             clock_steps: rng.usize(..4),
+            clock_glitches: rng.usize(..3),
+            clock_stays: lease * 20,
             flaw: None,
         }
     }

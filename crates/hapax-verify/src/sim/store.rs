@@ -6,7 +6,9 @@ use std::sync::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory,
+    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::{sync::mpsc, time::sleep};
@@ -186,6 +188,14 @@ impl Store for FaultyStore {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.call(self.inner.purge(limit)).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.call(self.inner.clock()).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.call(self.inner.keep_clock(mark)).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -148,6 +148,7 @@ impl World {
             settle_patience: plan.lease * 2,
             sweep_every: plan.lease,
             purge_every: plan.lease * 4,
+            clock_stays: plan.clock_stays,
             seed: Some(plan.seed ^ u64::try_from(self.dice.below(usize::MAX)).unwrap_or_default()),
             finisher,
             ..Options::default()

@@ -8,6 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use hapax_core::{
     Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, Timestamp,
+    clock::{ClockMark, ClockReading},
     codec, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -149,6 +150,14 @@ impl Store for Unreliable {
         let purged = self.inner.purge(limit).await?;
         self.back("memory.purge.after")?;
         Ok(purged)
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.inner.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.inner.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hapax_core::{
     Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{
         Batch, By, Claimed, Committed, Filter, Listed, Loaded, Over, Page, Purged, Renewed, Settled,
     },
@@ -86,6 +87,14 @@ impl<F: Flaw> Store for FlawedStore<F> {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.inner.purge(limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.inner.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.inner.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use hapax_services::faketime::FakeClock;
 use tempfile::TempDir;
 
 use super::{ask, free_address, until};
@@ -18,12 +19,14 @@ pub(crate) struct Setup {
     config: String,
     token: Option<String>,
     files: Vec<(&'static str, String)>,
+    clock: Option<FakeClock>,
 }
 
 impl Setup {
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         let upstream = format!("http://{upstream}");
-        Self { upstream, store: None, config: String::new(), token: None, files: Vec::new() }
+        let (config, files) = (String::new(), Vec::new());
+        Self { upstream, store: None, config, token: None, files, clock: None }
     }
 
     /// In front of this URL instead.
@@ -45,6 +48,11 @@ impl Setup {
     /// On this store instead of an SQLite file of its own.
     pub(crate) fn store(self, url: &str) -> Self {
         Self { store: Some(url.to_owned()), ..self }
+    }
+
+    /// With this clock.
+    pub(crate) fn clock(self, clock: &FakeClock) -> Self {
+        Self { clock: Some(clock.clone()), ..self }
     }
 
     /// With an admin API behind this token.
@@ -121,6 +129,9 @@ impl Gateway {
         command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);
         if let Some(token) = &self.setup.token {
             command.env("HAPAX_ADMIN_TOKEN", token);
+        }
+        if let Some(clock) = &self.setup.clock {
+            command.envs(clock.environment());
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());

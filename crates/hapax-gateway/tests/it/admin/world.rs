@@ -14,6 +14,7 @@ use bytes::Bytes;
 use hapax_core::{
     Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy, Record,
     RequestParts, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
     codec::Row,
     memory,
     note::{Note, Noted},
@@ -213,6 +214,16 @@ impl Store for Reachable {
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         self.reach().await?;
         self.store.purge(limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.reach().await?;
+        self.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.reach().await?;
+        self.store.keep_clock(mark).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
