@@ -26,7 +26,7 @@ pub(super) enum Chunks {
     End,
 }
 
-/// What comes next in a chunked body.
+/// What comes next in a body.
 pub(super) enum Next {
     Data(Bytes),
     Trailers(HeaderMap),

@@ -13,6 +13,12 @@ pub enum SendError {
     Unanswered(#[source] BoxError),
 }
 
+/// The body of the request broke off before its end, which is its sender's doing and not the
+/// upstream's: a source of [`SendError`].
+#[derive(Debug, thiserror::Error)]
+#[error("the request ended early")]
+pub struct RequestBroken(#[source] pub(super) BoxError);
+
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -3,9 +3,11 @@
 //! Connections are kept and used again. A client belongs to no thread, but its connections are
 //! driven by the runtime they were made on: give each worker its own.
 
+mod breaking;
 mod chunks;
 mod connect;
 mod error;
+mod framing;
 mod head;
 mod idle;
 mod link;
@@ -20,7 +22,7 @@ use hapax_tower::Body;
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
-pub use self::error::{ClientError, SendError};
+pub use self::error::{ClientError, RequestBroken, SendError};
 use self::{connect::Connector, pool::Pool};
 use crate::config::Upstream;
 
