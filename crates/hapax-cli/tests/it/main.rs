@@ -11,6 +11,7 @@ mod cuts;
 mod cuts_proxy;
 mod demo;
 mod fleet;
+mod foreign;
 mod hops;
 mod http2;
 mod keys;

@@ -17,7 +17,10 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-pub(crate) use self::{forward::origin, stall::Stalling};
+pub(crate) use self::{
+    forward::origin,
+    stall::{Stalled, Stalling},
+};
 use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},
