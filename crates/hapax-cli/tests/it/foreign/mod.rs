@@ -1,6 +1,7 @@
 //! Programs that others wrote, as they come, in front of the gateway.
 
 mod curl;
+mod h2spec;
 mod jdk;
 
 use std::{
