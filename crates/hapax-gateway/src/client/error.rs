@@ -13,6 +13,14 @@ pub enum SendError {
     Unanswered(#[source] BoxError),
 }
 
+impl SendError {
+    /// Whether what failed was the request's own body, not the upstream.
+    pub fn is_request_broken(&self) -> bool {
+        let (Self::NothingSent(cause) | Self::Unanswered(cause)) = self;
+        cause.is::<RequestBroken>()
+    }
+}
+
 /// The body of the request broke off before its end, which is its sender's doing and not the
 /// upstream's: a source of [`SendError`].
 #[derive(Debug, thiserror::Error)]

@@ -11,12 +11,19 @@ use http::{
 use httparse::{Header, ParserConfig, Status};
 
 use super::{chunks::Chunks, framing::Framing};
+use crate::config::Upstream;
 
 /// How much of a head is read. An answer over it is none: what it says of the effect is lost.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeadLimits {
     pub(super) bytes_max: usize,
     pub(super) headers_max: usize,
+}
+
+impl HeadLimits {
+    pub(super) fn of(upstream: &Upstream) -> Self {
+        Self { bytes_max: upstream.answer_head_bytes_max, headers_max: upstream.answer_headers_max }
+    }
 }
 
 /// A head, and what it says about what follows.

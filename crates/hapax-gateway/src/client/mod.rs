@@ -14,6 +14,7 @@ mod link;
 mod outgoing;
 mod pool;
 mod returning;
+mod transcript;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,8 +23,11 @@ use hapax_tower::Body;
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
-pub use self::error::{ClientError, RequestBroken, SendError};
 use self::{connect::Connector, pool::Pool};
+pub use self::{
+    error::{ClientError, RequestBroken, SendError},
+    transcript::{Transcript, read_answer},
+};
 use crate::config::Upstream;
 
 /// Sends requests to one origin. Clones share their connections.

@@ -61,10 +61,7 @@ impl Pool {
             connector,
             origin: upstream.url.clone(),
             connect_timeout: upstream.connect_timeout,
-            limits: HeadLimits {
-                bytes_max: upstream.answer_head_bytes_max,
-                headers_max: upstream.answer_headers_max,
-            },
+            limits: HeadLimits::of(upstream),
             room: Arc::new(Semaphore::new(upstream.connections_max)),
             idle: Arc::new(Idle::new(upstream.idle)),
             shared: tokio::sync::Mutex::default(),

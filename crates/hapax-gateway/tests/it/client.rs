@@ -1,14 +1,21 @@
 //! The client of the upstream, against an upstream made of bytes.
 #![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
+use std::convert::Infallible;
+
 use bytes::Bytes;
 use hapax_gateway::{
     client::{Client, SendError},
-    config::Upstream,
+    config::{Protocol, Upstream},
 };
 use hapax_tower::Body;
 use http::{Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Empty};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -253,6 +260,42 @@ async fn a_head_is_read_up_to_what_is_configured() {
         assert_eq!(answer.is_ok(), is_read, "{length} bytes: {answer:?}");
         if let Err(SendError::NothingSent(why)) = answer {
             panic!("it was sent: {why}");
+        }
+    }
+}
+
+/// Whoever drives an HTTP/2 connection passes headers on as they came.
+#[tokio::test]
+async fn a_length_that_an_http2_upstream_says_twice_is_passed_on_once() {
+    for (lengths, passed_on) in [(["4", "4"], Some("4")), (["4", "5"], None)] {
+        let (listener, client) =
+            start_with(|upstream| Upstream { protocol: Protocol::Http2, ..upstream }).await;
+        let serving = async {
+            let (connection, _) = listener.accept().await.unwrap();
+            let answer = service_fn(|_: Request<Incoming>| async move {
+                let [one, other] = lengths;
+                let answer = Response::builder();
+                let answer = answer.header("content-length", one).header("content-length", other);
+                Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
+            });
+            let server = auto::Builder::new(TokioExecutor::new());
+            server.serve_connection(TokioIo::new(connection), answer).await.unwrap();
+        };
+        let asking = async {
+            let request = Request::head("/pay").header("host", "shop.example");
+            client.send(request.body(Body::empty()).unwrap()).await
+        };
+        let answer = tokio::select! {
+            answer = asking => answer,
+            () = serving => panic!("the connection ended early"),
+        };
+        match (answer, passed_on) {
+            (Ok(answer), Some(one)) => {
+                let lines: Vec<_> = answer.headers().get_all("content-length").iter().collect();
+                assert_eq!(lines, [one]);
+            }
+            (Err(SendError::Unanswered(_)), None) => {}
+            (answer, _) => panic!("{lengths:?}: {answer:?}"),
         }
     }
 }
