@@ -30,7 +30,7 @@ use crate::{
     client::{Client, ClientError},
     config::{Config, RelayConfig, Upstream},
     proxy::{self, Proxy},
-    server::{Acceptor, Bounds, Serving, TlsError, Wiring, Workers, protocols, server_config},
+    server::{Acceptor, Bounds, Protocols, Serving, TlsError, Wiring, Workers, server_config},
 };
 
 /// A running gateway.
@@ -81,7 +81,7 @@ impl<S: Store> Gateway<S> {
                     head: config.limits.head_timeout,
                     idle: config.limits.idle_timeout,
                 },
-                protocols: protocols(&config.limits),
+                protocols: Protocols::new(&config.limits),
                 draining: stop.clone(),
             }));
         }

@@ -37,6 +37,7 @@
 //!   same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
+//! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries; [`AnswerBy`]
 //!   tells the service until when its caller waits.
@@ -51,6 +52,7 @@ mod http_service;
 mod nothing_sent;
 mod server;
 pub mod signal;
+mod transfer_coding;
 
 pub use self::{
     body::{Body, BoxError},
@@ -63,4 +65,5 @@ pub use self::{
         Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
         canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,
     },
+    transfer_coding::TransferCoding,
 };

@@ -13,6 +13,7 @@ mod cuts_proxy;
 mod demo;
 mod doubts;
 mod fleet;
+mod foreign;
 mod hops;
 mod http2;
 mod keys;

@@ -13,6 +13,20 @@ pub enum SendError {
     Unanswered(#[source] BoxError),
 }
 
+impl SendError {
+    /// Whether what failed was the request's own body, not the upstream.
+    pub fn is_request_broken(&self) -> bool {
+        let (Self::NothingSent(cause) | Self::Unanswered(cause)) = self;
+        cause.is::<RequestBroken>()
+    }
+}
+
+/// The body of the request broke off before its end, which is its sender's doing and not the
+/// upstream's: a source of [`SendError`].
+#[derive(Debug, thiserror::Error)]
+#[error("the request ended early")]
+pub struct RequestBroken(#[source] pub(super) BoxError);
+
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

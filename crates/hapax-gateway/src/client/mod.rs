@@ -3,15 +3,18 @@
 //! Connections are kept and used again. A client belongs to no thread, but its connections are
 //! driven by the runtime they were made on: give each worker its own.
 
+mod breaking;
 mod chunks;
 mod connect;
 mod error;
+mod framing;
 mod head;
 mod idle;
 mod link;
 mod outgoing;
 mod pool;
 mod returning;
+mod transcript;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,8 +23,11 @@ use hapax_tower::Body;
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
-pub use self::error::{ClientError, SendError};
 use self::{connect::Connector, pool::Pool};
+pub use self::{
+    error::{ClientError, RequestBroken, SendError},
+    transcript::{Transcript, read_answer},
+};
 use crate::config::Upstream;
 
 /// Sends requests to one origin. Clones share their connections.

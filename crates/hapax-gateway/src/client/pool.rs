@@ -18,9 +18,10 @@ use tokio::{
 };
 
 use super::{
+    breaking::Breaking,
     connect::{Connected, Connector},
     error::SendError,
-    head::Head,
+    head::{self, Head, HeadLimits},
     idle::Idle,
     link::{Answered, Link, NoHead},
     outgoing::Outgoing,
@@ -38,6 +39,7 @@ pub(crate) struct Pool {
     /// Where HTTP/2 requests are addressed to; HTTP/1.1 names only the path.
     origin: Uri,
     connect_timeout: Duration,
+    limits: HeadLimits,
     /// One for each HTTP/1.1 exchange under way.
     room: Arc<Semaphore>,
     idle: Arc<Idle>,
@@ -59,6 +61,7 @@ impl Pool {
             connector,
             origin: upstream.url.clone(),
             connect_timeout: upstream.connect_timeout,
+            limits: HeadLimits::of(upstream),
             room: Arc::new(Semaphore::new(upstream.connections_max)),
             idle: Arc::new(Idle::new(upstream.idle)),
             shared: tokio::sync::Mutex::default(),
@@ -126,7 +129,7 @@ impl Pool {
         let method = request.method().clone();
         let mut request = Outgoing::new(request);
         for _ in 0..MOVES_MAX {
-            match link.exchange(request, &method).await {
+            match link.exchange(request, &method, self.limits).await {
                 Ok(Answered { head: Head { response, framing, keeps_open }, rest }) => {
                     let idle = Arc::clone(&self.idle);
                     let lent = Lent { link, rest, keeps_open, idle, _room: room };
@@ -154,9 +157,14 @@ impl Pool {
         *request.version_mut() = Version::HTTP_2;
         *request.uri_mut() = self.at_origin(request.uri())?;
         request.headers_mut().remove(http::header::HOST);
+        let (request, breaking) = Breaking::watch(request);
         match sender.try_send_request(request).await {
-            Ok(response) => Ok(Ok(response.map(Body::new))),
-            Err(error) => unsent(error),
+            Ok(mut response) => {
+                let length = head::length(response.headers_mut());
+                length.map_err(|bad| SendError::Unanswered(bad.into()))?;
+                Ok(Ok(response.map(Body::new)))
+            }
+            Err(error) => breaking.blame().map_or_else(|| unsent(error), Err),
         }
     }
 
@@ -184,8 +192,10 @@ impl Pool {
             Ok::<_, BoxError>(if http2 {
                 let io = TokioIo::new(io);
                 let mut builder = http2::Builder::new(TokioExecutor::new());
-                let (sender, connection) =
-                    builder.timer(TokioTimer::new()).adaptive_window(true).handshake(io).await?;
+                let head_max = u32::try_from(self.limits.bytes_max).unwrap_or(u32::MAX);
+                builder.timer(TokioTimer::new()).adaptive_window(true);
+                builder.max_header_list_size(head_max);
+                let (sender, connection) = builder.handshake(io).await?;
                 tokio::spawn(connection);
                 Made::Http2(sender)
             } else {

@@ -100,6 +100,10 @@ pub struct Upstream {
     pub connections_max: usize,
     /// How long an answer, or the next piece of one, may take on routes that are not protected.
     pub answer_timeout: Duration,
+    /// Largest head of an answer that is read, in bytes. An answer with a larger one is none.
+    pub answer_head_bytes_max: usize,
+    /// Most headers of an answer that are read. An answer with more is none.
+    pub answer_headers_max: usize,
     /// Whether the upstream sees the `Host` the client sent instead of its own.
     pub keep_host: bool,
     /// Certificates to trust, as a PEM file, instead of those of the system.

@@ -41,6 +41,8 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "idle",
     "connections",
     "answer_timeout",
+    "answer_head",
+    "answer_headers",
     "keep_host",
     "ca",
 ];

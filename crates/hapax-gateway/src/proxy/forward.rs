@@ -9,7 +9,8 @@ use http::{
 use crate::server::Peer;
 
 /// Headers that belong to one connection, by RFC 9110.
-static HOPS: [HeaderName; 7] = [
+static HOPS: [HeaderName; 8] = [
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -129,6 +130,8 @@ mod tests {
             .header("hapax-retry", "never")
             .header("x-hop", "1")
             .header("keep-alive", "timeout=5")
+            .header("upgrade", "h2c")
+            .header("http2-settings", "AAMAAABkAAQAAP__")
             .header("transfer-encoding", "chunked")
             .header("x-kept", "1")
             .body(())

@@ -17,7 +17,10 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-pub(crate) use self::{forward::origin, stall::Stalling};
+pub(crate) use self::{
+    forward::origin,
+    stall::{Stalled, Stalling},
+};
 use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},
@@ -82,7 +85,9 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         };
         answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
     };
-    inner.meter.record_exchange(exchange(&answered), began.elapsed());
+    if let Some(exchange) = exchange(&answered) {
+        inner.meter.record_exchange(exchange, began.elapsed());
+    }
     let mut response = answered.map_err(|error| match error {
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
         SendError::Unanswered(cause) => cause,
@@ -94,11 +99,13 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))
 }
 
-fn exchange(answered: &Result<Response<Body>, SendError>) -> Exchange {
+/// How the upstream did; `None` where its client did not let it.
+fn exchange(answered: &Result<Response<Body>, SendError>) -> Option<Exchange> {
     match answered {
-        Ok(response) => Exchange::Answered(response.status()),
-        Err(SendError::NothingSent(_)) => Exchange::NothingSent,
-        Err(SendError::Unanswered(_)) => Exchange::Unanswered,
+        Ok(response) => Some(Exchange::Answered(response.status())),
+        Err(error) if error.is_request_broken() => None,
+        Err(SendError::NothingSent(_)) => Some(Exchange::NothingSent),
+        Err(SendError::Unanswered(_)) => Some(Exchange::Unanswered),
     }
 }
 

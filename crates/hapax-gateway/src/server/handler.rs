@@ -3,7 +3,7 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use hapax_core::Store;
-use hapax_tower::Body;
+use hapax_tower::{Body, TransferCoding};
 use http::{Method, Request, Response, Version, header::HOST};
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -24,7 +24,8 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let in_flight = self.watch.request_began(request.version() == Version::HTTP_2);
+        let version = request.version();
+        let in_flight = self.watch.request_began(version == Version::HTTP_2);
         let began = Instant::now();
         let serving = self.wiring.serving.load();
         let meter = Arc::clone(&serving.meter);
@@ -46,7 +47,7 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
                 }
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
-                    refusal::upstream_failed(&*error)
+                    refusal::upstream_failed(&*error, version)
                 }
             };
             drop((in_flight, counted));
@@ -55,10 +56,17 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
     }
 }
 
-/// Refuses what names another target than this gateway, or none.
+/// Refuses what a gateway does not pass on, and what names another target than this one, or none.
 fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal::Refused> {
-    if request.method() == Method::CONNECT {
-        return Err(refusal::Refused::Connect);
+    match *request.method() {
+        Method::CONNECT => return Err(refusal::Refused::Connect),
+        Method::TRACE => return Err(refusal::Refused::Trace),
+        _ => {}
+    }
+    match TransferCoding::of(request.headers()) {
+        TransferCoding::Absent | TransferCoding::Chunked => {}
+        TransferCoding::ChunkedTwice => return Err(refusal::Refused::ChunkedTwice),
+        TransferCoding::Other => return Err(refusal::Refused::Coding),
     }
     let mut lines = request.headers().get_all(HOST).iter();
     let (named, further) = (lines.next(), lines.next());

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{Operation, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
-use http::{Method, header::UPGRADE, request::Parts};
+use http::{HeaderMap, Method, request::Parts};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
@@ -23,7 +23,7 @@ use super::{
     span::span,
     stored_request::{self, Kept},
 };
-use crate::body::Body;
+use crate::{body::Body, transfer_coding::TransferCoding};
 
 /// A request that may ask the engine.
 pub(crate) struct Arrival {
@@ -51,8 +51,9 @@ pub(crate) async fn arrive(
     protection: &Arc<Protection>,
     said: Said,
     operation: Operation,
-    (parts, body): (Parts, Body),
+    (mut parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
+    headers::ignore_upgrade(&mut parts.headers);
     let Received { body, room } =
         receive(front.room.as_ref(), protection, said, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
@@ -116,14 +117,25 @@ pub(crate) async fn name(
         let detail = "Connection names the key, which would keep it from the service.";
         return Err(Problem::new(Code::KeyMalformed, detail));
     }
-    if parts.method == Method::CONNECT || parts.headers.contains_key(UPGRADE) {
+    if parts.method == Method::CONNECT {
         let detail = "A connection that becomes something else cannot be replayed.";
-        return Err(Problem::new(Code::UpgradeRefused, detail));
+        return Err(Problem::new(Code::MethodRefused, detail));
     }
+    refuse_foreign_coding(&parts.headers)?;
     let scope = protection.scope.of(parts).ok_or_else(|| {
         Problem::new(Code::ScopeUnusable, "The path is too long, or not visible ASCII.")
     })?;
     Ok(Operation::new(tenant, scope, key))
+}
+
+/// Refuses bytes that are not the body itself, but something nobody here makes it of.
+fn refuse_foreign_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let (code, detail) = match TransferCoding::of(headers) {
+        TransferCoding::Absent | TransferCoding::Chunked => return Ok(()),
+        TransferCoding::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
+        TransferCoding::Other => (Code::TransferCodingUnknown, "Send it as it is, or in chunks."),
+    };
+    Err(Problem::new(code, detail))
 }
 
 /// What is kept of the request, so that somebody else can run or finish it.

@@ -45,10 +45,12 @@ pub enum Code {
     CallerUnverifiable,
     /// The path is too long, or not visible ASCII.
     ScopeUnusable,
-    /// `CONNECT` or `Upgrade` came with a key.
-    UpgradeRefused,
-    /// A gateway was asked for a tunnel.
-    TunnelRefused,
+    /// The method is not offered: `CONNECT`, and by a gateway `TRACE`.
+    MethodRefused,
+    /// `Transfer-Encoding` names something else than chunks.
+    TransferCodingUnknown,
+    /// `Transfer-Encoding` names chunks more than once.
+    TransferCodingRepeated,
     /// It is not clear which host the request is for.
     HostUnclear,
     /// The request is for a host that is not served here.
@@ -116,8 +118,9 @@ impl Code {
         Self::CallerRefused,
         Self::CallerUnverifiable,
         Self::ScopeUnusable,
-        Self::UpgradeRefused,
-        Self::TunnelRefused,
+        Self::MethodRefused,
+        Self::TransferCodingUnknown,
+        Self::TransferCodingRepeated,
         Self::HostUnclear,
         Self::HostUnknown,
         Self::BodyTooLarge,
@@ -163,8 +166,9 @@ impl Code {
             Self::CallerRefused => "caller-refused",
             Self::CallerUnverifiable => "caller-unverifiable",
             Self::ScopeUnusable => "scope-unusable",
-            Self::UpgradeRefused => "upgrade-refused",
-            Self::TunnelRefused => "tunnel-refused",
+            Self::MethodRefused => "method-refused",
+            Self::TransferCodingUnknown => "transfer-coding-unknown",
+            Self::TransferCodingRepeated => "transfer-coding-repeated",
             Self::HostUnclear => "host-unclear",
             Self::HostUnknown => "host-unknown",
             Self::BodyTooLarge => "body-too-large",
@@ -211,8 +215,9 @@ impl Code {
             Self::CallerRefused => "The caller may not ask for this",
             Self::CallerUnverifiable => "It cannot be found out who asks",
             Self::ScopeUnusable => "The path cannot name an operation",
-            Self::UpgradeRefused => "A connection cannot be upgraded under an idempotency key",
-            Self::TunnelRefused => "Tunnels are not offered here",
+            Self::MethodRefused => "The method is not offered here",
+            Self::TransferCodingUnknown => "The body is coded in a way that is not known here",
+            Self::TransferCodingRepeated => "The body is said to be in chunks more than once",
             Self::HostUnclear => "It is not clear which host is meant",
             Self::HostUnknown => "The host is not served here",
             Self::BodyTooLarge => "The request is too large",
@@ -251,7 +256,7 @@ impl Code {
             | Self::DeadlineMalformed
             | Self::CredentialsNotKept
             | Self::ScopeUnusable
-            | Self::UpgradeRefused
+            | Self::TransferCodingRepeated
             | Self::HostUnclear
             | Self::BodyIncomplete
             | Self::BodyNotCanonical => StatusCode::BAD_REQUEST,
@@ -263,7 +268,7 @@ impl Code {
             Self::FirstSentTooOld => StatusCode::PRECONDITION_FAILED,
             Self::CredentialMissing => StatusCode::UNAUTHORIZED,
             Self::CallerRefused => StatusCode::FORBIDDEN,
-            Self::TunnelRefused => StatusCode::NOT_IMPLEMENTED,
+            Self::MethodRefused | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
             Self::HostUnknown => StatusCode::MISDIRECTED_REQUEST,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hapax_core::{Fence, Header, Timestamp};
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE},
+    header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE, UPGRADE},
 };
 
 use super::options::{Credentials, Protection};
@@ -13,10 +13,13 @@ pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 pub(crate) const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
 pub(crate) const FENCE: HeaderName = HeaderName::from_static("hapax-fence");
 pub(crate) const UNPROTECTED: HeaderName = HeaderName::from_static("hapax-unprotected");
+/// What comes with the wish to go on in HTTP/2.
+const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
 
 /// Headers that belong to one connection, by RFC 9110.
-static HOP_BY_HOP: [HeaderName; 9] = [
+static HOP_BY_HOP: [HeaderName; 10] = [
     CONNECTION,
+    HTTP2_SETTINGS,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -24,7 +27,7 @@ static HOP_BY_HOP: [HeaderName; 9] = [
     header::TE,
     header::TRAILER,
     header::TRANSFER_ENCODING,
-    header::UPGRADE,
+    UPGRADE,
 ];
 
 /// Headers that belong to one answer or one person, and would lie in another.
@@ -77,6 +80,14 @@ pub(crate) fn keeps_what_it_needs(headers: &HeaderMap, credentials: Credentials)
         Credentials::LeaveOut => {
             !headers.contains_key(header::AUTHORIZATION) && !headers.contains_key(header::COOKIE)
         }
+    }
+}
+
+/// Ignores the wish to speak another protocol from here on, as RFC 9110 7.8 allows: what would
+/// follow on such a connection could not be stored. Some clients send it with every request.
+pub(crate) fn ignore_upgrade(headers: &mut HeaderMap) {
+    if headers.remove(UPGRADE).is_some() {
+        headers.remove(HTTP2_SETTINGS);
     }
 }
 

@@ -10,7 +10,7 @@ mod reload;
 mod same;
 mod streams;
 mod targets;
-mod tls;
+pub(crate) mod tls;
 mod upstreams;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
