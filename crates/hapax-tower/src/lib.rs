@@ -38,6 +38,9 @@
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
 //! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
+//! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`] and [`is_named_by_connection`] tell
+//!   proxies how the layer spells a path, which paths it cannot trust, and which headers a client may
+//!   have removed;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries; [`AnswerBy`]
 //!   tells the service until when its caller waits.
@@ -60,10 +63,12 @@ pub use self::{
     nothing_sent::NothingSent,
     server::{
         AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,
-        Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
-        NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
-        Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
-        canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,
+        Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule,
+        KeySpelling, Later, NotCanonical, PathReading, Probed, Prober, Protection, RateLimit,
+        Routes, Scoping, Site, StoreDown, Tenancy, TransactionalLayer, TransactionalService,
+        Treatment, Tx, TxError, Verdict, canonical_json, is_for_everybody, is_named_by_connection,
+        leaves_its_folder, openapi_fragment, parse_key, path_fits, plain_path, published_policy,
+        stored_request,
     },
     transfer_coding::TransferCoding,
 };

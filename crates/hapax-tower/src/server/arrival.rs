@@ -54,6 +54,7 @@ pub(crate) async fn arrive(
     (mut parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
     headers::ignore_upgrade(&mut parts.headers);
+    key::respell(&mut parts.headers, protection, operation.key());
     let Received { body, room } =
         receive(front.room.as_ref(), protection, said, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
@@ -113,16 +114,22 @@ pub(crate) async fn name(
         let detail = format!("Send {} with one key per operation.", protection.key_header());
         Problem::new(Code::KeyMissing, detail)
     })?;
-    if headers::named_by_connection(&parts.headers).contains(protection.key_header()) {
+    let of_this_connection = headers::named_by_connection(&parts.headers);
+    if of_this_connection.contains(protection.key_header()) {
         let detail = "Connection names the key, which would keep it from the service.";
         return Err(Problem::new(Code::KeyMalformed, detail));
+    }
+    if protection.compared_headers.iter().any(|name| of_this_connection.contains(name)) {
+        let detail = "Connection names a header that tells operations apart, which would keep it \
+                      from the service.";
+        return Err(Problem::new(Code::TargetUnclear, detail));
     }
     if parts.method == Method::CONNECT {
         let detail = "A connection that becomes something else cannot be replayed.";
         return Err(Problem::new(Code::MethodRefused, detail));
     }
     refuse_foreign_coding(&parts.headers)?;
-    let scope = protection.scope.of(parts).ok_or_else(|| {
+    let scope = protection.scope_of(parts).ok_or_else(|| {
         Problem::new(Code::ScopeUnusable, "The path is too long, or not visible ASCII.")
     })?;
     Ok(Operation::new(tenant, scope, key))

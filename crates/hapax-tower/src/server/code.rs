@@ -51,6 +51,10 @@ pub enum Code {
     TransferCodingUnknown,
     /// `Transfer-Encoding` names chunks more than once.
     TransferCodingRepeated,
+    /// The path or the method could be read as another one.
+    TargetUnclear,
+    /// No route names the request, and nothing else is served.
+    RouteUnknown,
     /// It is not clear which host the request is for.
     HostUnclear,
     /// The request is for a host that is not served here.
@@ -121,6 +125,8 @@ impl Code {
         Self::MethodRefused,
         Self::TransferCodingUnknown,
         Self::TransferCodingRepeated,
+        Self::TargetUnclear,
+        Self::RouteUnknown,
         Self::HostUnclear,
         Self::HostUnknown,
         Self::BodyTooLarge,
@@ -169,6 +175,8 @@ impl Code {
             Self::MethodRefused => "method-refused",
             Self::TransferCodingUnknown => "transfer-coding-unknown",
             Self::TransferCodingRepeated => "transfer-coding-repeated",
+            Self::TargetUnclear => "target-unclear",
+            Self::RouteUnknown => "route-unknown",
             Self::HostUnclear => "host-unclear",
             Self::HostUnknown => "host-unknown",
             Self::BodyTooLarge => "body-too-large",
@@ -218,6 +226,8 @@ impl Code {
             Self::MethodRefused => "The method is not offered here",
             Self::TransferCodingUnknown => "The body is coded in a way that is not known here",
             Self::TransferCodingRepeated => "The body is said to be in chunks more than once",
+            Self::TargetUnclear => "The target can be read as another one",
+            Self::RouteUnknown => "No route names this request",
             Self::HostUnclear => "It is not clear which host is meant",
             Self::HostUnknown => "The host is not served here",
             Self::BodyTooLarge => "The request is too large",
@@ -257,6 +267,7 @@ impl Code {
             | Self::CredentialsNotKept
             | Self::ScopeUnusable
             | Self::TransferCodingRepeated
+            | Self::TargetUnclear
             | Self::HostUnclear
             | Self::BodyIncomplete
             | Self::BodyNotCanonical => StatusCode::BAD_REQUEST,
@@ -287,7 +298,7 @@ impl Code {
             }
             Self::ExecutionTimedOut | Self::DeadlinePassed => StatusCode::GATEWAY_TIMEOUT,
             Self::ExecutionUnanswered => StatusCode::BAD_GATEWAY,
-            Self::OperationUnknown => StatusCode::NOT_FOUND,
+            Self::OperationUnknown | Self::RouteUnknown => StatusCode::NOT_FOUND,
         }
     }
 

@@ -117,9 +117,39 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
     *name == REPLAYED || *name == EXPIRES || name.as_str().starts_with("hapax-")
 }
 
-/// The headers that are said to belong to this connection alone.
+/// The headers that are said to belong to this connection alone, and may be.
 pub(crate) fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
     let lines = headers.get_all(CONNECTION).iter().filter_map(|line| line.to_str().ok());
-    let names = lines.flat_map(|line| line.split(','));
-    names.filter_map(|name| HeaderName::try_from(name.trim()).ok()).collect()
+    let names = lines.flat_map(|line| line.split(',')).map(str::trim);
+    let names = names.filter(|name| !is_for_everybody(name));
+    names.filter_map(|name| HeaderName::try_from(name).ok()).collect()
 }
+
+/// Whether a header is said to belong to this connection alone, and may be: it is not passed on.
+pub fn is_named_by_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
+    headers.contains_key(CONNECTION) && named_by_connection(headers).contains(name)
+}
+
+/// Whether a header never belongs to one connection, whatever `Connection` says: it frames the
+/// message, says whom it is for and whom from, or is ours. A client that names one has no right to
+/// keep it from the service.
+pub fn is_for_everybody(name: &str) -> bool {
+    let starts = |start: &str| {
+        name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+    };
+    let is = |kept: &&str| name.eq_ignore_ascii_case(kept);
+    starts("hapax-") || starts("x-forwarded-") || FOR_EVERYBODY.iter().any(is)
+}
+
+const FOR_EVERYBODY: [&str; 10] = [
+    "host",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "authorization",
+    "cookie",
+    "forwarded",
+    "x-real-ip",
+    "via",
+    "date",
+];

@@ -39,6 +39,7 @@ mod span;
 #[cfg(test)]
 mod spans;
 pub mod stored_request;
+mod target;
 mod tenancy;
 mod transactional;
 mod unit;
@@ -48,17 +49,20 @@ pub use self::{
     canonical::{NotCanonical, canonical_json},
     code::Code,
     handled::{Handled, Verdict},
+    headers::{is_for_everybody, is_named_by_connection},
     key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
     options::{
-        BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
+        BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Protection,
+        Scoping, StoreDown,
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     route::{InvalidRoute, Routes, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
+    target::{PathReading, leaves_its_folder, plain_path},
     tenancy::{Caller, Identified, Tenancy},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
     wellknown::{openapi_fragment, published_policy},

@@ -6,7 +6,12 @@ use hapax_core::{
     Policy, Recovery, Scope,
     limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
 };
-use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
+use http::{
+    HeaderName, Method,
+    header::{CONTENT_TYPE, HOST},
+    request::Parts,
+    uri::Authority,
+};
 
 use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::Tenancy};
 
@@ -23,8 +28,12 @@ pub struct Protection {
     pub key_form: KeyForm,
     /// Which header carries the key.
     pub dialect: Dialect,
+    /// How the key is written to the service, however the client wrote it.
+    pub key_spelling: KeySpelling,
     /// Within what a key is unique.
     pub scope: Scoping,
+    /// Whether the same request to another host is another operation.
+    pub hosts: Hosts,
     /// What a duplicate hears while the first request is at work.
     pub in_flight: InFlight,
     /// Whether a client may ask for 202 and an address to look at by `Prefer: respond-async`. Needs
@@ -75,7 +84,9 @@ impl Default for Protection {
             key: KeyRule::Required,
             key_form: KeyForm::QuotedOrBare,
             dialect: Dialect::Header(IDEMPOTENCY_KEY),
+            key_spelling: KeySpelling::OfTheHeader,
             scope: Scoping::MethodAndPath,
+            hosts: Hosts::Alike,
             in_flight: InFlight::Reject,
             respond_async: false,
             wait_max: Duration::from_secs(30),
@@ -133,6 +144,18 @@ impl Protection {
         }
     }
 
+    /// Within what the key of this request is unique; `None` refuses it.
+    pub(crate) fn scope_of(&self, parts: &Parts) -> Option<Scope> {
+        let scope = self.scope.of(parts)?;
+        match self.hosts {
+            Hosts::Alike => Some(scope),
+            Hosts::Apart => match host_of(parts)? {
+                host if host.is_empty() => Some(scope),
+                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok(),
+            },
+        }
+    }
+
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
         match &self.dialect {
@@ -158,6 +181,27 @@ pub enum KeyForm {
     QuotedOrBare,
     /// As a quoted string of RFC 9651 alone.
     Quoted,
+}
+
+/// How a key is written to the service: alike for every attempt, so that a service that compares
+/// the header itself sees one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeySpelling {
+    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header.
+    OfTheHeader,
+    /// As a quoted string of RFC 9651.
+    Quoted,
+    /// Without quotes, unless it could not be told from something else then.
+    Bare,
+}
+
+/// Whether requests to different hosts are different operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hosts {
+    /// They are the same: the service does not look at its name.
+    Alike,
+    /// They are different: each host has keys of its own.
+    Apart,
 }
 
 /// Which header carries the key.
@@ -200,6 +244,18 @@ impl Scoping {
     fn method_and_path(method: &Method, path: &str) -> Option<Scope> {
         Scope::parse([method.as_str(), " ", path].concat()).ok()
     }
+}
+
+/// The host a request is for in its one spelling, empty if it names none; `None` if that is unclear.
+fn host_of(parts: &Parts) -> Option<String> {
+    let mut lines = parts.headers.get_all(HOST).iter();
+    let host = match (lines.next(), lines.next()) {
+        (Some(line), None) => line.to_str().ok()?,
+        (None, _) => parts.uri.authority().map_or("", Authority::as_str),
+        (Some(_), Some(_)) => return None,
+    };
+    let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
+    Some(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
 }
 
 impl fmt::Debug for Scoping {

@@ -26,6 +26,8 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::MethodRefused => include_str!("../../errors/method-refused.md"),
         Code::TransferCodingUnknown => include_str!("../../errors/transfer-coding-unknown.md"),
         Code::TransferCodingRepeated => include_str!("../../errors/transfer-coding-repeated.md"),
+        Code::TargetUnclear => include_str!("../../errors/target-unclear.md"),
+        Code::RouteUnknown => include_str!("../../errors/route-unknown.md"),
         Code::HostUnclear => include_str!("../../errors/host-unclear.md"),
         Code::HostUnknown => include_str!("../../errors/host-unknown.md"),
         Code::BodyTooLarge => include_str!("../../errors/body-too-large.md"),

@@ -111,7 +111,14 @@ where
     S: Store,
 {
     let (mut parts, body) = request.into_parts();
-    let (route, protection) = shared.front.routes.find(&parts);
+    let (route, protection) = match shared.front.routes.admit(&mut parts) {
+        Ok(found) => found,
+        Err((route, problem)) => {
+            let rest = Rest::Unread(body);
+            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
+            return Ok((refused.0, Handled { verdict: refused.1, route }));
+        }
+    };
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let (response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
         (Some(page), _) => (page, Verdict::Page),

@@ -15,9 +15,9 @@ use super::{
     code::Code,
     front::Front,
     layer::Shared,
-    options::{BodyForm, InFlight, KeyForm, KeyRule, Protection, Scoping},
+    options::{BodyForm, Hosts, InFlight, KeyForm, KeyRule, Protection, Scoping},
     pages,
-    route::Routes,
+    route::{Routes, Treated},
 };
 use crate::body::Body;
 
@@ -51,22 +51,27 @@ pub(crate) fn written(front: &Front, page: &str) -> Option<Response<Body>> {
 /// The policy in force, as the document clients find at `/.well-known/idempotency`.
 pub fn published_policy(routes: &Routes) -> Value {
     let named = routes.all().iter().map(|route| {
-        let mut policy = described(route.protection.as_deref());
+        let mut policy = described(&route.treated);
         policy.insert("method".to_owned(), route.method.as_str().into());
         policy.insert("path".to_owned(), route.pattern.as_str().into());
         Value::Object(policy)
     });
     json!({
         "routes": named.collect::<Vec<_>>(),
-        "otherwise": described(routes.otherwise().map(AsRef::as_ref)),
+        "otherwise": described(routes.otherwise()),
         "replay_header": "Idempotent-Replayed",
         "expiry_header": "Idempotency-Expires",
     })
 }
 
-fn described(protection: Option<&Protection>) -> Map<String, Value> {
-    let Some(route) = protection else {
-        return Map::from_iter([("protected".to_owned(), false.into())]);
+fn described(treated: &Treated) -> Map<String, Value> {
+    let route = match treated {
+        Treated::Protected(route) => route,
+        Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
+        Treated::Refused => {
+            let said = [("protected", false), ("refused", true)];
+            return said.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+        }
     };
     let retention = route.policy.retention();
     let described = json!({
@@ -83,6 +88,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
             Scoping::Named(_) => "caller and route",
             Scoping::FromFn(_) => "caller and what the application says",
         },
+        "hosts": match route.hosts { Hosts::Alike => "alike", Hosts::Apart => "apart" },
         "compared": match route.body {
             BodyForm::Raw => "bytes of the body",
             BodyForm::Json { .. } => "JSON value of the body",
@@ -110,7 +116,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
 pub fn openapi_fragment(routes: &Routes) -> Value {
     let mut paths = Map::new();
     for route in routes.all() {
-        let Some(protection) = &route.protection else { continue };
+        let Some(protection) = route.treated.protection() else { continue };
         let methods = paths.entry(route.pattern.clone()).or_insert_with(|| json!({}));
         methods[route.method.as_str().to_ascii_lowercase()] = operation(protection);
     }

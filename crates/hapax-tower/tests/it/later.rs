@@ -114,7 +114,7 @@ async fn what_a_dying_process_accepted_is_run_by_the_next_one() {
     let last = second.service.last.lock().unwrap().clone().unwrap();
     assert_eq!(
         (&last["idempotency-key"], &last["hapax-fence"]),
-        (&"k-1".parse().unwrap(), &"2".parse().unwrap())
+        (&"\"k-1\"".parse().unwrap(), &"2".parse().unwrap())
     );
     assert_eq!(last["authorization"], "Bearer alice");
 }

@@ -26,6 +26,7 @@ mod recovery;
 mod replay;
 mod script;
 mod services;
+mod spellings;
 mod stores;
 mod tenants;
 mod world;

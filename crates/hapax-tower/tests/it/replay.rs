@@ -141,7 +141,7 @@ async fn the_service_is_told_the_key_and_the_fence_and_no_client_can_forge_them(
         .header("idempotent-replayed", "true");
     world.send(request, "100").await;
     let last = world.service.last.lock().unwrap().clone().unwrap();
-    assert_eq!(last["idempotency-key"], "k-1");
+    assert_eq!(last["idempotency-key"], "\"k-1\"");
     assert_eq!(last["hapax-fence"], Fence::FIRST.get().to_string());
     assert!(!last.contains_key("hapax-anything") && !last.contains_key("idempotent-replayed"));
     let unprotected = http::Request::get("/pay").header("hapax-fence", "77");

@@ -134,7 +134,10 @@ impl Script {
             return Err(NothingSent::new("connection refused").into());
         }
         assert_eq!(body.collect().await.unwrap().to_bytes(), "100");
-        assert_eq!(parts.headers["idempotency-key"], "k-1");
+        assert_eq!(
+            parts.headers["idempotency-key"], "\"k-1\"",
+            "one spelling, however it was sent"
+        );
         let fence = parts.headers["hapax-fence"].to_str().unwrap().to_owned();
         self.heads.lock().unwrap().push(parts.headers.clone());
         let number = {

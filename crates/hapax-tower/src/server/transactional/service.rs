@@ -109,7 +109,16 @@ where
     D: Database,
 {
     let (mut parts, body) = request.into_parts();
-    let (route, protection) = shared.front.routes.find(&parts);
+    let (route, protection) = match shared.front.routes.admit(&mut parts) {
+        Ok(found) => found,
+        Err((route, problem)) => {
+            let rest = Rest::Unread(body);
+            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
+            let (mut response, verdict) = refused;
+            response.extensions_mut().insert(Handled { verdict, route });
+            return Ok(response);
+        }
+    };
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let (mut response, verdict) = match (page(&shared, &parts), said) {
         (Some(page), _) => (page, Verdict::Page),
