@@ -5,7 +5,8 @@ use hapax_tower::BoxError;
 /// Why a request got no complete answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// Nothing of it left this process, so nothing happened.
+    /// Nothing of it left this process, or the upstream said that it looked at nothing of it: nothing
+    /// happened.
     #[error("the upstream cannot be reached; nothing was sent")]
     NothingSent(#[source] BoxError),
     /// Some of it may have left; what became of it is unknown.
@@ -26,6 +27,11 @@ impl SendError {
 #[derive(Debug, thiserror::Error)]
 #[error("the request ended early")]
 pub struct RequestBroken(#[source] pub(super) BoxError);
+
+/// A path could lead out of what the upstream is asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the path could leave the prefix of the upstream")]
+pub(crate) struct OutsidePrefix;
 
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,10 @@
 //! What is in force, in words, so that it can be read before it is trusted.
 
 use hapax_core::{Policy, Recovery};
-use hapax_tower::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown};
+use hapax_tower::{
+    BodyForm, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, PathReading, Protection,
+    Scoping, StoreDown,
+};
 
 use super::{Config, units::spelled, units::spelled_size};
 
@@ -16,7 +19,10 @@ pub fn describe(config: &Config) -> String {
         (Some(admin), None) => format!("admin at http://{admin}, health and metrics alone"),
         (None, _) => "no admin listener".to_owned(),
     });
-    lines.push(format!("protects {}", upstream.url));
+    lines.push(match upstream.paths {
+        PathReading::Lenient => format!("protects {}", upstream.url),
+        PathReading::Literal => format!("protects {}, which reads paths literally", upstream.url),
+    });
     lines.push(format!("keeps records in {}", without_password(&config.store)));
     lines.push(format!("tenant: {}", config.tenant));
     lines.push(format!(
@@ -76,6 +82,14 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
+    match protection.key_spelling {
+        KeySpelling::OfTheHeader => {}
+        KeySpelling::Quoted => words.push("key forwarded quoted".to_owned()),
+        KeySpelling::Bare => words.push("key forwarded bare".to_owned()),
+    }
+    if protection.hosts == Hosts::Apart {
+        words.push("each host has keys of its own".to_owned());
+    }
     if !retention.tombstone.is_zero() {
         words.push(format!("tombstone {}", spelled(retention.tombstone)));
     }

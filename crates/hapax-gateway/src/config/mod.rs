@@ -20,7 +20,7 @@ mod upstream;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
-use hapax_tower::{Routes, Tenancy};
+use hapax_tower::{PathReading, Routes, Tenancy};
 use http::Uri;
 
 pub use self::{
@@ -106,6 +106,8 @@ pub struct Upstream {
     pub answer_headers_max: usize,
     /// Whether the upstream sees the `Host` the client sent instead of its own.
     pub keep_host: bool,
+    /// How it reads the paths it is sent.
+    pub paths: PathReading,
     /// Certificates to trust, as a PEM file, instead of those of the system.
     pub ca: Option<PathBuf>,
 }

@@ -44,6 +44,7 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "answer_head",
     "answer_headers",
     "keep_host",
+    "paths",
     "ca",
 ];
 pub(crate) const TLS: &[&str] = &["certificate", "key"];
@@ -76,8 +77,9 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 30] = [
+const PROTECTION: [&str; 31] = [
     "key",
+    "forward_key",
     "header",
     "dialect",
     "scope",

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Asked, Probed, Prober, signal};
+use hapax_tower::{Asked, Hosts, Probed, Prober, signal};
 use http::{
-    Request, StatusCode, Uri,
-    header::{ACCEPT, AUTHORIZATION},
+    HeaderValue, Request, StatusCode, Uri,
+    header::{ACCEPT, AUTHORIZATION, HOST},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -35,6 +35,8 @@ pub(super) struct Reading {
     pub(super) within: Duration,
     /// The status of what happened, where it is not the probe's own.
     pub(super) status: Option<StatusCode>,
+    /// Whether the host that the operation was for is the one to ask.
+    pub(super) hosts: Hosts,
 }
 
 impl Template {
@@ -103,6 +105,11 @@ impl Template {
                 request.headers_mut().append(&name, line.clone());
             }
         }
+        if reading.hosts == Hosts::Apart
+            && let Some(host) = host_of(&asked.request)
+        {
+            request.headers_mut().insert(HOST, host);
+        }
         // Whoever asks also asks again.
         signal::set_retried_further_out(request.headers_mut());
         match client.fetch(request, reading.bytes_max, reading.within).await {
@@ -126,6 +133,13 @@ impl Template {
             }
         }
     }
+}
+
+/// The host a request was for, which is the one that knows about it.
+fn host_of<B>(request: &Request<B>) -> Option<HeaderValue> {
+    let named = request.headers().get(HOST).cloned();
+    let target = || HeaderValue::try_from(request.uri().authority()?.as_str()).ok();
+    named.or_else(target)
 }
 
 #[cfg(test)]

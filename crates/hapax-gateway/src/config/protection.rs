@@ -7,8 +7,8 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit,
-    Scoping, StoreDown,
+    BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Prober,
+    Protection, RateLimit, Scoping, StoreDown,
 };
 use http::StatusCode;
 use toml::Spanned;
@@ -34,6 +34,7 @@ const REQUEST_BODY_BYTES_MAX: usize = REQUEST_BYTES_MAX - (1 << 20);
 pub(super) fn read(
     route: &Reader<'_>,
     unsaid: KeyRule,
+    hosts: Hosts,
     client: impl FnOnce() -> Option<Client>,
 ) -> Protection {
     let usual = Protection::default();
@@ -48,14 +49,16 @@ pub(super) fn read(
         cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
     let policy = policy(route, timeout, usual.policy);
     let status = probe_status(route, policy.recovery());
-    let reading = Reading { bytes_max: response_bytes_max, within: timeout, status };
+    let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     Protection {
         policy,
         key,
         key_form,
         dialect: dialect(route).unwrap_or(usual.dialect),
+        key_spelling: key_spelling(route).unwrap_or(usual.key_spelling),
         scope: scope(route).unwrap_or(usual.scope),
+        hosts,
         in_flight: in_flight(route).unwrap_or(usual.in_flight),
         respond_async: route.flag("respond_async").unwrap_or(usual.respond_async),
         wait_max: duration("wait_max").unwrap_or(usual.wait_max),
@@ -91,6 +94,11 @@ fn key(route: &Reader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
     ];
     let key = route.word("key", &words).map(Spanned::into_inner);
     key.unwrap_or((unsaid, KeyForm::QuotedOrBare))
+}
+
+fn key_spelling(route: &Reader<'_>) -> Option<KeySpelling> {
+    let words = [("quoted", KeySpelling::Quoted), ("bare", KeySpelling::Bare)];
+    route.word("forward_key", &words).map(Spanned::into_inner)
 }
 
 fn dialect(route: &Reader<'_>) -> Option<Dialect> {

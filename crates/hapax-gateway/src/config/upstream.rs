@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use hapax_tower::PathReading;
 use http::Uri;
 use toml::Spanned;
 
@@ -34,6 +35,7 @@ impl Upstream {
             answer_head_bytes_max: 400 << 10,
             answer_headers_max: 256,
             keep_host: false,
+            paths: PathReading::Lenient,
             ca: None,
         }
     }
@@ -44,6 +46,8 @@ impl Upstream {
         let protocols =
             [("auto", Protocol::Automatic), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
         let protocol = table.word("protocol", &protocols).map(Spanned::into_inner);
+        let paths = [("lenient", PathReading::Lenient), ("literal", PathReading::Literal)];
+        let paths = table.word("paths", &paths).map(Spanned::into_inner);
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let (head_min, head_max) = ANSWER_HEAD_BYTES;
         let answer_head = table.size("answer_head", head_min, head_max).map(Spanned::into_inner);
@@ -58,6 +62,7 @@ impl Upstream {
             answer_headers_max: count(table, "answer_headers", HEADERS_MAX)
                 .unwrap_or(usual.answer_headers_max),
             keep_host: table.flag("keep_host").unwrap_or(usual.keep_host),
+            paths: paths.unwrap_or(usual.paths),
             ca: table
                 .text("ca")
                 .map(|path| files::expected(table, "ca", &path, dir, "BEGIN CERTIFICATE")),

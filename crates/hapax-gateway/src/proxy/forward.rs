@@ -1,5 +1,6 @@
 //! What of a request's and an answer's head belongs to one connection, and what is passed on.
 
+use hapax_tower::is_for_everybody;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Uri, Version,
     header::{self, CONNECTION, COOKIE, HOST},
@@ -31,6 +32,7 @@ pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
     let version = request.version();
     let headers = request.headers_mut();
     strip_hops(headers);
+    remove_shadows(headers);
     headers.remove(header::PROXY_AUTHORIZATION);
     // The gateway has answered it by reading the body.
     headers.remove(header::EXPECT);
@@ -62,16 +64,40 @@ pub(crate) fn strip_hops(headers: &mut HeaderMap) {
 }
 
 fn remove_named(headers: &mut HeaderMap, names: &str) {
-    for name in names.split(',').map(str::trim) {
-        // These frame the message, name its target and tell the upstream what the layer has to say:
-        // a client must not have them removed.
-        let is_kept = |kept: &str| name.eq_ignore_ascii_case(kept);
-        let is_ours = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("hapax-"));
-        if !is_ours && !["host", "content-length"].into_iter().any(is_kept) {
-            headers.remove(name);
-        }
+    for name in names.split(',').map(str::trim).filter(|name| !is_for_everybody(name)) {
+        headers.remove(name);
     }
 }
+
+/// Removes headers that a server which sees names as CGI does, where `-` and `_` are the same, would
+/// take for one that counts: one of ours, one that belongs to a connection, or another of the request.
+fn remove_shadows(headers: &mut HeaderMap) {
+    if !headers.keys().any(|name| name.as_str().as_bytes().contains(&b'_')) {
+        return;
+    }
+    let casts = |name: &&HeaderName| {
+        let read = name.as_str().replace('_', "-");
+        read != name.as_str()
+            && (is_for_everybody(&read)
+                || SHADOWED.contains(&&*read)
+                || HOPS.iter().any(|hop| *hop == *read)
+                || headers.contains_key(&read))
+    };
+    let shadows: Vec<_> = headers.keys().filter(casts).cloned().collect();
+    for name in shadows {
+        headers.remove(name);
+    }
+}
+
+/// Names that count beside those that are for everybody and those that belong to one connection.
+const SHADOWED: [&str; 6] = [
+    "idempotency-key",
+    "idempotency-expires",
+    "idempotent-replayed",
+    "proxy-authorization",
+    "repeatability-request-id",
+    "repeatability-first-sent",
+];
 
 /// Who a request came from, which scheme it used and which host it named: what the upstream is told,
 /// also when the request is run later. A request of which nobody knows says nothing.
@@ -141,6 +167,45 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["hapax-fence", "hapax-retry", "host", "x-kept"]);
         assert_eq!(request.headers()["host"], "inner:80");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_header_that_counts_is_not_passed_on() {
+        let mut request = Request::post("/pay").header("x-tenant", "a");
+        for name in [
+            "hapax_fence",
+            "Hapax_fence-x",
+            "idempotency_key",
+            "x_forwarded_for",
+            "x-forwarded_proto",
+            "x_real_ip",
+            "content_length",
+            "transfer_encoding",
+            "x_tenant",
+            "x_own",
+            "plain_",
+        ] {
+            request = request.header(name, "1");
+        }
+        let mut request = request.body(()).unwrap();
+        prepare(&mut request, None);
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["plain_", "x-tenant", "x_own"]);
+    }
+
+    #[test]
+    fn a_client_cannot_have_what_others_said_about_it_removed() {
+        let kept = ["authorization", "content-type", "forwarded", "x-forwarded-for", "x-real-ip"];
+        let mut request = Request::post("/pay").header("connection", "x-own").header("x-own", "1");
+        for name in kept {
+            request = request.header("connection", name.to_ascii_uppercase()).header(name, "1");
+        }
+        let mut request = request.body(()).unwrap();
+        prepare(&mut request, None);
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, kept);
     }
 
     #[test]

@@ -83,6 +83,10 @@ fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal
         (None, _, Some(target)) => target.as_str(),
         (None, _, None) => "",
     };
+    // A name before the host is no part of it, and who reads it as one goes elsewhere.
+    if host.contains('@') {
+        return Err(refusal::Refused::Host);
+    }
     let name = host.rsplit_once(':').map_or(host, |(name, port)| {
         if port.bytes().all(|digit| digit.is_ascii_digit()) { name } else { host }
     });

@@ -6,7 +6,7 @@ use hapax_tower::{Body, Code, NothingSent, Site};
 use http::{HeaderValue, Response, Version, header::CONNECTION};
 
 use crate::{
-    client::RequestBroken,
+    client::{OutsidePrefix, RequestBroken},
     proxy::{Overdue, Stalled},
 };
 
@@ -57,6 +57,10 @@ pub(crate) fn upstream_failed(error: &(dyn Error + 'static), version: Version) -
         let is_slow = is(|error| error.is::<Stalled>());
         let code = if is_slow { Code::BodyTooSlow } else { Code::BodyIncomplete };
         return closing(code.answer(detail, &Site::default()), version);
+    }
+    if is(|error| error.is::<OutsidePrefix>()) {
+        let detail = "The path could lead out of what is served here.";
+        return Code::TargetUnclear.answer(detail, &Site::default());
     }
     tracing::warn!(error, "an unprotected request got no answer");
     let (code, detail) = if is(|error| error.is::<NothingSent>()) {

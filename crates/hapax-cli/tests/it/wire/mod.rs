@@ -8,6 +8,7 @@ mod keys;
 mod limits;
 mod reload;
 mod same;
+mod spellings;
 mod streams;
 mod targets;
 pub(crate) mod tls;

@@ -25,7 +25,7 @@ async fn the_upstream_is_named_by_the_configuration_alone() {
         row("absolute, foreign", to("http://evil/pay", "host: evil\r\n"), unknown),
         row("foreign host", to("/pay", "host: evil\r\n"), unknown),
         row("foreign host with port", to("/pay", "host: evil:80\r\n"), unknown),
-        row("known host as user", to("/pay", "host: gateway@evil\r\n"), unknown),
+        row("known host as user", to("/pay", "host: gateway@evil\r\n"), unclear),
         row("empty host", to("/pay", "host:\r\n"), unknown),
     ] {
         world.check(&row).await;

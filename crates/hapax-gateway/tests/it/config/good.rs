@@ -96,6 +96,31 @@ fn every_setting_of_a_route_is_in_force() {
     check("request_max = \"2MiB\"", &json!({ "request_bytes_max": 2 << 20 }));
     check("response_max = \"16MiB\"", &json!({ "response_bytes_max": 16 << 20 }));
     check("treatment = \"pass\"", &json!({ "protected": false }));
+    check("treatment = \"refuse\"", &json!({ "protected": false, "refused": true }));
+}
+
+#[test]
+fn what_the_upstream_is_told_and_how_it_reads_is_described() {
+    let config = read(
+        "otherwise = \"refuse\"\n[upstream]\nurl = \"http://a\"\nkeep_host = true\npaths = \"literal\"\n\
+         [[route]]\nmatch = \"POST /%70ay\"\nforward_key = \"bare\"\n\
+         [[route]]\nmatch = \"POST /closed\"\ntreatment = \"refuse\"",
+    );
+    let config = config.unwrap();
+    let policy = published_policy(&config.routes);
+    assert_eq!(
+        (&policy["routes"][0]["path"], &policy["routes"][0]["hosts"]),
+        (&json!("/pay"), &json!("apart"))
+    );
+    let summary = describe(&config);
+    for part in [
+        "which reads paths literally",
+        "key forwarded bare, each host has keys of its own",
+        "POST /closed: refused",
+        "other requests that change something: refused",
+    ] {
+        assert!(summary.contains(part), "{part} is not in\n{summary}");
+    }
 }
 
 #[test]
