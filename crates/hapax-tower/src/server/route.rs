@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use hapax_core::Scope;
 use http::{Method, request::Parts};
 
-use super::options::{Dialect, InFlight, Protection};
+use super::options::{Dialect, InFlight, Protection, Scoping};
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -15,6 +16,9 @@ pub enum Treatment {
     /// They pass; a key on them is ignored.
     PassThrough,
 }
+
+/// What requests are called that no route is written for.
+const OTHERWISE: &str = "otherwise";
 
 /// Which route is treated how. The first that matches counts.
 #[derive(Debug, Clone)]
@@ -27,13 +31,14 @@ pub struct Routes {
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) pattern: String,
+    label: String,
     pub(crate) protection: Option<Arc<Protection>>,
 }
 
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
-        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise)? })
+        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise, OTHERWISE)? })
     }
 
     /// Adds a route.
@@ -53,15 +58,40 @@ impl Routes {
         if !pattern.starts_with('/') || rest.contains('*') {
             return Err(InvalidRoute::Pattern { pattern: pattern.to_owned() });
         }
-        let protection = checked(treatment)?;
-        self.routes.push(Route { method, pattern: pattern.to_owned(), protection });
+        let label = format!("{method} {pattern}");
+        let protection = checked(treatment, &label)?;
+        self.routes.push(Route { method, pattern: pattern.to_owned(), label, protection });
         Ok(self)
     }
 
     /// The routes as `POST /payments`, in order, and `otherwise` at the end.
     pub fn labels(&self) -> Vec<String> {
-        let routes = self.routes.iter().map(|route| format!("{} {}", route.method, route.pattern));
-        routes.chain(["otherwise".to_owned()]).collect()
+        let routes = self.routes.iter().map(|route| label(route.protection.as_ref(), &route.label));
+        routes.chain([label(self.otherwise.as_ref(), OTHERWISE)]).map(str::to_owned).collect()
+    }
+
+    /// The label of the route that operations of this scope came by; `None` if it was none of these.
+    /// Where several share a scope, that of the first.
+    pub fn label_of(&self, scope: &Scope) -> Option<&str> {
+        let is_its_name = |protection: &Arc<Protection>| match &protection.scope {
+            Scoping::Named(name) => name == scope,
+            Scoping::MethodAndPath | Scoping::FromFn(_) => false,
+        };
+        if let Some(named) = self.protections().find(|protection| is_its_name(protection)) {
+            return Some(&named.label);
+        }
+        let (method, path) =
+            scope.as_str().split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
+        let fits = |route: &&Route| {
+            route.protection.is_some()
+                && route.method.as_str() == method
+                && path_fits(&route.pattern, path)
+        };
+        let protection = match self.routes.iter().find(fits) {
+            Some(route) => route.protection.as_ref(),
+            None => self.otherwise.as_ref(),
+        };
+        protection.map(|protection| &*protection.label)
     }
 
     /// Which route this request takes, and how it is protected; `None` if it passes.
@@ -102,15 +132,22 @@ impl Routes {
     }
 
     pub(crate) fn accepts_for_later(&self) -> bool {
-        self.protections()
-            .any(|route| route.in_flight == InFlight::Accept || route.respond_async)
+        self.protections().any(|route| route.in_flight == InFlight::Accept || route.respond_async)
     }
 }
 
-fn checked(treatment: Treatment) -> Result<Option<Arc<Protection>>, InvalidRoute> {
+/// What a route is called.
+fn label<'a>(protection: Option<&'a Arc<Protection>>, unprotected: &'a str) -> &'a str {
+    protection.map_or(unprotected, |protection| &*protection.label)
+}
+
+fn checked(treatment: Treatment, label: &str) -> Result<Option<Arc<Protection>>, InvalidRoute> {
     match treatment {
-        Treatment::Protect(protection) => {
+        Treatment::Protect(mut protection) => {
             protection.check()?;
+            if protection.label.is_empty() {
+                protection.label = label.into();
+            }
             Ok(Some(Arc::new(protection)))
         }
         Treatment::PassThrough => Ok(None),
