@@ -85,7 +85,7 @@ impl Client {
 
     fn tell(&mut self, unknown: Failed) {
         if let Some(reply) = self.reply.take() {
-            let told = unknown.while_finding_out(self.id).into_response(&self.site);
+            let told = unknown.while_finding_out(self.id).in_place_of_an_answer(&self.site);
             send(Some(reply), told);
         }
     }
@@ -129,7 +129,8 @@ impl<S: Store> Unit<S> {
                 self.pass_on(parts, read, rest, reply).await;
             }
             Turn::Known(Err(failed @ Failed::NotStarted)) if self.is_accepted => {
-                let told = failed.problem(self.permit.attempt().id).into_response(&self.site);
+                let told =
+                    failed.problem(self.permit.attempt().id).in_place_of_an_answer(&self.site);
                 self.queue_again(Duration::ZERO, told, reply).await;
             }
             Turn::Known(Err(failed)) => self.fail(failed, reply).await,
