@@ -4,8 +4,8 @@ use std::{future::pending, io, time::Duration};
 
 use futures_util::future::join_all;
 use hapax_core::{
-    Ended, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, Salt, Store, StoreError,
-    StoredStep, Timestamp, Wish,
+    Attempt, Ended, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, Salt, Store,
+    StoreError, StoredStep, Timestamp, Wish,
     clock::{ClockMark, ClockReading},
     memory,
     store::{
@@ -133,6 +133,10 @@ impl Store for Agreeing {
 
     async fn list(&self, _: Filter, _: Page) -> Result<Vec<Listed>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn withdraw(&self, _: Attempt) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     async fn note(&self, _: Note) -> Result<(), StoreError> {

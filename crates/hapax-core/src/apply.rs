@@ -8,7 +8,8 @@ use std::time::Duration;
 use crate::{
     limits::LEASE_MAX,
     outcome::Outcome,
-    record::{Record, State, StateTag},
+    record::{Fence, Record, State, StateTag},
+    settle::Attempt,
     store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary},
     time::Timestamp,
 };
@@ -94,6 +95,16 @@ pub fn keeps_step(found: Option<&Record>, keep: &KeepStep) -> bool {
             && record.fence == keep.fence
             && record.owner == keep.owner
             && record.created_at == keep.life
+    })
+}
+
+/// Whether a record can be removed as if its first claim had never been made.
+pub fn withdraws(found: Option<&Record>, attempt: &Attempt) -> bool {
+    found.is_some_and(|record| {
+        record.tag() == StateTag::Running
+            && record.fence == Fence::FIRST
+            && record.fence == attempt.fence
+            && record.owner == attempt.owner
     })
 }
 

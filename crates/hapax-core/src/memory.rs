@@ -17,6 +17,7 @@ use crate::{
     note::{Note, NoteRow, Noted},
     operation::OperationId,
     record::Record,
+    settle::Attempt,
     step::{self, StepRow, StoredStep},
     store::{
         self, Batch, Claimed, Committed, Filter, KeepStep, Kept, Listed, Loaded, Over, Page,
@@ -244,6 +245,16 @@ impl store::Store for Store {
         let listed = matching
             .map(|(id, row)| Listed { id: *id, summary: row.summary().map_err(StoreError::from) });
         Ok(listed.collect())
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        let (now, mut rows) = (self.now(), self.rows());
+        let found = read(&rows, now, attempt.id)?;
+        let withdrawn = apply::withdraws(found.as_ref(), &attempt);
+        if withdrawn {
+            rows.remove(&attempt.id);
+        }
+        Ok(withdrawn)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -1,7 +1,7 @@
 //! A store with places to die before and after every call.
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -88,6 +88,10 @@ impl<S: Store> Store for Watched<S> {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.store.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.store.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store, StoreError,
-    Timestamp, apply, give_back,
+    Attempt, Doubt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store,
+    StoreError, Tenant, Timestamp, apply, give_back,
     limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
     store::{Claim, Loaded},
 };
@@ -31,6 +31,7 @@ use crate::{
     options::Options,
     permit::write_end,
     purger,
+    readiness::{self, Readiness},
     renewer::Renewer,
     stats::{Counters, Spreads, Stats},
     sweeper,
@@ -61,6 +62,7 @@ impl<S: Store> Engine<S> {
             owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
             waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
             began: Instant::now(),
+            readiness: Readiness::default(),
             stopping: AtomicBool::new(false),
             store: Arc::new(store),
             options,
@@ -104,6 +106,13 @@ impl<S: Store> Engine<S> {
     /// What is stored about an operation, and the store's clock as far as it is trusted.
     pub async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         self.shared.inner.load(id).await
+    }
+
+    /// Whether the store takes writes: a small one is made as a claim is made, and taken back.
+    ///
+    /// Asked more often than every [`BELIEVED_FOR`](readiness::BELIEVED_FOR), it answers as before.
+    pub async fn takes_writes(&self) -> Result<(), StoreError> {
+        readiness::takes_writes(&self.shared.inner).await
     }
 
     /// The salt of the store, which keys all fingerprints.
@@ -212,6 +221,7 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) clock: StoreClock,
     pub(crate) renewer: Renewer,
     pub(crate) counters: Counters,
+    pub(crate) readiness: Readiness,
     owners: Mutex<fastrand::Rng>,
     waiting_for_pick_up: Arc<Semaphore>,
     began: Instant,
@@ -277,9 +287,28 @@ impl<S: Store> Inner<S> {
                 write_end(&inner, &give_back(&attempt, over, recovery, &policy)).await.map(|_| ())
             };
             if let Err(error) = given_back {
-                tracing::warn!(id = %attempt.id, %error, "an unused claim is left to its lease");
+                tracing::warn!(operation = %attempt.id, %error, "an unused claim is left to its lease");
             }
         });
+    }
+
+    /// Counts a doubt, and says to whoever reads logs which operation somebody has to look at.
+    pub(crate) fn left_in_doubt(&self, record: &Record, doubt: Doubt) {
+        self.counters.left_in_doubt.one();
+        let (operation, fence) = (&record.operation, record.fence.get());
+        tracing::warn!(
+            operation = %operation.id(),
+            scope = operation.scope().as_str(),
+            tenant = self.pseudonym(operation.tenant()),
+            fence,
+            doubt = doubt.as_str(),
+            "in doubt: nobody knows whether it happened",
+        );
+    }
+
+    /// What logs call a tenant.
+    pub(crate) fn pseudonym(&self, tenant: &Tenant) -> String {
+        self.store.salt().tenant_key(tenant).pseudonym()
     }
 
     pub(crate) fn count(&self, begun: &Result<Begun<S>, BeginError>) {

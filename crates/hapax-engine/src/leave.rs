@@ -62,7 +62,7 @@ pub(crate) async fn leave<S: Store>(
         Ok(Some(now)) => Ok(apply::renew(now, Some(&begun), &last)),
         Ok(None) => Err(inner.load(last.id).await.ok().and_then(|loaded| loaded.record)),
         Err(error) => {
-            tracing::warn!(id = %last.id, %error, "an operation is left to its lease");
+            tracing::warn!(operation = %last.id, %error, "an operation is left to its lease");
             held.seat.land(None);
             return Err(error);
         }

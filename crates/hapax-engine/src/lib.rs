@@ -29,6 +29,7 @@ mod options;
 mod permit;
 mod purger;
 mod queued;
+mod readiness;
 mod renewer;
 mod stats;
 pub mod steps;
@@ -46,6 +47,7 @@ pub use self::{
     options::{Finisher, Options},
     permit::{Permit, Settled},
     queued::Queued,
+    readiness::BELIEVED_FOR,
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, StateTag, Store, StoreError, Timestamp, apply,
+    Attempt, Ended, Outcome, Policy, Record, State, StateTag, Store, StoreError, Timestamp, apply,
     give_back, settle,
     store::{self, By, Entry, Over, Settle, Settlement},
 };
@@ -65,9 +65,9 @@ impl<S: Store> Permit<S> {
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
-        let quiet_at = over.follows_an_owner().then(|| {
-            Instant::now() + shared.inner.quiet_in(&record, quiet_from, &policy)
-        });
+        let quiet_at = over
+            .follows_an_owner()
+            .then(|| Instant::now() + shared.inner.quiet_in(&record, quiet_from, &policy));
         let held = Some(Held { shared, seat });
         // What may be done about it was said when its life began, whatever the policy says now.
         let policy = policy.recovering(record.recovery);
@@ -86,6 +86,12 @@ impl<S: Store> Permit<S> {
             fence: self.record.fence,
             owner: self.record.owner,
         }
+    }
+
+    /// What logs call the tenant, who is never named there.
+    pub fn pseudonym(&self) -> String {
+        let inner = self.held.as_ref().map(|held| &held.shared.inner);
+        inner.map(|inner| inner.pseudonym(self.record.operation.tenant())).unwrap_or_default()
     }
 
     /// Whether an earlier owner may have had the effect: it had begun, and its fate is unknown.
@@ -273,16 +279,19 @@ async fn conclude<S: Store>(
     let stored = match &settled {
         Ok(Settled::Done(record)) => {
             inner.counters.settles.one();
+            if let State::InDoubt { doubt, .. } = &record.state {
+                inner.left_in_doubt(record, *doubt);
+            }
             Some(Arc::clone(record))
         }
         Ok(Settled::Superseded(record)) => {
             inner.counters.settles_lost.one();
-            tracing::warn!(id = %end.id, fence = begun.fence.get(), "a stale owner settled too late");
+            tracing::warn!(operation = %end.id, fence = begun.fence.get(), "a stale owner settled too late");
             record.clone()
         }
         Err(error) => {
             inner.counters.settles_not_recorded.one();
-            tracing::error!(id = %end.id, fence = begun.fence.get(), %error, "an end was not recorded");
+            tracing::error!(operation = %end.id, fence = begun.fence.get(), %error, "an end was not recorded");
             None
         }
     };
@@ -352,8 +361,16 @@ pub(crate) async fn settle_as_seen<S: Store>(
     let end = Settle { id: record.operation.id(), by, to, keep: Duration::ZERO };
     match write_end(inner, &end).await {
         Ok(Ending::Written { .. } | Ending::Found(_)) => {
-            let (id, fence, to) = (end.id, record.fence.get(), end.to.tag().as_str());
-            tracing::warn!(%id, fence, to, "settled for an owner that vanished");
+            match end.to {
+                Settlement::InDoubt(doubt) => inner.left_in_doubt(record, doubt),
+                Settlement::Released | Settlement::Completed(_) | Settlement::Failed(_) => {
+                    let scope = record.operation.scope().as_str();
+                    let tenant = inner.pseudonym(record.operation.tenant());
+                    let (fence, to) = (record.fence.get(), end.to.tag().as_str());
+                    let why = "settled for an owner that vanished";
+                    tracing::warn!(operation = %end.id, scope, tenant, fence, to, "{why}");
+                }
+            }
             Ok(true)
         }
         Ok(Ending::Superseded(_)) => Ok(false),

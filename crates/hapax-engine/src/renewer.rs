@@ -90,14 +90,14 @@ async fn renew<S: Store>(
         }
         Ok(Renewed::Lost) => {
             inner.counters.leases_lost.one();
-            tracing::warn!(%id, fence = fence.get(), "a lease was lost");
+            tracing::warn!(operation = %id, fence = fence.get(), "a lease was lost");
             let over = Renew { lease: Duration::ZERO, ..renew };
             if let Some(lost) = apply::renew(Timestamp::ZERO, Some(&record), &over) {
                 flight.renewed(Arc::new(lost));
             }
         }
         Err(error) => {
-            tracing::warn!(%id, fence = fence.get(), %error, "a lease could not be renewed");
+            tracing::warn!(operation = %id, fence = fence.get(), %error, "a lease could not be renewed");
         }
     }
 }

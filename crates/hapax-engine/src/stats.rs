@@ -79,6 +79,8 @@ stats! {
     batches,
     /// Writes in committed batches.
     batched_writes,
+    /// Operations left in doubt, because an attempt got no answer or its owner vanished.
+    left_in_doubt,
     /// Overdue operations the sweeper released.
     swept_released,
     /// Overdue operations the sweeper marked in doubt.

@@ -130,7 +130,7 @@ pub(crate) async fn take_over<S: Store>(
     match begin::write(inner, &claim, &policy).await {
         Ok(Claimed::Won { now }) => {
             inner.counters.swept_taken_over.one();
-            tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
+            tracing::info!(operation = %id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
             let over = (claim.over, quiet_from(record, &policy));
             let permit = Permit::new(Arc::clone(shared), seat, taken, over, policy);
@@ -140,7 +140,7 @@ pub(crate) async fn take_over<S: Store>(
         }
         Ok(Claimed::Found { .. }) => {}
         Err(error) => {
-            tracing::warn!(%id, %error, "an abandoned operation waits for the next sweep")
+            tracing::warn!(operation = %id, %error, "an abandoned operation waits for the next sweep")
         }
     }
 }

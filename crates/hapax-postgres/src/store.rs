@@ -10,7 +10,7 @@ use std::{
 };
 
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
+    Attempt, Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -153,6 +153,10 @@ impl store::Store for Store {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         list::list(&self.shared, &filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        Ok(commit::withdraw(&self.shared, &attempt).await?)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

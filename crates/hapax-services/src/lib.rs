@@ -42,6 +42,7 @@ pub mod nats;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
+pub mod prometheus;
 pub mod rabbitmq;
 pub mod redis;
 pub mod roster;

@@ -6,7 +6,7 @@
 //! that cannot be read fails its own item and is never written over.
 
 use hapax_core::{
-    Attempt, OperationId, Record, StoreError, Timestamp, apply,
+    Attempt, Fence, OperationId, Record, StoreError, Timestamp, apply,
     codec::{self, Row},
     store::{
         Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled,
@@ -54,6 +54,13 @@ pub(crate) fn perform(
         }));
     }
     Ok(committed)
+}
+
+/// Removes the first claim of a key that nobody uses.
+pub(crate) fn withdraw(connection: &Connection, attempt: &Attempt) -> rusqlite::Result<bool> {
+    let mut delete = connection.prepare_cached(row::WITHDRAW)?;
+    let (id, fence, owner) = (attempt.id.as_bytes(), Fence::FIRST.get(), attempt.owner.0);
+    Ok(attempt.fence == Fence::FIRST && delete.execute((id, fence, owner))? > 0)
 }
 
 enum Written {

@@ -1,6 +1,6 @@
 //! What people type after `hapax keys`.
 
-use std::env;
+use std::{env, path::PathBuf};
 
 use clap::{Subcommand, ValueEnum, value_parser};
 use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
@@ -49,9 +49,14 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) admin: Option<String>,
 
-    /// The token the admin listener asks for.
+    /// The token the admin listener asks for. Better given by the environment or a file: every user of
+    /// a machine can see what others type.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
+
+    /// The file that holds it; counts for more than --token.
+    #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 
     /// Answer in JSON, for programs.
     #[arg(long)]
@@ -157,9 +162,9 @@ pub(crate) struct ChangeArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
 
-    /// Who does it.
-    #[arg(long, env = "USER", value_name = "NAME")]
-    pub(crate) who: String,
+    /// Who does it; the name of the user who runs this unless said otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) who: Option<String>,
 
     /// The attempt you saw; refused if there is another one by now. Without it, the one that is there.
     #[arg(long, value_name = "N", value_parser = fence)]

@@ -10,7 +10,10 @@ use hapax::{
 use serde::Serialize;
 
 use super::{error::KeysError, print::Printer, source::Source};
-use crate::{args::PurgeArgs, store::AnyStore};
+use crate::{
+    args::PurgeArgs,
+    store::{Access, AnyStore},
+};
 
 /// What a purge did, in records.
 #[derive(Debug, Default, Serialize)]
@@ -28,7 +31,8 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
     if args.source.admin.is_some() {
         return Err(KeysError::PurgedByItself);
     }
-    let (source, printer) = (Source::open(&args.source).await?, Printer::new(args.source.json));
+    let (source, printer) =
+        (Source::open(&args.source, Access::Change).await?, Printer::new(args.source.json));
     let Source::Store(store) = source else { return Err(KeysError::PurgedByItself) };
     look_at_clock(&store).await?;
     let mut left = args.limit.unwrap_or(usize::MAX);

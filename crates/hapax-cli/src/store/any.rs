@@ -1,7 +1,7 @@
 //! One type for every store, so that what is built on stores is compiled once.
 
 use hapax::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
     memory, postgres, sqlite,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
@@ -65,6 +65,10 @@ impl Store for AnyStore {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         each!(self, store => store.list(filter, page).await)
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        each!(self, store => store.withdraw(attempt).await)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

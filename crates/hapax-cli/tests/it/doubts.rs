@@ -91,9 +91,8 @@ async fn a_gateway_that_died_while_an_upstream_was_slow_is_followed_by_one_that_
         sent.await.unwrap();
         gateway.run().await;
         let retry = if line.is_empty() { request } else { with(&request, line) };
-        let found = async || {
-            ask(gateway.address, &retry).await.is_some_and(|answer| answer.is_replay())
-        };
+        let found =
+            async || ask(gateway.address, &retry).await.is_some_and(|answer| answer.is_replay());
         until("the answer to be found", found).await;
         assert_eq!((upstream.effects("k"), fences(&upstream).len()), (1, 1), "{line}");
     }
@@ -193,11 +192,9 @@ async fn where_a_request_came_from_is_what_the_gateway_saw_also_when_it_is_run_l
         ask(gateway.address, request).await.unwrap();
         until("it to be done", async || upstream.effects(key) == 1).await;
         let head = upstream.heads().pop().unwrap();
-        for told in [
-            "\"x-forwarded-proto\": \"http\"",
-            "\"x-forwarded-host\": \"gateway\"",
-            "127.0.0.1",
-        ] {
+        for told in
+            ["\"x-forwarded-proto\": \"http\"", "\"x-forwarded-host\": \"gateway\"", "127.0.0.1"]
+        {
             assert!(head.contains(told), "{key}: {head}");
         }
         assert!(!head.contains("evil.example"), "{key}: {head}");

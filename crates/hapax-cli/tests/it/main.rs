@@ -21,6 +21,7 @@ mod kills;
 mod languages;
 mod leaks;
 mod migrate;
+mod operating;
 mod outbox;
 mod relay;
 mod serve;

@@ -23,6 +23,7 @@ use crate::{
     note::{Note, Noted},
     operation::OperationId,
     record::Record,
+    settle::Attempt,
     step::StoredStep,
     time::Timestamp,
 };
@@ -40,6 +41,12 @@ pub trait Store: Send + Sync + 'static {
     /// No two items of a batch name the same operation. When it returns, every item that was not
     /// answered with an error has been written to stable storage.
     fn commit(&self, batch: Batch) -> impl Future<Output = Committed> + Send;
+
+    /// Removes durably the record of an attempt that claimed over nothing and has begun nothing, as if
+    /// it had never been; `false` if it is not, or no longer, running as the first of its key.
+    ///
+    /// Only for whoever knows that the key is nobody's: a key that is used keeps its fence.
+    fn withdraw(&self, attempt: Attempt) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// What is stored under these ids, in order, as of now: never from a replica or a snapshot
     /// older than the call.

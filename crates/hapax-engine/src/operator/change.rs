@@ -82,7 +82,9 @@ pub enum Refusal {
         lease_left: Duration,
     },
     /// What was sent may still be at work: given back now, the operation could happen twice.
-    #[error("what was sent may still be at work for {left:?}; given back now, it could happen twice")]
+    #[error(
+        "what was sent may still be at work for {left:?}; given back now, it could happen twice"
+    )]
     AtWork {
         /// How long to wait.
         left: Duration,
@@ -155,7 +157,7 @@ impl<S: Store> Operator<'_, S> {
         let noted = self.note(order, deed, phase).await;
         if let Err(error) = &noted {
             let error: &dyn std::error::Error = error;
-            tracing::warn!(error, id = %order.id, "the end of a person's change was not noted");
+            tracing::warn!(error, operation = %order.id, "the end of a person's change was not noted");
         }
         written.map(|at| changed(at, to, noted))
     }
@@ -214,12 +216,7 @@ fn may_be_at_work(record: &Record, to: &Settlement, now: Timestamp) -> Option<Du
     (frees && !left.is_zero()).then_some(left)
 }
 
-fn check(
-    record: &Record,
-    order: &Order,
-    to: &Settlement,
-    now: Timestamp,
-) -> Result<(), Refusal> {
+fn check(record: &Record, order: &Order, to: &Settlement, now: Timestamp) -> Result<(), Refusal> {
     let state = record.tag();
     if state.is_terminal() {
         return Err(Refusal::Finished { state });

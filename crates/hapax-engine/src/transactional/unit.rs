@@ -127,7 +127,7 @@ impl<D: Database> Unit<D> {
         match self.database.finish(transaction, &end).await {
             Ok(()) => Ok(Answered { outcome, fate: Fate::Stored { expires_at } }),
             Err(TransactionError::Store(lost @ StoreError::Unconfirmed(_))) => {
-                tracing::warn!(id = %attempt.id, "a commit was not confirmed; reading it again");
+                tracing::warn!(operation = %attempt.id, "a commit was not confirmed; reading it again");
                 self.find_out(attempt, outcome, lost).await
             }
             Err(error) => Err(error.into()),

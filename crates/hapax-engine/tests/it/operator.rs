@@ -124,7 +124,10 @@ async fn a_key_is_not_given_back_while_what_was_sent_may_be_at_work() {
     let operator = Operator::new(&wire);
     for change in [Change::Release, Change::Resolve(Resolution::Released)] {
         let refused = operator.examine(&order("k"), &change).await.map(|_| ());
-        assert!(matches!(refused, Err(ChangeError::Refused(Refusal::AtWork { .. }))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ChangeError::Refused(Refusal::AtWork { .. }))),
+            "{refused:?}"
+        );
         let refused = refusal(operator.carry_out(&order("k"), change).await);
         assert!(matches!(refused, Refusal::AtWork { .. }), "{refused:?}");
     }

@@ -11,9 +11,9 @@ use std::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record, Recovery,
-    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError,
-    StoredStep, Tenant, Timestamp, Wish,
+    Attempt, Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record,
+    Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store,
+    StoreError, StoredStep, Tenant, Timestamp, Wish,
     clock::{ClockMark, ClockReading},
     memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
@@ -216,6 +216,11 @@ impl Store for Wire {
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.pass().await;
         self.0.store.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.pass().await;
+        self.0.store.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

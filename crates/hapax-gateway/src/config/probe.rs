@@ -123,12 +123,14 @@ impl Template {
                 }
                 StatusCode::NOT_FOUND | StatusCode::GONE => Probed::DidNotHappen,
                 status => {
-                    tracing::warn!(%status, "the upstream does not say whether it happened");
+                    let operation = asked.operation.id();
+                    tracing::warn!(%operation, %status, "the upstream does not say whether it happened");
                     Probed::Unknown
                 }
             },
             Err(error) => {
-                tracing::warn!(%error, "the upstream cannot be asked whether it happened");
+                let operation = asked.operation.id();
+                tracing::warn!(%operation, %error, "the upstream cannot be asked whether it happened");
                 Probed::Unknown
             }
         }

@@ -52,6 +52,7 @@ pub(super) fn read(
     let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     Protection {
+        label: usual.label,
         policy,
         key,
         key_form,

@@ -17,11 +17,11 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
+use self::upload::Upload;
 pub(crate) use self::{
     forward::origin,
     stall::{Stalled, Stalling},
 };
-use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},
     client::{Client, SendError},
@@ -67,7 +67,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
     forward::prepare(&mut request, host);
-    let began = Instant::now();
+    let counted = Counted::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
@@ -85,9 +85,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         };
         answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
     };
-    if let Some(exchange) = exchange(&answered) {
-        inner.meter.record_exchange(exchange, began.elapsed());
-    }
+    counted.end(exchange(&answered));
     let mut response = answered.map_err(|error| match error {
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
         SendError::Unanswered(cause) => cause,
@@ -97,6 +95,32 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         return Ok(response);
     }
     Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))
+}
+
+/// An exchange that is counted however it ends: dropped, as at the time limit of its route, it was
+/// not answered.
+struct Counted<'a> {
+    meter: &'a Meter,
+    began: Instant,
+    ended: Option<Exchange>,
+}
+
+impl<'a> Counted<'a> {
+    fn begin(meter: &'a Meter) -> Self {
+        Self { meter, began: Instant::now(), ended: Some(Exchange::Unanswered) }
+    }
+
+    fn end(mut self, exchange: Option<Exchange>) {
+        self.ended = exchange;
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.ended {
+            self.meter.record_exchange(ended, self.began.elapsed());
+        }
+    }
 }
 
 /// How the upstream did; `None` where its client did not let it.

@@ -39,11 +39,35 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
 #[test]
 fn what_cannot_be_written_is_refused() {
     // Not even root may write these.
-    for path in ["/proc/version", "/proc/hapax.db", "/proc"] {
+    for path in ["/proc/version", "/proc/hapax.db"] {
         let refusal = refusal(path, Options::default());
         assert!(matches!(refusal, OpenError::ReadOnly { .. }), "{path}: {refusal:?}");
         assert!(refusal.to_string().contains("write access"), "{refusal}");
     }
+}
+
+#[test]
+fn a_directory_is_not_taken_for_a_file() {
+    let refusal = refusal("/proc", Options::default());
+    assert!(matches!(refusal, OpenError::Directory { .. }), "{refusal:?}");
+}
+
+#[test]
+fn a_file_that_is_only_looked_at_is_neither_made_nor_migrated() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let look = |name: &str| Store::open_to_read(directory.path().join(name), Options::default());
+    let refusal = look("missing.db").expect_err("there is nothing");
+    assert!(matches!(refusal, OpenError::Unreadable { .. }), "{refusal:?}");
+    assert!(!directory.path().join("missing.db").exists());
+    let own = directory.path().join("own.db");
+    let connection = rusqlite::Connection::open(&own).expect("a file of its own");
+    connection.execute_batch("CREATE TABLE mine (a)").expect("a table of its own");
+    let refusal = look("own.db").expect_err("it has no tables of ours");
+    assert!(matches!(refusal, OpenError::NotMigrated { found: 0, .. }), "{refusal:?}");
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .expect("counted");
+    assert_eq!(tables, 1);
 }
 
 #[test]

@@ -41,7 +41,8 @@ where
     let begun = match begin(shared, &arrival).await {
         Ok(begun) => begun,
         Err(error) if runs_unprotected(&error, &arrival.protection) => {
-            tracing::error!(%error, "the store is away: running without protection");
+            let route = &*arrival.protection.label;
+            tracing::error!(%error, operation = %id, route, "the store is away: running without protection");
             arrival.span.record("decision", Verdict::Unprotected.as_str());
             let request = Request::from_parts(arrival.parts, Body::from(arrival.body));
             let mut response = pass(inner, arrival.said, request).await?;
@@ -91,6 +92,7 @@ where
         }
         Begun::Gone { .. } => answer::gone().into_response(site),
     };
+    let verdict = verdict.after(&response);
     Ok((response, verdict))
 }
 
@@ -159,12 +161,12 @@ where
         Some(until) => match timeout_at(until, answered).await {
             Ok(answered) => answered,
             Err(_elapsed) => {
-                return answer::still_at_work(id).into_response(&shared.front.site);
+                return answer::still_at_work(id).in_place_of_an_answer(&shared.front.site);
             }
         },
     };
     // Without an answer the task died; its right was given up as interrupted.
-    answered.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.front.site))
+    answered.unwrap_or_else(|_| answer::in_doubt(id).in_place_of_an_answer(&shared.front.site))
 }
 
 /// Starts the attempt in a task of its own.
@@ -199,9 +201,7 @@ fn over_limit(arrival: &Arrival) -> Option<Problem> {
 }
 
 fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
-    let store_is_away = matches!(
-        error,
-        BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
-    );
+    let store_is_away =
+        matches!(error, BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_)));
     store_is_away && protection.store_down == StoreDown::RunUnprotected
 }

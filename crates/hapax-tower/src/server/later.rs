@@ -124,7 +124,7 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
         }
         (_, _) => {
             let id = permit.attempt().id;
-            tracing::error!(%id, "a stored request cannot be run here; it is in doubt");
+            tracing::error!(operation = %id, "a stored request cannot be run here; it is in doubt");
             let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(500) }).await;
         }
     }

@@ -18,6 +18,8 @@ use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
 pub struct Protection {
+    /// What the route is called in logs and metrics; as `POST /payments` where it is empty.
+    pub label: Arc<str>,
     /// Leases, retention, what a result means, what recovery may do.
     pub policy: Policy,
     /// Whose keys they are, where it is not as the layer says.
@@ -79,6 +81,7 @@ impl Default for Protection {
     /// come and 25 s to be answered.
     fn default() -> Self {
         Self {
+            label: Arc::default(),
             policy: Policy::default(),
             tenancy: None,
             key: KeyRule::Required,

@@ -10,7 +10,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{async_status, code::Code, layer::Site};
+use super::{async_status, code::Code, handled::Unanswered, layer::Site};
 use crate::body::Body;
 
 /// A refusal: its kind, and what this request should hear.
@@ -64,6 +64,14 @@ impl Problem {
         for (name, value) in self.headers(site) {
             response.headers_mut().insert(name, value);
         }
+        response
+    }
+
+    /// What a client hears in place of the answer of something that was to be run.
+    pub(crate) fn in_place_of_an_answer(self, site: &Site) -> Response<Body> {
+        let unanswered = Unanswered(self.code);
+        let mut response = self.into_response(site);
+        response.extensions_mut().insert(unanswered);
         response
     }
 

@@ -202,17 +202,18 @@ impl<S: Store> Unit<S> {
 
     async fn probe(&self) -> Probed {
         let Some(prober) = &self.protection.probe else { return Probed::Unknown };
-        let operation = self.permit.record().operation.clone();
+        let (operation, id) = (self.permit.record().operation.clone(), self.permit.attempt().id);
         let asking = prober.ask(Asked { operation, request: self.request.clone() });
         let probed = timeout(self.protection.timeout, AssertUnwindSafe(asking).catch_unwind());
         match probed.await {
             Ok(Ok(Probed::Happened(response))) if !self.keeps(response.status()) => {
-                tracing::error!("a prober's answer is one the policy does not keep; not believed");
+                let why = "a prober's answer is one the policy does not keep; not believed";
+                tracing::error!(operation = %id, "{why}");
                 Probed::Unknown
             }
             Ok(Ok(probed)) => probed,
             Ok(Err(_)) | Err(_) => {
-                tracing::warn!("a prober panicked or took too long");
+                tracing::warn!(operation = %id, "a prober panicked or took too long");
                 Probed::Unknown
             }
         }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+<<<<<<< HEAD
 use http::{HeaderName, Method, Uri, request::Parts};
 
 use super::{
@@ -11,6 +12,12 @@ use super::{
     service::applies,
     target::{self, Doubt, Loose, Path, PathReading, plain_path},
 };
+=======
+use hapax_core::Scope;
+use http::{Method, request::Parts};
+
+use super::options::{Dialect, InFlight, Protection, Scoping};
+>>>>>>> ops
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -41,6 +48,9 @@ impl Treated {
     }
 }
 
+/// What requests are called that no route is written for.
+const OTHERWISE: &str = "otherwise";
+
 /// Which route is treated how. The first that matches counts.
 #[derive(Debug, Clone)]
 pub struct Routes {
@@ -55,8 +65,13 @@ pub struct Routes {
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) pattern: String,
+<<<<<<< HEAD
     loose: Loose,
     pub(crate) treated: Treated,
+=======
+    label: String,
+    pub(crate) protection: Option<Arc<Protection>>,
+>>>>>>> ops
 }
 
 /// Headers by which a POST asks to be taken for another method, for clients that can send no other.
@@ -72,6 +87,7 @@ type Found<'r> = (usize, Option<&'r Arc<Protection>>);
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
+<<<<<<< HEAD
         let otherwise = checked(otherwise)?;
         let (routes, reading) = (Vec::new(), PathReading::Lenient);
         Ok(Self { routes, otherwise, reading, has_other_methods: false })
@@ -82,6 +98,9 @@ impl Routes {
     #[must_use]
     pub fn reading(self, reading: PathReading) -> Self {
         Self { reading, ..self }
+=======
+        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise, OTHERWISE)? })
+>>>>>>> ops
     }
 
     /// Adds a route.
@@ -104,16 +123,46 @@ impl Routes {
         if rest.contains('*') {
             return Err(refuse());
         }
+<<<<<<< HEAD
         let (loose, treated) = (Loose::of(&pattern), checked(treatment)?);
         self.has_other_methods |= method != Method::POST;
         self.routes.push(Route { method, pattern, loose, treated });
+=======
+        let label = format!("{method} {pattern}");
+        let protection = checked(treatment, &label)?;
+        self.routes.push(Route { method, pattern: pattern.to_owned(), label, protection });
+>>>>>>> ops
         Ok(self)
     }
 
     /// The routes as `POST /payments`, in order, and `otherwise` at the end.
     pub fn labels(&self) -> Vec<String> {
-        let routes = self.routes.iter().map(|route| format!("{} {}", route.method, route.pattern));
-        routes.chain(["otherwise".to_owned()]).collect()
+        let routes = self.routes.iter().map(|route| label(route.protection.as_ref(), &route.label));
+        routes.chain([label(self.otherwise.as_ref(), OTHERWISE)]).map(str::to_owned).collect()
+    }
+
+    /// The label of the route that operations of this scope came by; `None` if it was none of these.
+    /// Where several share a scope, that of the first.
+    pub fn label_of(&self, scope: &Scope) -> Option<&str> {
+        let is_its_name = |protection: &Arc<Protection>| match &protection.scope {
+            Scoping::Named(name) => name == scope,
+            Scoping::MethodAndPath | Scoping::FromFn(_) => false,
+        };
+        if let Some(named) = self.protections().find(|protection| is_its_name(protection)) {
+            return Some(&named.label);
+        }
+        let (method, path) =
+            scope.as_str().split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
+        let fits = |route: &&Route| {
+            route.protection.is_some()
+                && route.method.as_str() == method
+                && path_fits(&route.pattern, path)
+        };
+        let protection = match self.routes.iter().find(fits) {
+            Some(route) => route.protection.as_ref(),
+            None => self.otherwise.as_ref(),
+        };
+        protection.map(|protection| &*protection.label)
     }
 
     /// Which route a request takes, once its target has the one spelling that everything after
@@ -264,11 +313,27 @@ impl Routes {
     }
 }
 
+<<<<<<< HEAD
 fn checked(treatment: Treatment) -> Result<Treated, InvalidRoute> {
+=======
+/// What a route is called.
+fn label<'a>(protection: Option<&'a Arc<Protection>>, unprotected: &'a str) -> &'a str {
+    protection.map_or(unprotected, |protection| &*protection.label)
+}
+
+fn checked(treatment: Treatment, label: &str) -> Result<Option<Arc<Protection>>, InvalidRoute> {
+>>>>>>> ops
     match treatment {
-        Treatment::Protect(protection) => {
+        Treatment::Protect(mut protection) => {
             protection.check()?;
+<<<<<<< HEAD
             Ok(Treated::Protected(Arc::new(protection)))
+=======
+            if protection.label.is_empty() {
+                protection.label = label.into();
+            }
+            Ok(Some(Arc::new(protection)))
+>>>>>>> ops
         }
         Treatment::PassThrough => Ok(Treated::Passes),
         Treatment::Refuse => Ok(Treated::Refused),

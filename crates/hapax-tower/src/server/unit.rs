@@ -58,7 +58,11 @@ pub(crate) struct Client {
 
 impl Client {
     /// Does something, and answers the client if its time is over meanwhile.
-    pub(crate) async fn meanwhile<T>(&mut self, unknown: Failed, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn meanwhile<T>(
+        &mut self,
+        unknown: Failed,
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = std::pin::pin!(work);
         if self.reply.is_none() {
             return work.await;
@@ -81,7 +85,7 @@ impl Client {
 
     fn tell(&mut self, unknown: Failed) {
         if let Some(reply) = self.reply.take() {
-            let told = unknown.while_finding_out(self.id).into_response(&self.site);
+            let told = unknown.while_finding_out(self.id).in_place_of_an_answer(&self.site);
             send(Some(reply), told);
         }
     }
@@ -125,7 +129,8 @@ impl<S: Store> Unit<S> {
                 self.pass_on(parts, read, rest, reply).await;
             }
             Turn::Known(Err(failed @ Failed::NotStarted)) if self.is_accepted => {
-                let told = failed.problem(self.permit.attempt().id).into_response(&self.site);
+                let told =
+                    failed.problem(self.permit.attempt().id).in_place_of_an_answer(&self.site);
                 self.queue_again(Duration::ZERO, told, reply).await;
             }
             Turn::Known(Err(failed)) => self.fail(failed, reply).await,
@@ -182,7 +187,7 @@ impl<S: Store> Unit<S> {
                 Turn::Doubt { failed, pause_min }
             }
             Turn::Doubt { failed: unknown, pause_min } => {
-                tracing::warn!(code = unknown.code().code(), "no answer; finding out what happened");
+                self.warn(unknown, "no answer; finding out what happened");
                 let is_asked = self.permit.record().recovery == Recovery::Probe;
                 if is_asked && before == Before::Unknown {
                     client.tell_if_later_than(unknown, self.quiet_at);
@@ -246,7 +251,7 @@ impl<S: Store> Unit<S> {
         headers::add_expiry(&mut parts.headers, self.permit.record().expires_at);
         send(reply, Response::from_parts(parts, Body::piped(piped)));
         let (stall, mut pipe) = (self.protection.timeout, Some(pipe));
-        match pump(read, rest, &mut pipe, stall).await {
+        match pump(read, rest, &mut pipe, stall, self.permit.attempt().id).await {
             Ok(len) => {
                 let body = StoredBody::NotKept { len };
                 let outcome = outcome(&outcome_parts, body, &self.protection);
@@ -257,16 +262,16 @@ impl<S: Store> Unit<S> {
             }
             Err(failed) => {
                 let ended = failed.ended(self.permit.attempt().id, &self.site);
-                tracing::warn!(code = failed.code().code(), "a response broke off half-way");
+                self.warn(failed, "a response broke off half-way");
                 let _ = self.permit.settle(ended).await;
             }
         }
     }
 
     async fn fail(self, failed: Failed, reply: Reply) {
-        tracing::warn!(code = failed.code().code(), "a protected service gave no answer");
+        self.warn(failed, "a protected service gave no answer");
         let id = self.permit.attempt().id;
-        let told = failed.problem(id).into_response(&self.site);
+        let told = failed.problem(id).in_place_of_an_answer(&self.site);
         let ended = failed.ended(id, &self.site);
         self.settle(ended, told, reply).await;
     }
@@ -283,9 +288,9 @@ impl<S: Store> Unit<S> {
 
     /// Leaves an operation of unknown fate to whoever asks next, or to the sweeper if nobody does.
     async fn leave(self, failed: Failed, pause: Duration, reply: Reply) {
-        let (code, id) = (failed.code().code(), self.permit.attempt().id);
-        tracing::warn!(code, "no answer; whoever repeats the request finds out what happened");
-        let told = failed.left_to_the_next(id, pause).into_response(&self.site);
+        let id = self.permit.attempt().id;
+        self.warn(failed, "no answer; whoever repeats the request finds out what happened");
+        let told = failed.left_to_the_next(id, pause).in_place_of_an_answer(&self.site);
         if self.permit.record().request().is_some() {
             let left = self.permit.leave(pause).await;
             send(reply, settled(left, &self.site, id, told));
@@ -295,6 +300,19 @@ impl<S: Store> Unit<S> {
             let ended = failed.ended(id, &self.site);
             self.settle(ended, told, reply).await;
         }
+    }
+
+    /// Says which operation got no answer, to those who log no spans, too.
+    fn warn(&self, failed: Failed, what: &str) {
+        let operation = &self.permit.record().operation;
+        tracing::warn!(
+            operation = %operation.id(),
+            route = &*self.protection.label,
+            scope = operation.scope().as_str(),
+            tenant = self.permit.pseudonym(),
+            code = failed.code().code(),
+            "{what}",
+        );
     }
 
     /// Stores the end, and answers with `first` if that is what counts.
@@ -321,12 +339,12 @@ fn settled(
         }
         Ok(Settled::Superseded(record)) => answer::superseded(site, id, record.as_deref()),
         Err(error) => {
-            tracing::error!(%error, %id, "an outcome could not be recorded");
+            tracing::error!(%error, operation = %id, "an outcome could not be recorded");
             let detail = "The request may have been carried out. Ask again with the same key.";
             Problem::new(Code::OutcomeNotRecorded, detail)
                 .operation(id)
                 .retry_after(Duration::from_secs(1))
-                .into_response(site)
+                .in_place_of_an_answer(site)
         }
     }
 }

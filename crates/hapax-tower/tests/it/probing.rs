@@ -133,8 +133,7 @@ async fn retries_that_ask_too_early_do_not_put_off_the_time_when_a_no_counts() {
 async fn a_server_error_is_asked_about_and_not_forgotten() {
     for status in [500, 502, 503, 504] {
         let (prober, asked) = prober(&[Word::Happened(201)]);
-        let process =
-            Process::start(&Wire::new(), working_for(prober, WORKS_FOR), &[Says(status)]);
+        let process = Process::start(&Wire::new(), working_for(prober, WORKS_FOR), &[Says(status)]);
         assert_eq!(process.send("").await.status, 201);
         assert_eq!((process.fences().len(), asked.lock().unwrap().len()), (1, 1), "{status}");
     }

@@ -16,8 +16,8 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt,
-    Store, StoreError, StoredStep, Timestamp,
+    Attempt, Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom,
+    Retention, Salt, Store, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
     memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
@@ -124,8 +124,7 @@ async fn serve(State(service): State<Arc<Service>>, request: Request) -> Respons
     let run = service.runs.fetch_add(1, Relaxed) + 1;
     let (parts, body) = request.into_parts();
     assert!(
-        parts.headers.contains_key("hapax-fence")
-            == parts.extensions.get::<hapax_core::Attempt>().is_some()
+        parts.headers.contains_key("hapax-fence") == parts.extensions.get::<Attempt>().is_some()
     );
     *service.last.lock().unwrap() = Some(parts.headers);
     let body = body.collect().await.unwrap().to_bytes();
@@ -301,6 +300,10 @@ impl Store for Wire {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.memory.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.memory.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

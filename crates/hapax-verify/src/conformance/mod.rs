@@ -110,6 +110,7 @@ macro_rules! conformance {
                 a_load_answers_in_order
                 an_empty_batch_is_answered_with_nothing
                 a_request_comes_back_byte_for_byte
+                a_first_claim_that_is_withdrawn_leaves_nothing
             }
             settle {
                 every_settlement_is_stored

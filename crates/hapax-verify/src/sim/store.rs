@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
     memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
@@ -200,6 +200,10 @@ impl Store for FaultyStore {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.call(self.inner.list(filter, page)).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.call(self.inner.withdraw(attempt)).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

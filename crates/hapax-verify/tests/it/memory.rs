@@ -7,7 +7,8 @@ use std::sync::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, Timestamp,
+    Attempt, Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Timestamp,
     clock::{ClockMark, ClockReading},
     codec, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
@@ -162,6 +163,13 @@ impl Store for Unreliable {
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.there("memory.commit.before")?;
+        let withdrawn = self.inner.withdraw(attempt).await?;
+        self.back("memory.commit.after")?;
+        Ok(withdrawn)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

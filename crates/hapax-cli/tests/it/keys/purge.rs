@@ -8,7 +8,7 @@ use crate::{text, world::Database};
 
 #[tokio::test]
 async fn records_of_the_sql_functions_are_purged_up_to_the_limit_and_then_all() {
-    let database = Database::create().await;
+    let database = Database::migrated().await;
     let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     tokio::spawn(connection);
     assert_eq!(json(&keys(&database.url, &["purge", "--json"]))["deleted"], 0);

@@ -20,13 +20,23 @@ pub(crate) struct Setup {
     token: Option<String>,
     files: Vec<(&'static str, String)>,
     clock: Option<FakeClock>,
+    args: Vec<&'static str>,
+    file_kib_max: Option<u32>,
 }
 
 impl Setup {
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         let upstream = format!("http://{upstream}");
-        let (config, files) = (String::new(), Vec::new());
-        Self { upstream, store: None, config, token: None, files, clock: None }
+        Self {
+            upstream,
+            store: None,
+            config: String::new(),
+            token: None,
+            files: Vec::new(),
+            clock: None,
+            args: Vec::new(),
+            file_kib_max: None,
+        }
     }
 
     /// In front of this URL instead.
@@ -38,6 +48,16 @@ impl Setup {
     pub(crate) fn file(mut self, name: &'static str, content: &str) -> Self {
         self.files.push((name, content.to_owned()));
         self
+    }
+
+    /// With these arguments too.
+    pub(crate) fn args(self, args: &[&'static str]) -> Self {
+        Self { args: args.to_vec(), ..self }
+    }
+
+    /// On a system that lets no file grow beyond this many KiB, as if its disk were full then.
+    pub(crate) fn file_kib_max(self, kib: u32) -> Self {
+        Self { file_kib_max: Some(kib), ..self }
     }
 
     /// With this TOML; the addresses are given by flags.
@@ -122,8 +142,19 @@ impl Gateway {
         assert!(self.child.is_none(), "it is running");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
         let log = log.unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        let mut command = match self.setup.file_kib_max {
+            None => Command::new(env!("CARGO_BIN_EXE_hapax")),
+            Some(kib) => {
+                let mut shell = Command::new("sh");
+                // The limit is in blocks of 512 bytes; without the trap it would end the process.
+                let blocks = (kib * 2).to_string();
+                shell.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &blocks]);
+                shell.arg(env!("CARGO_BIN_EXE_hapax"));
+                shell
+            }
+        };
         command.arg("serve").arg("--config").arg(self.file());
+        command.args(&self.setup.args);
         command.args(["--upstream", &self.setup.upstream]);
         command.args(["--listen", &self.address.to_string()]);
         command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);

@@ -102,7 +102,7 @@ async fn carry_out<S: Store>(state: &AdminState<S>, wanted: Wanted) -> Result<Re
     }
     let changed = operator.carry_out(&order, change).await?;
     let (id, who, state) = (order.id, order.reason.who(), changed.state.as_str());
-    tracing::warn!(%id, who, state, "a person changed an operation");
+    tracing::warn!(operation = %id, who, state, "a person changed an operation");
     Ok(answer(&Changed::of(order.id, &changed)))
 }
 

@@ -255,7 +255,7 @@ fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
             (answer::store_failed(&error), Verdict::Undecided)
         }
         OnceError::Unknown(error) => {
-            tracing::error!(%error, %id, "a commit was not confirmed");
+            tracing::error!(%error, operation = %id, "a commit was not confirmed");
             let detail = "The request may have been carried out. Ask again with the same key.";
             let problem = Problem::new(Code::OutcomeNotRecorded, detail);
             (problem.operation(id).retry_after(TRY_AGAIN), Verdict::Undecided)
@@ -267,7 +267,7 @@ fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
         | OnceError::Conflict(_)
         | OnceError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
         | _) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, %id, "rolled back");
+            tracing::warn!(error = &error as &dyn std::error::Error, operation = %id, "rolled back");
             let detail = "Nothing of it was kept. Ask again with the same key.";
             let problem = Problem::new(Code::TransactionRolledBack, detail);
             (problem.retry_after(TRY_AGAIN), Verdict::Refused(Code::TransactionRolledBack))
