@@ -87,7 +87,7 @@ impl<S: Store> Engine<S> {
         ask: &Ask,
         patience: Duration,
     ) -> Result<Begun<S>, BeginError> {
-        let give_up_at = tokio::time::Instant::now() + patience;
+        let give_up_at = Instant::now() + patience;
         loop {
             let begun = self.begin(ask).await?;
             let Begun::Busy { .. } = begun else { return Ok(begun) };
@@ -265,7 +265,7 @@ impl<S: Store> Inner<S> {
 
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
-        let asked_at = tokio::time::Instant::now();
+        let asked_at = Instant::now();
         let mut loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
         self.clock.heard(loaded.now, asked_at);
         if let Some(record) = &loaded.record {

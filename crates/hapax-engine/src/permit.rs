@@ -363,7 +363,10 @@ pub(crate) async fn settle_as_seen<S: Store>(
         Ok(Ending::Written { .. } | Ending::Found(_)) => {
             match end.to {
                 Settlement::InDoubt(doubt) => inner.left_in_doubt(record, doubt),
-                Settlement::Released | Settlement::Completed(_) | Settlement::Failed(_) => {
+                Settlement::Released
+                | Settlement::Declined
+                | Settlement::Completed(_)
+                | Settlement::Failed(_) => {
                     let scope = record.operation.scope().as_str();
                     let tenant = inner.pseudonym(record.operation.tenant());
                     let (fence, to) = (record.fence.get(), end.to.tag().as_str());

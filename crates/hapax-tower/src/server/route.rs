@@ -2,22 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-<<<<<<< HEAD
+use hapax_core::Scope;
 use http::{HeaderName, Method, Uri, request::Parts};
 
 use super::{
     code::Code,
-    options::{Dialect, InFlight, Protection},
+    options::{Dialect, InFlight, Protection, Scoping},
     problem::Problem,
     service::applies,
     target::{self, Doubt, Loose, Path, PathReading, plain_path},
 };
-=======
-use hapax_core::Scope;
-use http::{Method, request::Parts};
-
-use super::options::{Dialect, InFlight, Protection, Scoping};
->>>>>>> ops
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -65,13 +59,9 @@ pub struct Routes {
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) pattern: String,
-<<<<<<< HEAD
+    label: String,
     loose: Loose,
     pub(crate) treated: Treated,
-=======
-    label: String,
-    pub(crate) protection: Option<Arc<Protection>>,
->>>>>>> ops
 }
 
 /// Headers by which a POST asks to be taken for another method, for clients that can send no other.
@@ -87,8 +77,7 @@ type Found<'r> = (usize, Option<&'r Arc<Protection>>);
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
-<<<<<<< HEAD
-        let otherwise = checked(otherwise)?;
+        let otherwise = checked(otherwise, OTHERWISE)?;
         let (routes, reading) = (Vec::new(), PathReading::Lenient);
         Ok(Self { routes, otherwise, reading, has_other_methods: false })
     }
@@ -98,9 +87,6 @@ impl Routes {
     #[must_use]
     pub fn reading(self, reading: PathReading) -> Self {
         Self { reading, ..self }
-=======
-        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise, OTHERWISE)? })
->>>>>>> ops
     }
 
     /// Adds a route.
@@ -123,22 +109,17 @@ impl Routes {
         if rest.contains('*') {
             return Err(refuse());
         }
-<<<<<<< HEAD
-        let (loose, treated) = (Loose::of(&pattern), checked(treatment)?);
-        self.has_other_methods |= method != Method::POST;
-        self.routes.push(Route { method, pattern, loose, treated });
-=======
         let label = format!("{method} {pattern}");
-        let protection = checked(treatment, &label)?;
-        self.routes.push(Route { method, pattern: pattern.to_owned(), label, protection });
->>>>>>> ops
+        let (loose, treated) = (Loose::of(&pattern), checked(treatment, &label)?);
+        self.has_other_methods |= method != Method::POST;
+        self.routes.push(Route { method, pattern, label, loose, treated });
         Ok(self)
     }
 
     /// The routes as `POST /payments`, in order, and `otherwise` at the end.
     pub fn labels(&self) -> Vec<String> {
-        let routes = self.routes.iter().map(|route| label(route.protection.as_ref(), &route.label));
-        routes.chain([label(self.otherwise.as_ref(), OTHERWISE)]).map(str::to_owned).collect()
+        let routes = self.routes.iter().map(|route| label(&route.treated, &route.label));
+        routes.chain([label(&self.otherwise, OTHERWISE)]).map(str::to_owned).collect()
     }
 
     /// The label of the route that operations of this scope came by; `None` if it was none of these.
@@ -154,13 +135,13 @@ impl Routes {
         let (method, path) =
             scope.as_str().split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
         let fits = |route: &&Route| {
-            route.protection.is_some()
+            route.treated.protection().is_some()
                 && route.method.as_str() == method
                 && path_fits(&route.pattern, path)
         };
         let protection = match self.routes.iter().find(fits) {
-            Some(route) => route.protection.as_ref(),
-            None => self.otherwise.as_ref(),
+            Some(route) => route.treated.protection(),
+            None => self.otherwise.protection(),
         };
         protection.map(|protection| &*protection.label)
     }
@@ -313,27 +294,19 @@ impl Routes {
     }
 }
 
-<<<<<<< HEAD
-fn checked(treatment: Treatment) -> Result<Treated, InvalidRoute> {
-=======
 /// What a route is called.
-fn label<'a>(protection: Option<&'a Arc<Protection>>, unprotected: &'a str) -> &'a str {
-    protection.map_or(unprotected, |protection| &*protection.label)
+fn label<'a>(treated: &'a Treated, unprotected: &'a str) -> &'a str {
+    treated.protection().map_or(unprotected, |protection| &*protection.label)
 }
 
-fn checked(treatment: Treatment, label: &str) -> Result<Option<Arc<Protection>>, InvalidRoute> {
->>>>>>> ops
+fn checked(treatment: Treatment, label: &str) -> Result<Treated, InvalidRoute> {
     match treatment {
         Treatment::Protect(mut protection) => {
             protection.check()?;
-<<<<<<< HEAD
-            Ok(Treated::Protected(Arc::new(protection)))
-=======
             if protection.label.is_empty() {
                 protection.label = label.into();
             }
-            Ok(Some(Arc::new(protection)))
->>>>>>> ops
+            Ok(Treated::Protected(Arc::new(protection)))
         }
         Treatment::PassThrough => Ok(Treated::Passes),
         Treatment::Refuse => Ok(Treated::Refused),
