@@ -1,6 +1,9 @@
 //! What is stored about an operation.
 
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 
 use bytes::Bytes;
 
@@ -181,6 +184,24 @@ impl Fence {
 /// retention and purge from passing for the owner of the next life, whose fences start anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Owner(pub i64);
+
+impl Owner {
+    /// A name that nobody else draws, in this process or another.
+    ///
+    /// The randomness is the operating system's, by way of the standard library, which asks for it
+    /// once for each thread: a generator seeded by a clock would give two processes that start
+    /// alike the same names.
+    pub fn draw() -> Self {
+        Self::from_random(RandomState::new().build_hasher().finish())
+    }
+
+    /// The name this random number stands for: for simulations, where chance is an argument.
+    pub const fn from_random(random: u64) -> Self {
+        // Half of the numbers, so that none is negative, and never zero, which reads as nobody.
+        let half = random >> 1;
+        Self(if half == 0 { 1 } else { half.cast_signed() })
+    }
+}
 
 /// What a conditional write compares: whose record it was, in which state, until when.
 ///

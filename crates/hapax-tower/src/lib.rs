@@ -62,7 +62,7 @@ pub use self::{
         AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,
         Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
         NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
-        Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
+        Tenancy, TenantKind, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
         canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,
     },
     transfer_coding::TransferCoding,

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use hapax_tower::Tenancy;
+use hapax_tower::{Tenancy, TenantKind};
 use http::HeaderName;
 
 use super::named_by;
@@ -21,6 +21,7 @@ pub fn from_header(header: HeaderName, trusted: Vec<Network>) -> Tenancy {
         let is_trusted = trusted.iter().any(|network| network.contains(peer));
         is_trusted.then(|| named_by(&parts.headers, &header)).flatten()
     })
+    .of_kind(TenantKind::Header)
 }
 
 /// Some addresses: `10.0.0.7`, `10.0.0.0/8`, `fd00::/8`.

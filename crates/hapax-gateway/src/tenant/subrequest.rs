@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Caller, Identified, Tenancy};
+use hapax_tower::{Caller, Identified, Tenancy, TenantKind};
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri};
 
 use super::named_by;
@@ -16,11 +16,13 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// 401 or 403 that the request is refused with the same. Anything else refuses it with 503: nothing
 /// runs for somebody nobody knows.
 pub fn from_answer(client: Client, question: Question) -> Tenancy {
-    let (client, question) = (client, Arc::new(question));
+    let (credentials, question) = (question.forward.clone(), Arc::new(question));
     Tenancy::from_async_fn(move |caller| {
         let (client, question) = (client.clone(), Arc::clone(&question));
         async move { question.ask(&client, &caller).await }
     })
+    .of_kind(TenantKind::Subrequest)
+    .reading(credentials)
 }
 
 /// What is asked, and where the answer is.

@@ -59,7 +59,7 @@ pub use self::{
     route::{InvalidRoute, Routes, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
-    tenancy::{Caller, Identified, Tenancy},
+    tenancy::{Caller, Identified, Tenancy, TenantKind},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
     wellknown::{openapi_fragment, published_policy},
 };

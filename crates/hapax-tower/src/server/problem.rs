@@ -10,7 +10,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{async_status, code::Code, layer::Site};
+use super::{code::Code, layer::Site};
 use crate::body::Body;
 
 /// A refusal: its kind, and what this request should hear.
@@ -102,8 +102,8 @@ impl Problem {
         if !self.differs.is_empty() {
             document["differs"] = self.differs.iter().map(|part| part.as_str()).collect();
         }
-        if let Some(id) = self.operation {
-            document["operation"] = async_status::location(site, id).into();
+        if let Some(address) = self.operation.and_then(|id| site.operation(id)) {
+            document["operation"] = address.into();
         }
         Bytes::from(document.to_string())
     }
