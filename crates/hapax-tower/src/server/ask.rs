@@ -199,9 +199,8 @@ fn over_limit(arrival: &Arrival) -> Option<Problem> {
 }
 
 fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
-    let store_is_away = matches!(
-        error,
-        BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
-    );
+    // Not because there is too much to do: whoever sends enough could switch the protection off.
+    let store_is_away =
+        matches!(error, BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_)));
     store_is_away && protection.store_down == StoreDown::RunUnprotected
 }
