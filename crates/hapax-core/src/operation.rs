@@ -165,7 +165,8 @@ fn from_hex(text: &str) -> Result<[u8; 16], InvalidId> {
     if digits.len() != 2 * bytes.len() {
         return Err(InvalidId);
     }
-    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let digit =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
             return Err(InvalidId);
@@ -360,7 +361,9 @@ mod tests {
         let signed = Salt::from_bytes([7; 32]).signed(id);
         assert_eq!(signed.to_string().parse(), Ok(signed));
         assert_eq!(signed.id(), id);
-        for text in ["", "12", "+28ec75c9297cba8de8adad59f109962", "ü28ec75c9297cba8de8adad59f10996"] {
+        for text in
+            ["", "12", "+28ec75c9297cba8de8adad59f109962", "ü28ec75c9297cba8de8adad59f10996"]
+        {
             assert_eq!(text.parse::<OperationId>(), Err(InvalidId), "{text}");
             assert_eq!(format!("{id}-{text}").parse::<SignedId>(), Err(InvalidId), "{text}");
         }

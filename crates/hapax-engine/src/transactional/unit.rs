@@ -1,10 +1,6 @@
 //! One operation in one transaction: begin, work, store, commit; again, where others were in the way.
 
-use std::{
-    error::Error,
-    panic::AssertUnwindSafe,
-    time::Duration,
-};
+use std::{error::Error, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
 use hapax_core::{

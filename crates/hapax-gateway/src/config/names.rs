@@ -76,7 +76,7 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 30] = [
+const PROTECTION: [&str; 32] = [
     "key",
     "header",
     "dialect",
@@ -99,7 +99,9 @@ const PROTECTION: [&str; 30] = [
     "probe_status",
     "upstream_works_for",
     "recover_for",
+    "revalidate",
     "keep_credentials",
+    "secret_headers",
     "request_max",
     "response_max",
     "rate_limit",

@@ -43,6 +43,8 @@ pub(super) struct Read {
     /// A line for each route, in order, and one for the rest.
     pub(super) summary: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// Whether a route takes its callers as the whole gateway does, and never asks about them again.
+    pub(super) trusts_the_usual_tenant: bool,
 }
 
 impl Reading<'_> {
@@ -51,8 +53,15 @@ impl Reading<'_> {
         let defaults = top.table("defaults", DEFAULTS);
         let words = [("protect", true), ("pass", false)];
         let is_protected = top.word("otherwise", &words).is_none_or(Spanned::into_inner);
-        let mut read = Read { routes: None, summary: Vec::new(), notes: Vec::new() };
-        let otherwise = protection::read(&defaults, KeyRule::Optional, || self.client(top));
+        let mut read = Read {
+            routes: None,
+            summary: Vec::new(),
+            notes: Vec::new(),
+            trusts_the_usual_tenant: false,
+        };
+        let keep_host = self.upstream.keep_host;
+        let otherwise =
+            protection::read(&defaults, KeyRule::Optional, keep_host, || self.client(top));
         let otherwise = if is_protected {
             self.check_room(&defaults, &otherwise);
             Treatment::Protect(otherwise)
@@ -115,7 +124,9 @@ impl Reading<'_> {
 
     fn protected(&self, route: &Reader<'_>) -> (Treatment, Tenants) {
         let tenants = tenants::read(route, self.dir);
-        let mut protection = protection::read(route, KeyRule::Required, || self.client(route));
+        let keep_host = self.upstream.keep_host;
+        let mut protection =
+            protection::read(route, KeyRule::Required, keep_host, || self.client(route));
         self.check_room(route, &protection);
         protection.tenancy = tenants.as_ref().map(|tenants| tenants.tenancy.clone());
         (Treatment::Protect(protection), tenants.unwrap_or_else(|| self.tenants.clone()))
@@ -193,6 +204,8 @@ impl Read {
         let Treatment::Protect(protection) = treatment else {
             return format!("{label}: passes, a key on it is ignored");
         };
+        self.trusts_the_usual_tenant |=
+            protection.tenancy.is_none() && protection.revalidate.is_none();
         let accepts = protection.in_flight == InFlight::Accept;
         let resends = protection.policy.recovery() == Recovery::Resend;
         if store.starts_with("memory:") && (accepts || resends) {

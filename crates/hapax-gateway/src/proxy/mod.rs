@@ -17,11 +17,11 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
+use self::upload::Upload;
 pub(crate) use self::{
-    forward::origin,
+    forward::{origin, prepare},
     stall::{Stalled, Stalling},
 };
-use self::upload::Upload;
 use crate::{
     admin::{Exchange, Meter},
     client::{Client, SendError},
@@ -66,7 +66,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     // A protected attempt has a deadline of its own, and goes on when its client does not.
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
-    forward::prepare(&mut request, host);
+    prepare(&mut request, host);
     let began = Instant::now();
     let answered = if is_protected {
         inner.client.send(request).await

@@ -134,26 +134,22 @@ mod tests {
     const PROBLEM: (&str, &str) = ("content-type", "application/problem+json");
 
     #[test]
-    fn the_code_of_our_refusals_is_read_from_the_link_or_from_the_document() {
-        let link = ("link", "</.well-known/idempotency/errors/key-in-flight>; rel=\"describedby\"");
-        assert_eq!(read(409, &[PROBLEM, link], "").heard, Heard::InFlight);
+    fn the_code_of_our_refusals_is_read_from_its_mark_or_from_the_document() {
+        let marked = ("hapax-refusal", "key-in-flight");
+        assert_eq!(read(409, &[PROBLEM, marked], "").heard, Heard::InFlight);
         let document =
             r#"{"type": "https://x.test/errors/outcome-in-doubt", "code": "outcome-in-doubt"}"#;
         assert_eq!(read(409, &[PROBLEM], document).heard, Heard::InDoubt);
-        let several =
-            ("link", "<https://x.test/a,b>; rel=\"next\", </e/overloaded>; rel=describedby");
-        assert_eq!(read(503, &[PROBLEM, several], "").heard, Heard::NothingRan);
     }
 
     #[test]
     fn what_only_looks_like_our_refusal_is_read_by_its_status() {
         let link = ("link", "</errors/overloaded>; rel=\"describedby\"");
-        assert_eq!(read(503, &[link], "").heard, Heard::Status(503));
+        assert_eq!(read(503, &[PROBLEM, link], "").heard, Heard::Status(503));
+        assert_eq!(read(503, &[("hapax-refusal", "overloaded")], "").heard, Heard::Status(503));
         let foreign = r#"{"type": "https://bank.test/overloaded"}"#;
         assert_eq!(read(503, &[PROBLEM], foreign).heard, Heard::Status(503));
         assert_eq!(read(503, &[PROBLEM], "{").heard, Heard::Status(503));
-        let next = ("link", "</errors/overloaded>; rel=\"next\"");
-        assert_eq!(read(503, &[PROBLEM, next], "").heard, Heard::Status(503));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::{
     headers,
     layer::{Shared, Site},
     problem::{Problem, seconds},
+    revalidate,
 };
 use crate::body::Body;
 
@@ -57,10 +58,11 @@ pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) 
     let Some(record) = record.filter(|record| caller.is(record.operation.tenant())) else {
         return unknown();
     };
-    let mut response = if record.is_expired(now) {
-        answer::gone().into_response(site)
-    } else {
-        seen(site, &record)
+    let asked = shared.front.routes.revalidators(record.operation.scope());
+    let mut response = match revalidate::refusal_of_all(asked, parts, site).await {
+        Some(refusal) => refusal,
+        None if record.is_expired(now) => answer::gone().into_response(site),
+        None => seen(site, &record),
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

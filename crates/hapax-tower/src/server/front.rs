@@ -35,6 +35,7 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        let routes = Routes::with_secrets(routes, tenancy.credentials());
         site.sign_with(salt);
         Self { salt, tenancy, routes, site, origin: None, room: None, keys }
     }

@@ -32,6 +32,7 @@ mod rate_limit;
 mod receive;
 mod recover;
 mod repeatability;
+mod revalidate;
 mod route;
 mod said;
 mod service;
@@ -56,6 +57,7 @@ pub use self::{
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
+    revalidate::{Revalidated, Revalidator},
     route::{InvalidRoute, Routes, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,

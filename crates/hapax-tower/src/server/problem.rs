@@ -10,7 +10,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{code::Code, layer::Site};
+use super::{code::Code, headers::REFUSAL, layer::Site};
 use crate::body::Body;
 
 /// A refusal: its kind, and what this request should hear.
@@ -84,6 +84,7 @@ impl Problem {
             (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
             (CONTENT_LANGUAGE, HeaderValue::from_static("en")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (REFUSAL, HeaderValue::from_static(self.code.code())),
         ];
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         headers.extend(self.retry_after.map(|wait| (RETRY_AFTER, seconds(wait))));

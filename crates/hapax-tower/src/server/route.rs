@@ -2,9 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Method, request::Parts};
+use hapax_core::Scope;
+use http::{HeaderName, Method, request::Parts};
 
-use super::options::{Dialect, InFlight, Protection};
+use super::{
+    options::{Dialect, InFlight, Protection, Scoping},
+    revalidate::Revalidator,
+};
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -78,6 +82,48 @@ impl Routes {
         }
     }
 
+    /// The same, with these headers kept secret on every route that has no tenancy of its own.
+    pub(crate) fn with_secrets(mut routes: Arc<Self>, secrets: &[HeaderName]) -> Arc<Self> {
+        let lacks = |route: &Arc<Protection>| {
+            route.tenancy.is_none() && !secrets.iter().all(|name| route.is_named_secret(name))
+        };
+        if routes.protections().any(lacks) {
+            let own = Arc::make_mut(&mut routes);
+            let all = own.routes.iter_mut().filter_map(|route| route.protection.as_mut());
+            for protection in all.chain(&mut own.otherwise) {
+                if lacks(protection) {
+                    Arc::make_mut(protection).secret_headers.extend_from_slice(secrets);
+                }
+            }
+        }
+        routes
+    }
+
+    /// Who says whether a caller may still hear of an operation with this scope: whoever is asked on
+    /// the routes that may have protected it.
+    pub(crate) fn revalidators(&self, scope: &Scope) -> Vec<&Revalidator> {
+        let mut asked = Vec::new();
+        let mut is_reached = true;
+        for (route, protection) in self.reachable() {
+            let may_be = match protection.map(|protection| &protection.scope) {
+                Some(Scoping::Named(name)) => name == scope,
+                Some(Scoping::FromFn(_)) => true,
+                // As requests are: by the first route that fits.
+                Some(Scoping::MethodAndPath) | None => is_reached && fits(route, scope),
+            };
+            is_reached &= !fits(route, scope);
+            let revalidator = protection.and_then(|protection| protection.revalidate.as_ref());
+            asked.extend(revalidator.filter(|_| may_be));
+        }
+        asked
+    }
+
+    /// Every route in the order requests meet them, and at the end what no route names.
+    fn reachable(&self) -> impl Iterator<Item = (Option<&Route>, Option<&Arc<Protection>>)> {
+        let routes = self.routes.iter().map(|route| (Some(route), route.protection.as_ref()));
+        routes.chain([(None, self.otherwise.as_ref())])
+    }
+
     /// How every protected route is protected.
     pub(crate) fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
         let all = self.routes.iter().filter_map(|route| route.protection.as_ref());
@@ -105,6 +151,17 @@ impl Routes {
         self.protections()
             .any(|route| route.in_flight == InFlight::Accept || route.respond_async)
     }
+}
+
+/// Whether requests of a scope made of method and path take this route; `None` is what no route
+/// names.
+fn fits(route: Option<&Route>, scope: &Scope) -> bool {
+    route.is_none_or(|route| {
+        let named = scope.as_str().split_once(' ');
+        named.is_some_and(|(method, path)| {
+            route.method.as_str() == method && path_fits(&route.pattern, path)
+        })
+    })
 }
 
 fn checked(treatment: Treatment) -> Result<Option<Arc<Protection>>, InvalidRoute> {

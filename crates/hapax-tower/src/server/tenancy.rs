@@ -4,7 +4,8 @@ use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use hapax_core::{Fingerprint, InvalidName, RequestParts, Salt, Tenant};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Uri, header::AUTHORIZATION, request::Parts,
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header::AUTHORIZATION,
+    request::Parts,
 };
 use quick_cache::sync;
 use tokio::time::timeout;
@@ -90,6 +91,8 @@ pub struct Caller {
     pub uri: Uri,
     /// Its headers.
     pub headers: HeaderMap,
+    /// Its extensions, such as what an earlier layer found out.
+    pub extensions: Extensions,
 }
 
 /// Who asks.
@@ -237,11 +240,12 @@ async fn in_time(identifying: Identifying) -> Identified {
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 impl Caller {
-    fn of(parts: &Parts) -> Self {
+    pub(crate) fn of(parts: &Parts) -> Self {
         Self {
             method: parts.method.clone(),
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
+            extensions: parts.extensions.clone(),
         }
     }
 }
