@@ -224,13 +224,19 @@ fn make_private(path: &Path) -> Made {
         }
         return Made::Before;
     }
+    if path == Path::new(":memory:") {
+        return Made::Before;
+    }
     let mut options = std::fs::OpenOptions::new();
-    // What keeps the file from being made is better told by SQLite.
-    let _ = options.write(true).create_new(true).mode(PRIVATE_MODE).open(path);
-    Made::Now
+    match options.write(true).create_new(true).mode(PRIVATE_MODE).open(path) {
+        Ok(_) => Made::Now,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Made::Now,
+        // What keeps the file from being made is better told by SQLite.
+        Err(_) => Made::Before,
+    }
 }
 
-/// A link that led nowhere was followed by SQLite alone.
+/// A link that led nowhere was followed by SQLite alone, which knows no such rights.
 #[cfg(unix)]
 fn keep_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
