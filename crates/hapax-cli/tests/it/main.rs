@@ -23,6 +23,7 @@ mod leaks;
 mod migrate;
 mod outbox;
 mod relay;
+mod rights;
 mod serve;
 mod simulate;
 mod standard;

@@ -154,7 +154,10 @@ fn that_nobody_says_who_callers_are_is_noted_unless_they_are_asked_about() {
         config.notes.iter().any(|note| note.starts_with("no tenant is configured"))
     };
     assert!(noted(""));
-    assert!(noted("[[route]]\nmatch = \"POST /a\"\nrevalidate = \"/me\""), "the rest is protected too");
+    assert!(
+        noted("[[route]]\nmatch = \"POST /a\"\nrevalidate = \"/me\""),
+        "the rest is protected too"
+    );
     assert!(!noted("[tenant]\nfrom = \"credential\""));
     assert!(!noted("[defaults]\nrevalidate = \"/me\""));
 }
@@ -166,8 +169,11 @@ fn a_route_may_have_its_callers_asked_about_and_name_its_secrets() {
          secret_headers = [\"X-Badge\"]",
     );
     assert!(config.summary[0].contains("asks anew who may hear"), "{}", config.summary[0]);
-    for refused in ["revalidate = \"me\"", "revalidate = \"POST /me\"", "secret_headers = [\"a b\"]"] {
-        let file = format!("[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /a\"\n{refused}");
+    for refused in
+        ["revalidate = \"me\"", "revalidate = \"POST /me\"", "secret_headers = [\"a b\"]"]
+    {
+        let file =
+            format!("[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /a\"\n{refused}");
         assert!(read(&file).is_err(), "{refused}");
     }
 }
