@@ -19,7 +19,7 @@ use super::{
     error::{JournalError, OpenError, Stopped},
     name::Name,
     options::JournalOptions,
-    rule::{Begin, Begun, End, Kept, Progress, Sent, TakeUp, draw_owner},
+    rule::{Begin, Begun, End, Kept, Progress, Sent, TakeUp},
     work::{
         Filter, Find, Force, Forget, Forgotten, List, Listed, Purge, Release, Renew, Settle, Start,
         Take,
