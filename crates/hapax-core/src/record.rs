@@ -283,3 +283,27 @@ impl Record {
         self.expires_at.plus(self.tombstone)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, thread};
+
+    use super::*;
+
+    #[test]
+    fn no_two_threads_draw_the_same_owner() {
+        let draw = || (0..1000).map(|_| Owner::draw()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..8).map(|_| thread::spawn(draw)).collect();
+        let drawn = threads.into_iter().flat_map(|thread| thread.join().unwrap());
+        let drawn: HashSet<_> = drawn.collect();
+        assert_eq!(drawn.len(), 8000);
+        assert!(drawn.iter().all(|owner| owner.0 > 0));
+    }
+
+    #[test]
+    fn every_random_number_stands_for_somebody() {
+        for (random, owner) in [(0, 1), (1, 1), (2, 1), (7, 3), (u64::MAX, i64::MAX)] {
+            assert_eq!(Owner::from_random(random), Owner(owner));
+        }
+    }
+}

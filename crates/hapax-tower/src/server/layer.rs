@@ -43,6 +43,7 @@ impl<S: Store> IdempotencyLayer<S> {
     /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
         let front = Front::new(engine.salt(), tenancy, later.routes(), Arc::clone(later.site()));
+        later.share(&front.routes);
         Self::of(Shared { engine, front, has_later: true })
     }
 
