@@ -117,7 +117,7 @@ impl fmt::Debug for OperationId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedId {
     id: OperationId,
-    tag: [u8; SignedId::TAG_BYTES],
+    tag: [u8; Self::TAG_BYTES],
 }
 
 impl SignedId {
