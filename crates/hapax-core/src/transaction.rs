@@ -196,8 +196,9 @@ impl Entrance {
 pub fn enter(now: Timestamp, decision: Decision, found: Option<&Record>) -> Result<Claim, Answer> {
     let vanished = || Answer::InDoubt { doubt: Doubt::OwnerVanished };
     match decision {
-        Decision::Execute(claim)
-        | Decision::TakeOver { claim, recovery: Recovery::Resend, .. } => Ok(claim),
+        Decision::Execute(claim) | Decision::TakeOver { claim, recovery: Recovery::Resend, .. } => {
+            Ok(claim)
+        }
         Decision::TakeOver { recovery: Recovery::Probe | Recovery::Hold, .. }
         | Decision::GiveUp => Err(vanished()),
         Decision::Busy { until } => Err(Answer::Busy { retry_after: until.after(now) }),

@@ -124,11 +124,9 @@ fn an_answer_that_asks_to_wait_means_that_nothing_was_done() {
     for results in POLICIES {
         for recovery in RECOVERIES {
             let policy = policy(results, RetainFrom::Creation).recovering(recovery);
-            for (status, expected) in [
-                (503, Evidence::NotDone),
-                (425, Evidence::NotDone),
-                (200, Evidence::Conclusive),
-            ] {
+            for (status, expected) in
+                [(503, Evidence::NotDone), (425, Evidence::NotDone), (200, Evidence::Conclusive)]
+            {
                 assert_eq!(evidence(status, true, &policy), expected, "{status}");
             }
             let kept = Body::Kept(Bytes::new());

@@ -82,7 +82,9 @@ pub enum Refusal {
         lease_left: Duration,
     },
     /// What was sent may still be at work: given back now, the operation could happen twice.
-    #[error("what was sent may still be at work for {left:?}; given back now, it could happen twice")]
+    #[error(
+        "what was sent may still be at work for {left:?}; given back now, it could happen twice"
+    )]
     AtWork {
         /// How long to wait.
         left: Duration,
@@ -214,12 +216,7 @@ fn may_be_at_work(record: &Record, to: &Settlement, now: Timestamp) -> Option<Du
     (frees && !left.is_zero()).then_some(left)
 }
 
-fn check(
-    record: &Record,
-    order: &Order,
-    to: &Settlement,
-    now: Timestamp,
-) -> Result<(), Refusal> {
+fn check(record: &Record, order: &Order, to: &Settlement, now: Timestamp) -> Result<(), Refusal> {
     let state = record.tag();
     if state.is_terminal() {
         return Err(Refusal::Finished { state });

@@ -177,7 +177,10 @@ fn server_errors(protection: &Protection) -> Option<&'static str> {
             "a 500 or 503 of the upstream frees the key, and a retry runs again: if it had its \
              effect first, that happens twice",
         ),
-        (ResultPolicy::Terminal | ResultPolicy::SuccessOnly, Recovery::Resend | Recovery::Probe)
+        (
+            ResultPolicy::Terminal | ResultPolicy::SuccessOnly,
+            Recovery::Resend | Recovery::Probe,
+        )
         | (ResultPolicy::Stripe | ResultPolicy::AtMostOnce, _) => None,
     }
 }

@@ -181,6 +181,7 @@ mod tests {
             | Code::DeadlineMalformed
             | Code::CredentialMissing
             | Code::CallerRefused
+            | Code::CredentialsNotKept
             | Code::ScopeUnusable
             | Code::UpgradeRefused
             | Code::TunnelRefused

@@ -65,10 +65,7 @@ impl<S: Store> IdempotencyLayer<S> {
     /// what its client said under their names: where it came from, which nobody knows any more when
     /// it is run.
     #[must_use]
-    pub fn with_origin(
-        self,
-        origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static,
-    ) -> Self {
+    pub fn with_origin(self, origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static) -> Self {
         self.with(|front| front.origin = Some(Arc::new(origin)))
     }
 

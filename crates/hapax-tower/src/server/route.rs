@@ -148,8 +148,7 @@ impl Routes {
     }
 
     pub(crate) fn accepts_for_later(&self) -> bool {
-        self.protections()
-            .any(|route| route.in_flight == InFlight::Accept || route.respond_async)
+        self.protections().any(|route| route.in_flight == InFlight::Accept || route.respond_async)
     }
 }
 

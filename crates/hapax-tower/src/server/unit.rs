@@ -58,7 +58,11 @@ pub(crate) struct Client {
 
 impl Client {
     /// Does something, and answers the client if its time is over meanwhile.
-    pub(crate) async fn meanwhile<T>(&mut self, unknown: Failed, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn meanwhile<T>(
+        &mut self,
+        unknown: Failed,
+        work: impl Future<Output = T>,
+    ) -> T {
         let mut work = std::pin::pin!(work);
         if self.reply.is_none() {
             return work.await;

@@ -293,7 +293,8 @@ fn told(decision: &Decision, found: Option<&Record>) -> Told {
             Told::Busy
         }
         Decision::Replay => {
-            let outcome = found.and_then(Record::outcome).expect("only what is finished is replayed");
+            let outcome =
+                found.and_then(Record::outcome).expect("only what is finished is replayed");
             Told::Replay(outcome.clone())
         }
         Decision::InDoubt { doubt } => Told::InDoubt(*doubt),

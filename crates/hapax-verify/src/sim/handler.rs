@@ -50,12 +50,7 @@ pub(super) async fn finish(world: &World, life: &Life, permit: Permit<FaultyStor
     execute(world, life, permit, request).await
 }
 
-async fn execute(
-    world: &World,
-    life: &Life,
-    permit: Permit<FaultyStore>,
-    request: u8,
-) -> Reply {
+async fn execute(world: &World, life: &Life, permit: Permit<FaultyStore>, request: u8) -> Reply {
     pause(world).await;
     life.goes_on().await;
     let key = key_of(&permit.record().operation);

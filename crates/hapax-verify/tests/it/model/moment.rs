@@ -96,7 +96,9 @@ pub(super) type Quiet = Timestamp;
 pub(super) enum Told {
     Happened(u16),
     /// It did not, as far as was known then.
-    Nothing { was_quiet: bool },
+    Nothing {
+        was_quiet: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

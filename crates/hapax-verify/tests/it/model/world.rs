@@ -157,7 +157,9 @@ impl World {
         let request = Bytes::from_static(b"100");
         let entry = match entry {
             Enters::Queues => Entry::Queue { pick_up: LEASE, request },
-            Enters::Runs | Enters::Follows(_) => Entry::Run { lease: LEASE, request: Some(request) },
+            Enters::Runs | Enters::Follows(_) => {
+                Entry::Run { lease: LEASE, request: Some(request) }
+            }
         };
         let claim = Claim { over, fence, owner: owner(fence), entry, ..self.first_claim.clone() };
         apply::claim(moment.clock(), moment.record(), &claim)
