@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use hapax_tower::{
-    Credentials,
+    Protection,
     stored_request::{Kept, is_accepted, read, write},
 };
 use http::HeaderMap;
@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
     let kept_as = if is_accepted(&data) { Kept::Accepted } else { Kept::WaitedFor };
     let Some(request) = read(data) else { return };
     let (parts, body) = request.into_parts();
-    let keep = |parts| write(parts, &body, kept_as, Credentials::LeaveOut, &HeaderMap::new());
+    let keep = |parts| write(parts, &body, kept_as, &Protection::default(), &HeaderMap::new());
     let stored = keep(&parts);
     let (again, same_body) = read(stored.clone()).unwrap().into_parts();
     assert_eq!((&again.method, &again.uri, &same_body), (&parts.method, &parts.uri, &body));

@@ -68,7 +68,7 @@ pub use self::{
     fault::{Faults, Injected},
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
     note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
-    operation::{InvalidName, Key, Operation, OperationId, Scope, Tenant},
+    operation::{InvalidId, InvalidName, Key, Operation, OperationId, Scope, SignedId, Tenant},
     outbox::{Event, InvalidEvent},
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},

@@ -1,7 +1,6 @@
 //! The engine: a store, what it is asked, and the tasks that look after it.
 
 use std::{
-    hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -59,7 +58,7 @@ impl<S: Store> Engine<S> {
             clock: StoreClock::default(),
             renewer: Renewer::new(),
             counters: Counters::default(),
-            owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
+            seeded: options.seed.map(|seed| Mutex::new(fastrand::Rng::with_seed(seed))),
             waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
             began: Instant::now(),
             readiness: Readiness::default(),
@@ -222,7 +221,8 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) renewer: Renewer,
     pub(crate) counters: Counters,
     pub(crate) readiness: Readiness,
-    owners: Mutex<fastrand::Rng>,
+    /// All chance, where the options say which.
+    seeded: Option<Mutex<fastrand::Rng>>,
     waiting_for_pick_up: Arc<Semaphore>,
     began: Instant,
     stopping: AtomicBool,
@@ -234,12 +234,17 @@ impl<S: Store> Inner<S> {
     }
 
     pub(crate) fn new_owner(&self) -> Owner {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        Owner(owners.i64(..))
+        self.seeded().map_or_else(Owner::draw, Owner::from_random)
     }
 
+    /// For pauses: two processes may well draw the same.
     pub(crate) fn random(&self) -> u64 {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
+        self.seeded().unwrap_or_else(|| fastrand::u64(..))
+    }
+
+    fn seeded(&self) -> Option<u64> {
+        let seeded = self.seeded.as_ref()?;
+        Some(seeded.lock().unwrap_or_else(PoisonError::into_inner).u64(..))
     }
 
     /// What is stored, and the instant by which it is judged.
@@ -324,10 +329,4 @@ impl<S: Store> Inner<S> {
             Err(_) => counters.undecided.one(),
         }
     }
-}
-
-/// A seed from the operating system: two processes must never draw the same names, and the small
-/// generator's own seed comes only from the clock.
-fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

@@ -76,7 +76,11 @@ impl Database {
     /// A connection that may write.
     pub(crate) fn writer(&self) -> Result<Connection, OpenError> {
         self.look()?;
+        let made = if self.file.is_none() { make_private(&self.path) } else { Made::Before };
         let connection = self.open().map_err(|source| self.refused(source))?;
+        if made == Made::Now {
+            keep_private(&self.path).map_err(OpenError::System)?;
+        }
         let read_only = connection.is_readonly("main").map_err(|source| self.refused(source))?;
         if read_only {
             return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
@@ -265,6 +269,64 @@ fn as_it_is(path: &Path) -> String {
         }
     }
     uri + "?immutable=1"
+}
+
+/// When a file came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Now,
+    Before,
+}
+
+/// Who may read and write a file of the store: its owner alone. It holds answers and requests as they
+/// were. SQLite gives its other files the rights of the first.
+#[cfg(unix)]
+const PRIVATE_MODE: u32 = 0o600;
+
+/// Makes the file before SQLite does, so that nobody else can ever open it. The rights of a file that
+/// is there are its owner's to decide; they are said aloud if they are wider.
+///
+/// A file that is there is not opened: closing it again would free the locks that SQLite holds on it.
+#[cfg(unix)]
+fn make_private(path: &Path) -> Made {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+    if let Ok(found) = std::fs::metadata(path) {
+        let mode = found.permissions().mode() & 0o777;
+        if mode & !PRIVATE_MODE != 0 {
+            let (path, mode) = (path.display(), format!("{mode:o}"));
+            tracing::warn!(%path, mode, "others may read the store; `chmod 600` its files");
+        }
+        return Made::Before;
+    }
+    if path == Path::new(":memory:") {
+        return Made::Before;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    match options.write(true).create_new(true).mode(PRIVATE_MODE).open(path) {
+        Ok(_) => Made::Now,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Made::Now,
+        // What keeps the file from being made is better told by SQLite.
+        Err(_) => Made::Before,
+    }
+}
+
+/// A link that led nowhere was followed by SQLite alone, which knows no such rights.
+#[cfg(unix)]
+fn keep_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(PRIVATE_MODE))
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> Made {
+    Made::Before
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Device and inode, where there are such numbers.

@@ -31,6 +31,8 @@
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
+//! - [`Revalidator`] is asked whether a caller may still hear what is stored, and [`is_secret_header`]
+//!   says which headers are not stored unless a route wants it;
 //! - [`HttpService`] is what both sides of the wire are put around; [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
 //!   operation happened that nobody answered for;
 //! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
@@ -53,6 +55,7 @@ pub mod client;
 mod described;
 mod http_service;
 mod nothing_sent;
+mod secret_header;
 mod server;
 pub mod signal;
 mod transfer_coding;
@@ -61,11 +64,12 @@ pub use self::{
     body::{Body, BoxError},
     http_service::HttpService,
     nothing_sent::NothingSent,
+    secret_header::is_secret_header,
     server::{
         AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,
         Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule,
         KeySpelling, Later, NotCanonical, PathReading, Probed, Prober, Protection, RateLimit,
-        Routes, Scoping, Site, StoreDown, Tenancy, TransactionalLayer, TransactionalService,
+        Revalidated, Revalidator, Routes, Scoping, Site, StoreDown, Tenancy, TenantKind, TransactionalLayer, TransactionalService,
         Treatment, Tx, TxError, Verdict, canonical_json, is_for_everybody, is_named_by_connection,
         leaves_its_folder, openapi_fragment, parse_key, path_fits, plain_path, published_policy,
         stored_request,

@@ -8,9 +8,9 @@
 pub use hapax_client::{self as client, Client};
 pub use hapax_core::{
     Attempt, Body, Database, Deed, Difference, Doubt, Ended, Event, Fence, Fingerprint, Header,
-    InvalidEvent, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted,
+    InvalidEvent, InvalidId, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted,
     Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
-    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
+    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, SignedId, Stamp, State, StateTag, Step,
     StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
     clock, inbox, limits, memory, outbox, retry, store, transaction,
 };

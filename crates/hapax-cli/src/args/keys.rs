@@ -12,7 +12,7 @@ use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   hapax keys list --state in_doubt
-  hapax keys explain --tenant acme --scope 'POST /payments' --key 9f1c2d
+  hapax keys explain --tenant jwt:acme --scope 'POST /payments' --key 9f1c2d
   hapax keys resolve 128ec75c9297cba8de8adad59f109962 \\
       --as completed --status 201 --body @receipt.json --why 'the bank has it'
   hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run
@@ -66,7 +66,7 @@ pub(crate) struct SourceArgs {
 /// Which key is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
-    /// The operation's id, as listings show it.
+    /// The operation's id, as listings show it or as a client was told it.
     #[arg(value_name = "ID", value_parser = operation_id, conflicts_with_all = ["tenant", "scope", "key"])]
     #[arg(required_unless_present = "key")]
     pub(crate) id: Option<OperationId>,
@@ -231,18 +231,14 @@ fn usual_store() -> String {
     said.unwrap_or_else(|| "sqlite:hapax.db".to_owned())
 }
 
-/// The id written as 32 hexadecimal digits, hyphens or not.
+/// The id as listings show it, hyphens or not, or as a client was told it: the address of its
+/// operation, or the end of that.
 pub(crate) fn operation_id(raw: &str) -> Result<OperationId, String> {
-    let expected = || "give the 32 hexadecimal digits that listings show".to_owned();
-    let digits = raw.replace('-', "");
-    if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return Err(expected());
-    }
-    let mut bytes = [0; 16];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).map_err(|_| expected())?;
-    }
-    Ok(OperationId::from_bytes(bytes))
+    let told = raw.rsplit('/').next().unwrap_or(raw);
+    OperationId::from_operator(told).or_else(|_| told.replace('-', "").parse()).map_err(|_| {
+        "give the 32 hexadecimal digits that listings show, or the address a client was told"
+            .to_owned()
+    })
 }
 
 fn state(raw: &str) -> Result<StateTag, String> {

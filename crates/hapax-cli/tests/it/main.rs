@@ -24,6 +24,7 @@ mod migrate;
 mod operating;
 mod outbox;
 mod relay;
+mod rights;
 mod serve;
 mod simulate;
 mod standard;

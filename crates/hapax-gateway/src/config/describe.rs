@@ -96,6 +96,9 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
     if protection.grpc_timeout {
         words.push("reads grpc-timeout".to_owned());
     }
+    if protection.revalidate.is_some() {
+        words.push("asks anew who may hear a replay".to_owned());
+    }
     if protection.limit.is_some() {
         words.push("rate limited".to_owned());
     }

@@ -151,6 +151,12 @@ impl Sheet<'_> {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }
+        if !top.has("tenant") && read.trusts_the_usual_tenant {
+            let what = "a caller is its `Authorization` header: a revoked one still hears what was \
+                        stored under it, a renewed one is somebody else";
+            let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
+            read.notes.push(format!("no tenant is configured: {what}; {advice}"));
+        }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);

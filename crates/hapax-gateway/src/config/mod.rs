@@ -13,6 +13,7 @@ mod probe;
 mod protection;
 mod reader;
 pub mod relays;
+mod revalidate;
 mod routes;
 mod tenants;
 mod units;

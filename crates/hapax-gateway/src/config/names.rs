@@ -77,7 +77,7 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 31] = [
+const PROTECTION: [&str; 33] = [
     "key",
     "forward_key",
     "header",
@@ -101,7 +101,9 @@ const PROTECTION: [&str; 31] = [
     "probe_status",
     "upstream_works_for",
     "recover_for",
+    "revalidate",
     "keep_credentials",
+    "secret_headers",
     "request_max",
     "response_max",
     "rate_limit",

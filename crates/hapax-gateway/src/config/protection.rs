@@ -8,15 +8,16 @@ use hapax_core::{
 };
 use hapax_tower::{
     BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Prober,
-    Protection, RateLimit, Scoping, StoreDown,
+    Protection, RateLimit, Revalidator, Scoping, StoreDown,
 };
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 use toml::Spanned;
 
 use super::{
     names::FINGERPRINT,
     probe::{Reading, Template},
     reader::Reader,
+    revalidate::{self, Revalidation},
     tenants::header_name,
     units,
 };
@@ -30,12 +31,12 @@ const WAIT: Duration = Duration::from_secs(10);
 const REQUEST_BODY_BYTES_MAX: usize = REQUEST_BYTES_MAX - (1 << 20);
 
 /// What `route` says. A key is needed as `unsaid` says where it does not say so itself; `client`
-/// is asked for when the upstream is to be probed.
+/// is asked for when the upstream is to be asked something.
 pub(super) fn read(
     route: &Reader<'_>,
     unsaid: KeyRule,
     hosts: Hosts,
-    client: impl FnOnce() -> Option<Client>,
+    client: impl Fn() -> Option<Client>,
 ) -> Protection {
     let usual = Protection::default();
     let duration = |name| route.duration(name).map(Spanned::into_inner);
@@ -51,12 +52,14 @@ pub(super) fn read(
     let status = probe_status(route, policy.recovery());
     let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
+    let dialect = dialect(route).unwrap_or(usual.dialect);
+    let asking = Asking { key_header: key_header(&dialect), hosts, within: timeout };
     Protection {
         label: usual.label,
         policy,
         key,
         key_form,
-        dialect: dialect(route).unwrap_or(usual.dialect),
+        dialect,
         key_spelling: key_spelling(route).unwrap_or(usual.key_spelling),
         scope: scope(route).unwrap_or(usual.scope),
         hosts,
@@ -76,9 +79,11 @@ pub(super) fn read(
             .unwrap_or(usual.request_bytes_max),
         response_bytes_max,
         store_down: store_down.unwrap_or(usual.store_down),
-        probe: probe(route, policy.recovery(), reading, client),
+        probe: probe(route, policy.recovery(), reading, &client),
+        revalidate: revalidate(route, asking, &client),
         recover_for: recover_for(route, policy.recovery()).unwrap_or(usual.recover_for),
         limit: limit(route),
+        secret_headers: headers("secret_headers").unwrap_or(usual.secret_headers),
         credentials: match route.flag("keep_credentials") {
             Some(true) => Credentials::Keep,
             Some(false) | None => usual.credentials,
@@ -310,6 +315,31 @@ fn probe(
             None
         }
     }
+}
+
+/// How a caller is asked about.
+struct Asking {
+    key_header: HeaderName,
+    hosts: Hosts,
+    within: Duration,
+}
+
+fn key_header(dialect: &Dialect) -> HeaderName {
+    match dialect {
+        Dialect::Header(name) => name.clone(),
+        Dialect::Repeatability => HeaderName::from_static("repeatability-request-id"),
+    }
+}
+
+fn revalidate(
+    route: &Reader<'_>,
+    asking: Asking,
+    client: impl FnOnce() -> Option<Client>,
+) -> Option<Revalidator> {
+    let target = route.parsed("revalidate", revalidate::target)?.into_inner();
+    let Asking { key_header, hosts, within } = asking;
+    let revalidation = Revalidation { target, hosts, key_header, within };
+    Some(revalidation.revalidator(client()?))
 }
 
 fn recover_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {

@@ -43,13 +43,20 @@ pub(super) struct Read {
     /// A line for each route, in order, and one for the rest.
     pub(super) summary: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// Whether a route takes its callers as the whole gateway does, and never asks about them again.
+    pub(super) trusts_the_usual_tenant: bool,
 }
 
 impl Reading<'_> {
     /// Reads every route of the file.
     pub(super) fn read(&self, top: &Reader<'_>) -> Read {
         let defaults = top.table("defaults", DEFAULTS);
-        let mut read = Read { routes: None, summary: Vec::new(), notes: Vec::new() };
+        let mut read = Read {
+            routes: None,
+            summary: Vec::new(),
+            notes: Vec::new(),
+            trusts_the_usual_tenant: false,
+        };
         let otherwise =
             protection::read(&defaults, KeyRule::Optional, self.hosts(), || self.client(top));
         let otherwise = match top.word("otherwise", &TREATMENTS).map(Spanned::into_inner) {
@@ -219,6 +226,8 @@ impl Read {
             Treatment::PassThrough => return format!("{label}: passes, a key on it is ignored"),
             Treatment::Refuse => return format!("{label}: refused"),
         };
+        self.trusts_the_usual_tenant |=
+            protection.tenancy.is_none() && protection.revalidate.is_none();
         let accepts = protection.in_flight == InFlight::Accept;
         let resends = protection.policy.recovery() == Recovery::Resend;
         if store.starts_with("memory:") && (accepts || resends) {

@@ -19,7 +19,7 @@ use tower_service::Service;
 
 use self::upload::Upload;
 pub(crate) use self::{
-    forward::origin,
+    forward::{origin, prepare},
     stall::{Stalled, Stalling},
 };
 use crate::{
@@ -66,7 +66,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     // A protected attempt has a deadline of its own, and goes on when its client does not.
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
-    forward::prepare(&mut request, host);
+    prepare(&mut request, host);
     let counted = Counted::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await

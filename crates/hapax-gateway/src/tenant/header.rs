@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use hapax_tower::{Tenancy, is_named_by_connection};
+use hapax_tower::{Tenancy, TenantKind, is_named_by_connection};
 use http::HeaderName;
 
 use super::named_by;
@@ -23,6 +23,7 @@ pub fn from_header(header: HeaderName, trusted: Vec<Network>) -> Tenancy {
         let goes_on = !is_named_by_connection(&parts.headers, &header);
         (is_trusted && goes_on).then(|| named_by(&parts.headers, &header)).flatten()
     })
+    .of_kind(TenantKind::Header)
 }
 
 /// Some addresses: `10.0.0.7`, `10.0.0.0/8`, `fd00::/8`.

@@ -64,7 +64,7 @@ pub fn once<E>(
     unit: &Once,
     work: impl FnOnce(&Transaction<'_>) -> Result<Outcome, E>,
 ) -> Result<Answered, OnceError<E>> {
-    let entrance = unit.entrance()?;
+    let entrance = unit.entrance();
     unit.pass(place::BEFORE_BEGIN)?;
     // A finished operation is answered without waiting for anybody's lock.
     match row::find(connection, unit.operation.id()) {
@@ -169,15 +169,14 @@ impl Once {
         Self { operation, fingerprint, policy, clock, faults }
     }
 
-    fn entrance(&self) -> Result<Entrance, StoreError> {
-        let owner = getrandom::u64().map_err(StoreError::unavailable)?;
-        Ok(Entrance {
+    fn entrance(&self) -> Entrance {
+        Entrance {
             operation: self.operation.clone(),
             fingerprint: self.fingerprint,
-            owner: Owner(owner.cast_signed()),
+            owner: Owner::draw(),
             policy: self.policy,
             wait: std::time::Duration::ZERO,
-        })
+        }
     }
 
     fn read_clock(

@@ -25,6 +25,43 @@ fn a_missing_directory_is_named() {
     assert!(!path.exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn the_files_of_a_new_store_are_for_their_owner_alone() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    for is_link in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("hapax.db");
+        if is_link {
+            symlink(directory.path().join("elsewhere.db"), &path).expect("a link");
+        }
+        let store = Store::open(&path, Options::default()).expect("opened");
+        let files = fs::read_dir(directory.path()).expect("listed");
+        let files = files.map(|file| file.expect("listed").path()).collect::<Vec<_>>();
+        assert_eq!(files.len(), if is_link { 4 } else { 3 }, "{files:?}");
+        for file in files {
+            let mode = fs::metadata(&file).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+        }
+        drop(store);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_rights_of_a_file_that_was_there_are_its_owners_to_decide() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("hapax.db");
+    drop(Store::open(&path, Options::default()).expect("opened"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
+    drop(Store::open(&path, Options::default()).expect("opened"));
+    let mode = fs::metadata(&path).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+}
+
 #[test]
 fn a_file_that_is_no_database_is_left_as_it_is() {
     let sqlite = Sqlite::new();

@@ -67,7 +67,7 @@ pub(crate) async fn arrive(
     let prefer = prefer::read(&parts.headers);
     let prefers_async = prefer.respond_async && protection.respond_async;
     let for_later = has_later && (protection.in_flight == InFlight::Accept || prefers_async);
-    if for_later && !headers::keeps_what_it_needs(&parts.headers, protection.credentials) {
+    if for_later && !headers::keeps_what_it_needs(&parts.headers, protection) {
         let detail = "It would be run later without its credentials, which are not kept here.";
         return Err(nothing_left(Problem::new(Code::CredentialsNotKept, detail)));
     }
@@ -154,7 +154,7 @@ fn kept(
     kept_as: Kept,
 ) -> Result<Bytes, Problem> {
     let origin = front.origin.as_ref().map(|origin| origin(parts)).unwrap_or_default();
-    let request = stored_request::write(parts, body, kept_as, protection.credentials, &origin);
+    let request = stored_request::write(parts, body, kept_as, protection, &origin);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }

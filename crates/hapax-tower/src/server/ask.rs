@@ -201,6 +201,7 @@ fn over_limit(arrival: &Arrival) -> Option<Problem> {
 }
 
 fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
+    // Not because there is too much to do: whoever sends enough could switch the protection off.
     let store_is_away =
         matches!(error, BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_)));
     store_is_away && protection.store_down == StoreDown::RunUnprotected

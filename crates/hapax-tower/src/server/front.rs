@@ -19,7 +19,7 @@ pub(crate) type OriginFn = dyn Fn(&Parts) -> HeaderMap + Send + Sync;
 /// The front of a layer: alike whether operations are run under a lease or in a transaction.
 #[derive(Clone)]
 pub(crate) struct Front {
-    /// Keys all fingerprints.
+    /// Keys all fingerprints, and signs the ids that clients are told.
     pub(crate) salt: Salt,
     pub(crate) tenancy: Tenancy,
     pub(crate) routes: Arc<Routes>,
@@ -35,7 +35,15 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        let routes = Routes::with_secrets(routes, tenancy.credentials());
+        site.sign_with(salt);
         Self { salt, tenancy, routes, site, origin: None, room: None, keys }
+    }
+
+    /// Has its pages there from now on.
+    pub(crate) fn answer_at(&mut self, site: Arc<Site>) {
+        site.sign_with(self.salt);
+        self.site = site;
     }
 
     /// The key of a tenant's fingerprints; deriving it costs as much as using it.

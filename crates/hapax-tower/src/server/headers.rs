@@ -7,7 +7,8 @@ use http::{
     header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE, UPGRADE},
 };
 
-use super::options::{Credentials, Protection};
+use super::options::Protection;
+pub(crate) use crate::described::REFUSAL;
 
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(crate) const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
@@ -31,10 +32,13 @@ static HOP_BY_HOP: [HeaderName; 10] = [
 ];
 
 /// Headers that belong to one answer or one person, and would lie in another.
-static OF_ONE_ANSWER: [HeaderName; 6] = [
+static OF_ONE_ANSWER: [HeaderName; 9] = [
     SET_COOKIE,
     DATE,
+    header::AUTHORIZATION,
     HeaderName::from_static("alt-svc"),
+    HeaderName::from_static("authentication-info"),
+    HeaderName::from_static("proxy-authentication-info"),
     HeaderName::from_static("server-timing"),
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("tracestate"),
@@ -45,7 +49,9 @@ pub(crate) fn stored(headers: &HeaderMap, protection: &Protection) -> Vec<Header
     let named = named_by_connection(headers);
     let is_kept = |name: &HeaderName| {
         let never = HOP_BY_HOP.contains(name) || named.contains(name) || is_ours(name);
-        let usually = !OF_ONE_ANSWER.contains(name) && !protection.unstored_headers.contains(name);
+        let usually = !OF_ONE_ANSWER.contains(name)
+            && !protection.unstored_headers.contains(name)
+            && !protection.is_named_secret(name);
         // The server writes the length anew; a stored one could only disagree with the body.
         !never && *name != CONTENT_LENGTH && (usually || protection.stored_headers.contains(name))
     };
@@ -59,28 +65,23 @@ pub(crate) fn stored(headers: &HeaderMap, protection: &Protection) -> Vec<Header
 
 /// The headers of a request that are kept to run it later: not those of the connection, and
 /// credentials only where a route says so.
-pub(crate) fn kept_for_later(
-    headers: &HeaderMap,
-    credentials: Credentials,
-) -> impl Iterator<Item = (&HeaderName, &[u8])> {
+pub(crate) fn kept_for_later<'a>(
+    headers: &'a HeaderMap,
+    protection: &'a Protection,
+) -> impl Iterator<Item = (&'a HeaderName, &'a [u8])> {
     let named = named_by_connection(headers);
     let kept = headers.iter().filter(move |(name, _)| {
-        let left_out = credentials == Credentials::LeaveOut
-            && matches!(**name, header::AUTHORIZATION | header::COOKIE);
-        !HOP_BY_HOP.contains(name) && !named.contains(name) && !left_out
+        let of_connection = HOP_BY_HOP.contains(name) || named.contains(name);
+        !of_connection && !protection.leaves_out(name)
     });
     kept.map(|(name, value)| (name, value.as_bytes()))
 }
 
 /// Whether a request that is run later has all that it came with: whoever checks its credentials
 /// would refuse it without them.
-pub(crate) fn keeps_what_it_needs(headers: &HeaderMap, credentials: Credentials) -> bool {
-    match credentials {
-        Credentials::Keep => true,
-        Credentials::LeaveOut => {
-            !headers.contains_key(header::AUTHORIZATION) && !headers.contains_key(header::COOKIE)
-        }
-    }
+pub(crate) fn keeps_what_it_needs(headers: &HeaderMap, protection: &Protection) -> bool {
+    let lost = |name: &HeaderName| !HOP_BY_HOP.contains(name) && protection.leaves_out(name);
+    !headers.keys().any(lost)
 }
 
 /// Ignores the wish to speak another protocol from here on, as RFC 9110 7.8 allows: what would
@@ -91,9 +92,20 @@ pub(crate) fn ignore_upgrade(headers: &mut HeaderMap) {
     }
 }
 
-/// Removes what only this layer may say, so that no client can pretend to be it.
+/// Removes what belongs to one connection, and what only this layer may say.
+pub(crate) fn strip_hops_and_ours(headers: &mut HeaderMap) {
+    let named = named_by_connection(headers);
+    for name in HOP_BY_HOP.iter().chain(&named) {
+        headers.remove(name);
+    }
+    strip_ours(headers);
+}
+
+/// Removes what only this layer may say, so that nobody can pretend to be it. What another Hapax
+/// further in refused with stays: it is as true one hop further out.
 pub(crate) fn strip_ours(headers: &mut HeaderMap) {
-    let ours: Vec<_> = headers.keys().filter(|name| is_ours(name)).cloned().collect();
+    let is_stripped = |name: &&HeaderName| is_ours(name) && **name != REFUSAL;
+    let ours: Vec<_> = headers.keys().filter(is_stripped).cloned().collect();
     for name in ours {
         headers.remove(name);
     }

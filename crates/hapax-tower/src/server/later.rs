@@ -70,6 +70,11 @@ impl<S: Store> Later<S> {
         self.shared.routes.store(Arc::new(routes));
     }
 
+    /// Runs requests by the routes of this layer, which know the secrets of its tenancy too.
+    pub(crate) fn share(&self, routes: &Arc<Routes>) {
+        self.shared.routes.store(Arc::clone(routes));
+    }
+
     pub(crate) fn routes(&self) -> Arc<Routes> {
         self.shared.routes.load_full()
     }

@@ -32,6 +32,7 @@ mod rate_limit;
 mod receive;
 mod recover;
 mod repeatability;
+mod revalidate;
 mod route;
 mod said;
 mod service;
@@ -59,11 +60,12 @@ pub use self::{
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
+    revalidate::{Revalidated, Revalidator},
     route::{InvalidRoute, Routes, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
     target::{PathReading, leaves_its_folder, plain_path},
-    tenancy::{Caller, Identified, Tenancy},
+    tenancy::{Caller, Identified, Tenancy, TenantKind},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
     wellknown::{openapi_fragment, published_policy},
 };

@@ -13,7 +13,11 @@ use http::{
     uri::Authority,
 };
 
-use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::Tenancy};
+use super::{
+    probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, route::InvalidRoute,
+    tenancy::Tenancy,
+};
+use crate::secret_header::is_secret_header;
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
@@ -54,6 +58,10 @@ pub struct Protection {
     pub recover_for: Duration,
     /// Whom to ask whether an operation happened; needed for [`Recovery::Probe`].
     pub probe: Option<Prober>,
+    /// Who is asked, before anything is told from the store, whether its caller may still hear it.
+    /// Without one a stored answer is for whoever shows the credential it was stored under, as long
+    /// as it is kept.
+    pub revalidate: Option<Revalidator>,
     /// How many new operations each caller may begin; as many as it likes without one.
     pub limit: Option<RateLimit>,
     /// How bodies are compared.
@@ -72,6 +80,11 @@ pub struct Protection {
     pub response_bytes_max: usize,
     /// What happens while the store cannot be asked.
     pub store_down: StoreDown,
+    /// Headers that carry secrets, beside those whose name says so
+    /// ([`is_secret_header`](crate::is_secret_header)) and those the tenancy takes credentials from.
+    /// They are not stored: neither with an answer, unless [`Protection::stored_headers`] names them,
+    /// nor with a request, unless it keeps its credentials.
+    pub secret_headers: Vec<HeaderName>,
     /// Whether a request that is kept, to be run later or by somebody else, keeps its credentials.
     pub credentials: Credentials,
 }
@@ -97,6 +110,7 @@ impl Default for Protection {
             grpc_timeout: false,
             recover_for: Duration::from_secs(60),
             probe: None,
+            revalidate: None,
             limit: None,
             body: BodyForm::Raw,
             compared_headers: vec![CONTENT_TYPE],
@@ -106,6 +120,7 @@ impl Default for Protection {
             request_bytes_max: 1 << 20,
             response_bytes_max: 1 << 20,
             store_down: StoreDown::Refuse,
+            secret_headers: Vec::new(),
             credentials: Credentials::LeaveOut,
         }
     }
@@ -157,6 +172,23 @@ impl Protection {
                 host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok(),
             },
         }
+    }
+
+    /// Whether a request's header is left out when the request is kept.
+    pub(crate) fn leaves_out(&self, name: &HeaderName) -> bool {
+        match self.credentials {
+            Credentials::Keep => false,
+            Credentials::LeaveOut => {
+                let secret = is_secret_header(name) || self.is_named_secret(name);
+                secret && name != self.key_header()
+            }
+        }
+    }
+
+    /// Whether a header carries a secret because somebody said so.
+    pub(crate) fn is_named_secret(&self, name: &HeaderName) -> bool {
+        let of_tenancy = self.tenancy.as_ref().is_some_and(|own| own.credentials().contains(name));
+        of_tenancy || self.secret_headers.contains(name)
     }
 
     /// The header that carries the key.
@@ -308,7 +340,7 @@ pub enum StoreDown {
     RunUnprotected,
 }
 
-/// Whether a kept request keeps `Authorization` and `Cookie`.
+/// Whether a kept request keeps the headers that carry secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {
     /// It does not: nobody can read them in the store, and a service that asks for them refuses

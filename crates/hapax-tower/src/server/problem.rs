@@ -10,7 +10,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{async_status, code::Code, handled::Unanswered, layer::Site};
+use super::{code::Code, handled::Unanswered, headers::REFUSAL, layer::Site};
 use crate::body::Body;
 
 /// A refusal: its kind, and what this request should hear.
@@ -92,6 +92,7 @@ impl Problem {
             (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
             (CONTENT_LANGUAGE, HeaderValue::from_static("en")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (REFUSAL, HeaderValue::from_static(self.code.code())),
         ];
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         headers.extend(self.retry_after.map(|wait| (RETRY_AFTER, seconds(wait))));
@@ -110,8 +111,8 @@ impl Problem {
         if !self.differs.is_empty() {
             document["differs"] = self.differs.iter().map(|part| part.as_str()).collect();
         }
-        if let Some(id) = self.operation {
-            document["operation"] = async_status::location(site, id).into();
+        if let Some(address) = self.operation.and_then(|id| site.operation(id)) {
+            document["operation"] = address.into();
         }
         Bytes::from(document.to_string())
     }

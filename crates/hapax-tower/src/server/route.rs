@@ -9,6 +9,7 @@ use super::{
     code::Code,
     options::{Dialect, InFlight, Protection, Scoping},
     problem::Problem,
+    revalidate::Revalidator,
     service::applies,
     target::{self, Doubt, Loose, Path, PathReading, plain_path},
 };
@@ -35,6 +36,13 @@ pub(crate) enum Treated {
 
 impl Treated {
     pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
+        match self {
+            Self::Protected(protection) => Some(protection),
+            Self::Passes | Self::Refused => None,
+        }
+    }
+
+    fn protection_mut(&mut self) -> Option<&mut Arc<Protection>> {
         match self {
             Self::Protected(protection) => Some(protection),
             Self::Passes | Self::Refused => None,
@@ -126,14 +134,14 @@ impl Routes {
     /// Where several share a scope, that of the first.
     pub fn label_of(&self, scope: &Scope) -> Option<&str> {
         let is_its_name = |protection: &Arc<Protection>| match &protection.scope {
-            Scoping::Named(name) => name == scope,
+            Scoping::Named(name) => name.as_str() == within_host(scope),
             Scoping::MethodAndPath | Scoping::FromFn(_) => false,
         };
         if let Some(named) = self.protections().find(|protection| is_its_name(protection)) {
             return Some(&named.label);
         }
         let (method, path) =
-            scope.as_str().split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
+            within_host(scope).split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
         let fits = |route: &&Route| {
             route.treated.protection().is_some()
                 && route.method.as_str() == method
@@ -266,6 +274,49 @@ impl Routes {
         (other != at && !(passes(other) && passes(at))).then_some(other)
     }
 
+    /// The same, with these headers kept secret on every route that has no tenancy of its own.
+    pub(crate) fn with_secrets(mut routes: Arc<Self>, secrets: &[HeaderName]) -> Arc<Self> {
+        let lacks = |route: &Arc<Protection>| {
+            route.tenancy.is_none() && !secrets.iter().all(|name| route.is_named_secret(name))
+        };
+        if routes.protections().any(lacks) {
+            let own = Arc::make_mut(&mut routes);
+            let all = own.routes.iter_mut().map(|route| &mut route.treated);
+            let all = all.chain([&mut own.otherwise]).filter_map(Treated::protection_mut);
+            for protection in all {
+                if lacks(protection) {
+                    Arc::make_mut(protection).secret_headers.extend_from_slice(secrets);
+                }
+            }
+        }
+        routes
+    }
+
+    /// Who says whether a caller may still hear of an operation with this scope: whoever is asked on
+    /// the routes that may have protected it.
+    pub(crate) fn revalidators(&self, scope: &Scope) -> Vec<&Revalidator> {
+        let mut asked = Vec::new();
+        let mut is_reached = true;
+        for (route, protection) in self.reachable() {
+            let may_be = match protection.map(|protection| &protection.scope) {
+                Some(Scoping::Named(name)) => name.as_str() == within_host(scope),
+                Some(Scoping::FromFn(_)) => true,
+                // As requests are: by the first route that fits.
+                Some(Scoping::MethodAndPath) | None => is_reached && fits(route, scope),
+            };
+            is_reached &= !fits(route, scope);
+            let revalidator = protection.and_then(|protection| protection.revalidate.as_ref());
+            asked.extend(revalidator.filter(|_| may_be));
+        }
+        asked
+    }
+
+    /// Every route in the order requests meet them, and at the end what no route names.
+    fn reachable(&self) -> impl Iterator<Item = (Option<&Route>, Option<&Arc<Protection>>)> {
+        let routes = self.routes.iter().map(|route| (Some(route), route.treated.protection()));
+        routes.chain([(None, self.otherwise.protection())])
+    }
+
     /// How every protected route is protected.
     pub(crate) fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
         let all = self.routes.iter().map(|route| &route.treated);
@@ -292,6 +343,24 @@ impl Routes {
     pub(crate) fn accepts_for_later(&self) -> bool {
         self.protections().any(|route| route.in_flight == InFlight::Accept || route.respond_async)
     }
+}
+
+/// Whether requests of a scope made of method and path take this route; `None` is what no route
+/// names.
+fn fits(route: Option<&Route>, scope: &Scope) -> bool {
+    route.is_none_or(|route| {
+        let named = within_host(scope).split_once(' ');
+        named.is_some_and(|(method, path)| {
+            route.method.as_str() == method && path_fits(&route.pattern, path)
+        })
+    })
+}
+
+/// The scope within its host, where hosts are told apart.
+fn within_host(scope: &Scope) -> &str {
+    let scope = scope.as_str();
+    let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
+    within.map_or(scope, |(_, within)| within)
 }
 
 /// What a route is called.

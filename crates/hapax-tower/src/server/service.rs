@@ -24,6 +24,7 @@ use super::{
     problem::Problem,
     receive::Refused,
     repeatability,
+    revalidate::Listener,
     said::Said,
     wellknown,
 };
@@ -171,8 +172,14 @@ where
     let arrived = arrived(shared, protection, said, (parts, body)).await;
     let ((mut response, verdict), honoured) = match arrived {
         Ok(arrival) => {
-            let span = arrival.span.clone();
-            (ask(inner, shared, arrival).instrument(span).await?, true)
+            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
+            let judged = ask(inner, shared, arrival).instrument(span).await?;
+            let judged = match listener {
+                // Boxed, so that only routes that ask pay for its size.
+                Some(listener) => Box::pin(listener.hear(judged, &shared.front.site)).await,
+                None => judged,
+            };
+            (judged, true)
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);

@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 
-use super::{headers, options::Credentials};
+use super::{headers, options::Protection};
 
 const FORMAT: u8 = 1;
 /// The format of a request whose client was told that it will be done: the same, but for this byte.
@@ -24,12 +24,12 @@ pub fn is_accepted(bytes: &Bytes) -> bool {
 }
 
 /// The bytes that keep this request, without what belongs to one connection, and without
-/// credentials unless they are to be kept too. What `origin` says replaces what the client said.
+/// credentials unless its route keeps them too. What `origin` says replaces what the client said.
 pub fn write(
     parts: &Parts,
     body: &Bytes,
     kept_as: Kept,
-    credentials: Credentials,
+    protection: &Protection,
     origin: &HeaderMap,
 ) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
@@ -39,7 +39,7 @@ pub fn write(
     });
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
-    let kept = headers::kept_for_later(&parts.headers, credentials);
+    let kept = headers::kept_for_later(&parts.headers, protection);
     let kept = kept.filter(|(name, _)| !origin.contains_key(*name));
     let origin = origin.iter().map(|(name, value)| (name, value.as_bytes()));
     let kept: Vec<_> = kept.chain(origin).collect();
@@ -83,6 +83,7 @@ fn take(bytes: &mut Bytes) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::options::{Credentials, Dialect};
 
     #[test]
     fn a_request_comes_back_without_credentials_and_connection_headers() {
@@ -96,13 +97,8 @@ mod tests {
             .body(())
             .unwrap();
         let (parts, ()) = request.into_parts();
-        let stored = write(
-            &parts,
-            &Bytes::from_static(b"pay"),
-            Kept::WaitedFor,
-            Credentials::LeaveOut,
-            &HeaderMap::new(),
-        );
+        let (pay, nothing) = (Bytes::from_static(b"pay"), HeaderMap::new());
+        let stored = write(&parts, &pay, Kept::WaitedFor, &Protection::default(), &nothing);
         assert!(!is_accepted(&stored));
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
@@ -113,7 +109,8 @@ mod tests {
             HeaderName::from_static("x-two"),
             HeaderValue::from_static("ours"),
         )]);
-        let whole = write(&parts, &Bytes::new(), Kept::Accepted, Credentials::Keep, &origin);
+        let keeping = Protection { credentials: Credentials::Keep, ..Protection::default() };
+        let whole = write(&parts, &Bytes::new(), Kept::Accepted, &keeping, &origin);
         assert!(is_accepted(&whole));
         let whole = read(whole).unwrap();
         assert_eq!(
@@ -124,6 +121,36 @@ mod tests {
         for cut in 0..stored.len() {
             assert!(read(stored.slice(..cut)).is_none());
         }
+    }
+
+    #[test]
+    fn headers_that_carry_secrets_are_not_kept_by_whatever_name() {
+        let request = Request::post("/payments")
+            .header("cookie", "a=1")
+            .header("x-api-key", "secret")
+            .header("x-amz-security-token", "secret")
+            .header("x-badge", "secret")
+            .header("x-who", "secret")
+            .header("x-request-token", "k-1")
+            .header("x-account", "7")
+            .body(())
+            .unwrap();
+        let (parts, ()) = request.into_parts();
+        let own = crate::Tenancy::from_fn(|_| None).reading([HeaderName::from_static("x-who")]);
+        let protection = Protection {
+            secret_headers: vec![HeaderName::from_static("x-badge")],
+            tenancy: Some(own),
+            dialect: Dialect::Header(HeaderName::from_static("x-request-token")),
+            ..Protection::default()
+        };
+        let back = read(write(&parts, &Bytes::new(), Kept::WaitedFor, &protection, &HeaderMap::new())).unwrap();
+        let mut names: Vec<_> = back.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            ["x-account", "x-request-token"],
+            "the key is kept whatever it is called"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod connections;
 mod deadlines;
 mod doubt;
 mod handled;
+mod hearing;
 mod in_flight;
 mod keys;
 mod later;

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     script::{
-        Act::{Breaks, CannotBeReached, Hangs, Refuses, Says, SaysWait},
+        Act::{Breaks, CannotBeReached, Hangs, Refuses, Resembles, Says, SaysWait},
         Process,
     },
     world::{Wire, policy},
@@ -147,6 +147,27 @@ async fn a_refusal_further_in_that_says_to_ask_again_is_never_kept() {
             assert_eq!(process.send("").await.status, 201, "{code}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_problem_that_resembles_a_refusal_is_an_answer_like_any_other() {
+    for (status, code) in [(409, "key-in-flight"), (409, "outcome-in-doubt"), (503, "overloaded")] {
+        let policy = policy(ResultPolicy::Stripe, Recovery::Hold);
+        let protection = Protection { policy, ..Protection::default() };
+        let script = [Resembles(status, code), Says(201)];
+        let process = Process::start(&Wire::new(), protection, &script);
+        assert_eq!(process.send("").await.status, status, "{code}");
+        let replay = process.send("").await;
+        assert_eq!((replay.status, replay.is_replay()), (status, true), "{code}");
+        assert_eq!(process.fences(), ["1"], "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_further_in_is_passed_on_with_its_mark() {
+    let script = [Refuses(409, "key-in-flight")];
+    let process = Process::start(&Wire::new(), Protection::default(), &script);
+    assert_eq!(process.send("").await.header("hapax-refusal"), Some("key-in-flight"));
 }
 
 #[tokio::test(start_paused = true)]

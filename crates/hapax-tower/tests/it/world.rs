@@ -158,6 +158,7 @@ impl Answer {
         let page = document["type"].as_str().unwrap();
         assert!(page.ends_with(&format!("/{code}")));
         assert_eq!(self.header("link").unwrap(), format!("<{page}>; rel=\"describedby\""));
+        assert_eq!(self.header("hapax-refusal"), Some(code.as_str()));
         code
     }
 

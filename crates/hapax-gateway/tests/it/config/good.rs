@@ -166,9 +166,41 @@ fn what_others_should_know_is_noted() {
          in_flight = \"accept\"\n[[route]]\nmatch = \"POST /loose\"\nstore_down = \"run-unprotected\"",
     );
     let notes = config.unwrap().notes;
-    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].starts_with("POST /later: the store is memory"), "{notes:?}");
     assert!(notes[1].contains("WITHOUT PROTECTION"), "{notes:?}");
+    assert!(notes[2].starts_with("no tenant is configured"), "{notes:?}");
+}
+
+#[test]
+fn that_nobody_says_who_callers_are_is_noted_unless_they_are_asked_about() {
+    let noted = |rest: &str| {
+        let config = read(&format!("[upstream]\nurl = \"http://a\"\n{rest}")).unwrap();
+        config.notes.iter().any(|note| note.starts_with("no tenant is configured"))
+    };
+    assert!(noted(""));
+    assert!(
+        noted("[[route]]\nmatch = \"POST /a\"\nrevalidate = \"/me\""),
+        "the rest is protected too"
+    );
+    assert!(!noted("[tenant]\nfrom = \"credential\""));
+    assert!(!noted("[defaults]\nrevalidate = \"/me\""));
+}
+
+#[test]
+fn a_route_may_have_its_callers_asked_about_and_name_its_secrets() {
+    let config = routes(
+        "[[route]]\nmatch = \"POST /a\"\nrevalidate = \"GET /me?full=1\"\n\
+         secret_headers = [\"X-Badge\"]",
+    );
+    assert!(config.summary[0].contains("asks anew who may hear"), "{}", config.summary[0]);
+    for refused in
+        ["revalidate = \"me\"", "revalidate = \"POST /me\"", "secret_headers = [\"a b\"]"]
+    {
+        let file =
+            format!("[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /a\"\n{refused}");
+        assert!(read(&file).is_err(), "{refused}");
+    }
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             destination,
             start,
             counters,
-            owner: Owner(fastrand::i64(1..)),
+            owner: Owner::draw(),
             reader: Reader::new(),
             queues: Queues::new(options.pipes),
             steps: FuturesUnordered::new(),

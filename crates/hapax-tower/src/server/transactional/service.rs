@@ -41,6 +41,7 @@ use crate::{
         options::Protection,
         problem::Problem,
         produce::call,
+        revalidate::Listener,
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
@@ -162,10 +163,13 @@ where
     };
     match arrived {
         Ok(arrival) => {
-            let span = arrival.span.clone();
+            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
             let judged = run(inner, shared, arrival).instrument(span.clone()).await;
             span.record("decision", judged.1.as_str());
-            judged
+            match listener {
+                Some(listener) => Box::pin(listener.hear(judged, &front.site)).await,
+                None => judged,
+            }
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
