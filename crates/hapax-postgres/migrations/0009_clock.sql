@@ -24,8 +24,8 @@ BEGIN
         SELECT p.oid, c.before, c.after
         FROM (VALUES
             ('begin_contended', 'hapax.decide(now,', 'hapax.decide(hapax.trusted_clock(),'),
-            ('first_delivery', 'o.expires_at > hapax.clock()', 'o.expires_at > hapax.trusted_clock()'),
-            ('first_delivery', 'kept <= hapax.clock()', 'kept <= hapax.trusted_clock()'),
+            ('first_delivery_bytes', 'o.expires_at > hapax.clock()', 'o.expires_at > hapax.trusted_clock()'),
+            ('first_delivery_bytes', 'kept <= hapax.clock()', 'kept <= hapax.trusted_clock()'),
             ('inbox_forget', 'now bigint := hapax.clock()', 'now bigint := hapax.trusted_clock()')
         ) AS c(name, before, after)
         JOIN pg_catalog.pg_proc AS p ON p.proname = c.name AND p.pronamespace = 'hapax'::regnamespace

@@ -35,13 +35,17 @@ pub(crate) async fn commit(shared: &Shared, batch: &Batch) -> Committed {
         return Committed::default();
     }
     let lane = shared.lane();
-    let wire = match lane.wire().await {
-        Ok(wire) => wire,
-        Err(failure) => return batch.all_failed(&failure.into()),
+    let written = async {
+        let wire = lane.wire().await?;
+        let written = write(shared, &wire, batch).await?;
+        Ok((wire, written))
     };
-    match write(shared, &wire, batch).await {
-        Ok(written) => answer(&wire, batch, &written).await,
-        Err(failure) => batch.all_failed(&failure.into()),
+    match written.await {
+        Ok((wire, written)) => answer(&wire, batch, &written).await,
+        Err(failure) => {
+            shared.complaints.raise(&failure);
+            batch.all_failed(&failure.into())
+        }
     }
 }
 

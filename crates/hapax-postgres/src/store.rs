@@ -19,7 +19,7 @@ use tokio_postgres::Config;
 use crate::{
     clock_mark, commit,
     connection::{Link, Wire},
-    error::{Failure, OpenError, after, before, reading},
+    error::{Complaints, Failure, OpenError, after, before, reading},
     list, migrate, notes, overdue, retire,
     row::{self, Found},
     steps,
@@ -59,6 +59,7 @@ pub(crate) struct Shared {
     salt: Salt,
     lanes: Vec<Lane>,
     pub(crate) reader: Link,
+    pub(crate) complaints: Complaints,
 }
 
 /// A connection that writes, and how many batches are on it.
@@ -83,7 +84,7 @@ impl Store {
     ];
 
     /// Opens the store in this database. Connections carry session settings and prepared statements,
-    /// so a pooler in between must pool by session.
+    /// so a pooler in between must pool by session; one that does not is refused.
     pub async fn connect(config: &Config, options: Options) -> Result<Self, OpenError> {
         let salt = migrate::open(config, options.migrate).await?;
         let link = || Link::new(config, options.answer_timeout);
@@ -91,7 +92,9 @@ impl Store {
         let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
         let (watchers, keeper, reader) = (Watchers::new(link()), link(), link());
         let faults = options.faults;
-        Ok(Self { shared: Arc::new(Shared { faults, watchers, keeper, salt, lanes, reader }) })
+        let complaints = Complaints::default();
+        let shared = Shared { faults, watchers, keeper, salt, lanes, reader, complaints };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Creates the schema or brings it up to date. Safe to run from many processes at once.
@@ -116,7 +119,9 @@ impl store::Store for Store {
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
-        let loaded = self.shared.load(&ids).await.map_err(reading);
+        let loaded = self.shared.load(&ids).await;
+        let loaded = loaded.inspect_err(|failure| self.shared.complaints.raise(failure));
+        let loaded = loaded.map_err(reading);
         let found = match loaded {
             Ok(found) => found,
             Err(error) => return ids.iter().map(|_| Err(error.clone())).collect(),

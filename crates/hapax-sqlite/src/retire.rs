@@ -7,13 +7,15 @@ use hapax_core::{
 use rusqlite::Connection;
 
 use crate::{
-    clock_mark, notes,
+    clock_mark,
+    inbox::books::{FORGET, FORGET_ATTEMPTS},
+    notes,
     row::{self, Stored, columns},
     steps,
 };
 
-/// Retires up to `limit` rows, the longest overdue first, and as many notes, as far as the clock is
-/// trusted. Rows that cannot be read stay.
+/// Retires up to `limit` rows, the longest overdue first, then those of messages, and as many notes, as
+/// far as the clock is trusted. Rows that cannot be read stay.
 pub(crate) fn purge(
     connection: &Connection,
     now: Timestamp,
@@ -42,7 +44,27 @@ pub(crate) fn purge(
             }
         }
     }
+    for text in [FORGET, FORGET_ATTEMPTS] {
+        let left = i64::try_from(limit.saturating_sub(purged.total())).unwrap_or(i64::MAX);
+        purged.deleted += removed(connection, text, now, left)?;
+    }
     Ok(purged)
+}
+
+/// Runs a statement that names each row it removes; how many there were.
+fn removed(
+    connection: &Connection,
+    text: &str,
+    now: Timestamp,
+    most: i64,
+) -> rusqlite::Result<usize> {
+    let mut statement = connection.prepare_cached(text)?;
+    let mut rows = statement.query([now.as_micros(), most])?;
+    let mut removed = 0;
+    while rows.next()?.is_some() {
+        removed += 1;
+    }
+    Ok(removed)
 }
 
 /// A row that is past its time, and what becomes of it.

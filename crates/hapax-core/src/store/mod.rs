@@ -163,7 +163,7 @@ pub struct Loaded {
 /// What a purge did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Finished records removed.
+    /// Finished records removed, and records of messages past their consumer's retention.
     pub deleted: usize,
     /// Finished records reduced to a tombstone.
     pub buried: usize,

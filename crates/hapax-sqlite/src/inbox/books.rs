@@ -33,11 +33,13 @@ const WAITING: &str = "SELECT h.message_id, h.business_id, h.source, h.key, h.ve
        AND NOT EXISTS (SELECT 1 FROM hapax_inbox_held AS l \
                        WHERE l.consumer = h.consumer AND l.key = h.key AND l.version < h.version) \
      ORDER BY h.held_at LIMIT ?5";
-const FORGET: &str = "DELETE FROM hapax_inbox WHERE (consumer, message_id) IN \
+/// Takes the instant and the most to remove.
+pub(crate) const FORGET: &str = "DELETE FROM hapax_inbox WHERE (consumer, message_id) IN \
      (SELECT i.consumer, i.message_id FROM hapax_inbox_consumers AS c \
       JOIN hapax_inbox AS i ON i.consumer = c.number AND i.received_at <= ?1 - c.retention \
       WHERE i.state <> 3 LIMIT ?2) RETURNING 1";
-const FORGET_ATTEMPTS: &str = "DELETE FROM hapax_inbox_attempts WHERE (consumer, message_id) IN \
+/// The same for failed attempts.
+pub(crate) const FORGET_ATTEMPTS: &str = "DELETE FROM hapax_inbox_attempts WHERE (consumer, message_id) IN \
      (SELECT a.consumer, a.message_id FROM hapax_inbox_consumers AS c \
       JOIN hapax_inbox_attempts AS a ON a.consumer = c.number AND a.changed_at <= ?1 - c.retention \
       LIMIT ?2) RETURNING 1";
