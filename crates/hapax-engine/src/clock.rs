@@ -47,7 +47,12 @@ struct Looked {
 
 impl Looked {
     /// What was seen, asked at `asked_at`, by somebody who looked `before`.
-    fn now(before: Option<Self>, reading: ClockReading, asked_at: Instant, stays: Duration) -> Self {
+    fn now(
+        before: Option<Self>,
+        reading: ClockReading,
+        asked_at: Instant,
+        stays: Duration,
+    ) -> Self {
         let at = Instant::now();
         let watch = before.map_or_else(
             || Watch::first(reading, stays),

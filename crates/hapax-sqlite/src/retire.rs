@@ -1,7 +1,8 @@
 //! What a purge does inside the writer's transaction.
 
 use hapax_core::{
-    OperationId, Timestamp, apply, clock::ClockReading, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged,
+    OperationId, Timestamp, apply, clock::ClockReading, codec::Row, limits::PAGE_RECORDS_MAX,
+    store::Purged,
 };
 use rusqlite::Connection;
 

@@ -15,9 +15,9 @@ pub use hapax_core::{
     clock, inbox, limits, memory, outbox, retry, store, transaction,
 };
 pub use hapax_engine::{
-    Answered, Ask, BeginError, Begun, ClockWatch, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
-    Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions, Transactional,
-    WorkflowError, Workflows, operator, steps, transactional,
+    Answered, Ask, BeginError, Begun, ClockWatch, Engine, Fate, Finisher, OnceError, Options,
+    Permit, Probed, Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions,
+    Transactional, WorkflowError, Workflows, operator, steps, transactional,
 };
 #[cfg(feature = "messaging")]
 pub use hapax_messaging as messaging;

@@ -17,9 +17,8 @@ fn glitches(seed: u64) -> Plan {
 }
 
 fn has_second_effect(plan: Plan) -> bool {
-    let second = |failure: &Failure| {
-        matches!(failure, Failure::History(Violation::SecondEffect { .. }))
-    };
+    let second =
+        |failure: &Failure| matches!(failure, Failure::History(Violation::SecondEffect { .. }));
     run_plan(plan).unwrap().failures.iter().any(second)
 }
 
