@@ -56,7 +56,7 @@ fn purge_by_hand(gateway: &Gateway, clock: &FakeClock) {
     purge.args(["keys", "purge", "--json", "--store", &gateway.store]);
     let purged = purge.envs(clock.environment()).output().unwrap();
     let (said, why) = (crate::text(&purged.stdout), crate::text(&purged.stderr));
-    assert!(purged.status.success() && said.contains("\"deleted\":0"), "{said}{why}");
+    assert!(purged.status.success() && said.contains("\"deleted\": 0"), "{said}{why}");
     assert!(why.contains("the store's clock was set"), "{why}");
 }
 
