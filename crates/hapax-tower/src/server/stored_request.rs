@@ -143,7 +143,9 @@ mod tests {
             dialect: Dialect::Header(HeaderName::from_static("x-request-token")),
             ..Protection::default()
         };
-        let back = read(write(&parts, &Bytes::new(), Kept::WaitedFor, &protection, &HeaderMap::new())).unwrap();
+        let back =
+            read(write(&parts, &Bytes::new(), Kept::WaitedFor, &protection, &HeaderMap::new()))
+                .unwrap();
         let mut names: Vec<_> = back.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(
