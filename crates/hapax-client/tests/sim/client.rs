@@ -17,7 +17,7 @@ use super::{
 };
 
 const URL: &str = "http://server/charges";
-pub(crate) const DEADLINE: Duration = Duration::from_secs(12);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(24);
 const ATTEMPT: Duration = Duration::from_secs(2);
 const JOURNAL_LEASE: Duration = Duration::from_secs(2);
 const RESUME_EVERY: Duration = Duration::from_secs(3);

@@ -26,9 +26,9 @@ pub(crate) struct Report {
 
 const TICK: Duration = Duration::from_millis(10);
 /// How long clients may take to finish when nothing goes wrong any more.
-const FINISHED_WITHIN: Duration = Duration::from_secs(120);
+const FINISHED_WITHIN: Duration = Duration::from_secs(240);
 /// How long copies of requests may still be on their way.
-const STRAGGLERS: Duration = Duration::from_secs(12);
+const STRAGGLERS: Duration = Duration::from_secs(24);
 
 /// Runs one seed.
 pub(crate) fn run(seed: u64, variation: Variation) -> Report {

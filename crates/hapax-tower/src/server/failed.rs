@@ -49,7 +49,9 @@ impl Failed {
     pub(crate) fn while_finding_out(self, id: OperationId) -> Problem {
         let detail = "Nobody knows yet whether the operation happened. That is being found out: \
                       ask again with the same key.";
-        Problem::new(self.code(), detail).operation(id).retry_after(Duration::from_secs(5))
+        // Not in doubt: that would tell the client to stop asking.
+        let code = if self == Self::NotRecovered { Code::KeyInFlight } else { self.code() };
+        Problem::new(code, detail).operation(id).retry_after(Duration::from_secs(5))
     }
 
     /// What a client hears that repeats by itself: the next request finds out.

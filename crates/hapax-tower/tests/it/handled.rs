@@ -77,7 +77,8 @@ async fn every_response_tells_the_verdict_and_the_route() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_takes_too_long_is_not_counted_as_one_that_answered() {
     let engine = Engine::start(Wire::new(), Options::default());
-    let layer = IdempotencyLayer::new(engine.clone(), Tenancy::credential(), routes()).unwrap();
+    let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
+    let layer = IdempotencyLayer::new(engine.clone(), Tenancy::credential(), routes).unwrap();
     let app = router(&service(|| unreachable!())).layer(layer);
     let Handled { verdict, .. } = handled(&app, keyed("/slow"), "100").await;
     assert_eq!(verdict, Verdict::Unanswered(Code::ExecutionTimedOut));

@@ -111,7 +111,7 @@ async fn where_somebody_can_be_asked_the_next_request_stays_until_it_is_known() 
     let policy = policy(ResultPolicy::Terminal, Recovery::Probe).working_for(Duration::ZERO);
     let answers = std::sync::Mutex::new(vec![Probed::DidNotHappen, Probed::Unknown]);
     let prober = Prober::from_fn(move |_| {
-        let answer = answers.lock().unwrap().pop().unwrap();
+        let answer = answers.lock().unwrap().pop().unwrap_or(Probed::DidNotHappen);
         async move { answer }
     });
     let protection = Protection { policy, probe: Some(prober), ..Protection::default() };
