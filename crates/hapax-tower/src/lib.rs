@@ -57,10 +57,11 @@ pub use self::{
     http_service::HttpService,
     nothing_sent::NothingSent,
     server::{
-        AnswerBy, Asked, BodyForm, Caller, Code, ConnectError, Credentials, Dialect, Handled,
-        Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute, KeyForm, KeyRule, Later,
-        NotCanonical, Probed, Prober, Protection, RateLimit, Routes, Scoping, Site, StoreDown,
-        Tenancy, TransactionalLayer, TransactionalService, Treatment, Tx, TxError, Verdict,
-        canonical_json, openapi_fragment, parse_key, path_fits, published_policy, stored_request,
+        AnswerBy, Asked, BodyForm, COMPARED_HEADERS, Caller, Code, ConnectError, Credentials,
+        Dialect, Handled, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
+        KeyForm, KeyRule, Later, NotCanonical, Probed, Prober, Protection, RateLimit, Routes,
+        SAFE_METHODS, Scoping, Site, StoreDown, Tenancy, TransactionalLayer, TransactionalService,
+        Treatment, Tx, TxError, Verdict, canonical_json, openapi_fragment, parse_key, path_fits,
+        published_policy, stored_request,
     },
 };

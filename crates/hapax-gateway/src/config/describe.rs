@@ -43,6 +43,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         Dialect::Repeatability => "repeatability-request-id",
     };
     let body = match &protection.body {
+        BodyForm::Auto { .. } => "auto",
         BodyForm::Raw => "raw",
         BodyForm::Json { .. } => "json",
         BodyForm::Multipart => "multipart",

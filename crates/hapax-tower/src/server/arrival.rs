@@ -11,7 +11,6 @@ use tracing::Span;
 
 use super::{
     code::Code,
-    compared,
     drain::Rest,
     front::Front,
     headers, key,
@@ -60,8 +59,8 @@ pub(crate) async fn arrive(
         return Err(nothing_left(too_late()));
     }
     let tenant_key = front.tenant_key(operation.tenant());
-    let fingerprint =
-        compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
+    let compared = front.comparing.fingerprint(&tenant_key, protection, &parts, &body);
+    let fingerprint = compared.await.map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
     let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
     let for_later = has_later && accepts;

@@ -1,67 +1,280 @@
 //! What makes two requests the same, as the route says.
 
+use std::{borrow::Cow, sync::Arc};
+
 use bytes::Bytes;
 use hapax_core::{Fingerprint, RequestParts, TenantKey};
 use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Uri,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
     request::Parts,
 };
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{
+    answer::TRY_AGAIN,
     canonical::canonical_json,
     code::Code,
-    multipart::{self, Multipart},
+    form, gzip,
+    media_type::{MediaKind, MediaType},
+    multipart::{self, NotMultipart},
     options::{BodyForm, Protection},
     problem::Problem,
 };
 
-/// The fingerprint of a request, or why it has none.
-pub(crate) fn fingerprint(
+/// Largest body that is compared on the thread that serves its client, in bytes: a larger one would
+/// keep the others of that thread waiting.
+const COMPARED_HERE_BYTES_MAX: usize = 64 << 10;
+/// Most bytes of larger bodies that are compared at one time; further ones wait.
+const COMPARED_AT_ONCE_BYTES_MAX: usize = 16 << 20;
+
+/// Compares requests. Clones share the room for large bodies.
+#[derive(Debug, Clone)]
+pub(crate) struct Comparing {
+    /// A permit for each KiB of large bodies.
+    room: Arc<Semaphore>,
+}
+
+impl Default for Comparing {
+    fn default() -> Self {
+        Self { room: Arc::new(Semaphore::new(COMPARED_AT_ONCE_BYTES_MAX >> 10)) }
+    }
+}
+
+impl Comparing {
+    /// The fingerprint of a request, or why it has none.
+    pub(crate) async fn fingerprint(
+        &self,
+        tenant_key: &TenantKey,
+        protection: &Arc<Protection>,
+        parts: &Parts,
+        body: &Bytes,
+    ) -> Result<Fingerprint, Problem> {
+        let head = Head { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
+        if body_work_bytes(protection, &parts.headers, body) <= COMPARED_HERE_BYTES_MAX {
+            return fingerprint(tenant_key, protection, head, body);
+        }
+        // Boxed, so that small bodies do not pay for its size.
+        Box::pin(self.elsewhere(tenant_key, protection, head, body)).await
+    }
+
+    /// The same on a thread where nobody waits, unless too much is compared already.
+    async fn elsewhere(
+        &self,
+        tenant_key: &TenantKey,
+        protection: &Arc<Protection>,
+        head: Head<'_>,
+        body: &Bytes,
+    ) -> Result<Fingerprint, Problem> {
+        let overloaded =
+            || Problem::new(Code::Overloaded, "Nothing was run. Ask again.").retry_after(TRY_AGAIN);
+        let bytes = body_work_bytes(protection, head.headers, body).min(COMPARED_AT_ONCE_BYTES_MAX);
+        let permits = u32::try_from(bytes >> 10).map_err(|_| overloaded())?;
+        let room = Arc::clone(&self.room).acquire_many_owned(permits);
+        let room = room.await.map_err(|_closed| overloaded())?;
+        let (tenant_key, protection) = (tenant_key.clone(), Arc::clone(protection));
+        let (method, uri) = (head.method.clone(), head.uri.clone());
+        let (headers, body) = (head.headers.clone(), body.clone());
+        let comparing = spawn_blocking(move || {
+            let head = Head { method: &method, uri: &uri, headers: &headers };
+            let compared = fingerprint(&tenant_key, &protection, head, &body);
+            drop(room);
+            compared
+        });
+        comparing.await.map_err(|_stopped| overloaded())?
+    }
+}
+
+/// How many bytes have to be looked at, at most.
+fn body_work_bytes(protection: &Protection, headers: &HeaderMap, body: &Bytes) -> usize {
+    let most = body.len().max(gzip::most(body.len()));
+    match protection.body {
+        BodyForm::Auto { .. } if most <= COMPARED_HERE_BYTES_MAX => most,
+        BodyForm::Auto { .. } if headers.contains_key(CONTENT_ENCODING) => most,
+        BodyForm::Auto { .. } | BodyForm::Raw | BodyForm::Json { .. } | BodyForm::Multipart => {
+            body.len()
+        }
+    }
+}
+
+/// What is compared beside the body.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+}
+
+fn fingerprint(
     tenant_key: &TenantKey,
     protection: &Protection,
-    parts: &Parts,
+    head: Head<'_>,
     body: &Bytes,
 ) -> Result<Fingerprint, Problem> {
-    let Spelled { content_type, body: spelled } = spelled(protection, parts, body)?;
-    let headers = protection.compared_headers.iter().flat_map(|name| {
-        let spelled = content_type.as_deref().filter(|_| *name == CONTENT_TYPE);
-        let lines = parts.headers.get_all(name).iter();
-        lines.map(move |line| (name.as_str(), spelled.unwrap_or(line.as_bytes())))
-    });
+    let names = &protection.compared_headers;
+    let place = |name: &str| names.iter().position(|chosen| chosen.as_str() == name);
+    let (mut described, mut headers) = (Described::default(), Vec::with_capacity(4));
+    for (name, value) in head.headers {
+        described.read(name, value);
+        if names.contains(name) {
+            headers.push((name.as_str(), value.as_bytes()));
+        }
+    }
+    // In the order the route names them; lines of one name stay in the order they came.
+    if headers.len() > 1 {
+        headers.sort_by_key(|(name, _)| place(name));
+    }
+    let content = described.content();
+    let spelled = spelled(protection, &content, body)?;
+    if let Some(content_type) = &spelled.content_type {
+        let lines = headers.iter_mut().filter(|(name, _)| *name == CONTENT_TYPE.as_str());
+        lines.for_each(|(_, value)| *value = content_type);
+    }
+    if let Some(form) = spelled.form {
+        // No header has no name: what was spelled in one way never equals what was in another.
+        headers.push(("", form.as_bytes()));
+    }
     Ok(tenant_key.fingerprint(&RequestParts {
-        method: parts.method.as_str().as_bytes(),
-        path: parts.uri.path().as_bytes(),
-        query: parts.uri.query().unwrap_or_default().as_bytes(),
-        headers: &headers.collect::<Vec<_>>(),
-        body: spelled.as_deref().unwrap_or(body),
+        method: head.method.as_str().as_bytes(),
+        path: head.uri.path().as_bytes(),
+        query: head.uri.query().unwrap_or_default().as_bytes(),
+        headers: &headers,
+        body: spelled.body.as_deref().unwrap_or(body),
     }))
+}
+
+/// The lines of a head about its body.
+#[derive(Default)]
+struct Described<'a> {
+    content_type: OneLine<'a>,
+    content_encoding: OneLine<'a>,
+}
+
+/// A header that should be there once.
+#[derive(Default, Clone, Copy)]
+enum OneLine<'a> {
+    #[default]
+    Missing,
+    Once(&'a HeaderValue),
+    Repeated,
+}
+
+impl<'a> OneLine<'a> {
+    fn and(self, value: &'a HeaderValue) -> Self {
+        match self {
+            Self::Missing => Self::Once(value),
+            Self::Once(_) | Self::Repeated => Self::Repeated,
+        }
+    }
+}
+
+impl<'a> Described<'a> {
+    fn read(&mut self, name: &HeaderName, value: &'a HeaderValue) {
+        if *name == CONTENT_TYPE {
+            self.content_type = self.content_type.and(value);
+        } else if *name == CONTENT_ENCODING {
+            self.content_encoding = self.content_encoding.and(value);
+        }
+    }
+
+    fn content(&self) -> Content<'a> {
+        let media_type = match self.content_type {
+            OneLine::Once(value) => MediaType::parse(value.as_bytes()),
+            OneLine::Missing | OneLine::Repeated => None,
+        };
+        let is_gzip = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"gzip");
+        let coding = match self.content_encoding {
+            OneLine::Missing => Coding::Plain,
+            OneLine::Once(value) if is_gzip(value) => Coding::Gzip,
+            OneLine::Once(_) | OneLine::Repeated => Coding::Other,
+        };
+        Content { media_type, coding }
+    }
+}
+
+/// What the head says about the body.
+struct Content<'a> {
+    media_type: Option<MediaType<'a>>,
+    coding: Coding,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Plain,
+    Gzip,
+    Other,
 }
 
 /// What is compared instead of what came, if anything.
 #[derive(Default)]
-struct Spelled {
-    content_type: Option<Vec<u8>>,
+struct Spelled<'a> {
+    content_type: Option<Cow<'a, [u8]>>,
+    /// How the body was spelled, where requests of one route can be spelled in several ways.
+    form: Option<&'static str>,
     body: Option<Vec<u8>>,
 }
 
-fn spelled(protection: &Protection, parts: &Parts, body: &Bytes) -> Result<Spelled, Problem> {
+fn spelled<'a>(
+    protection: &Protection,
+    content: &'a Content<'_>,
+    body: &Bytes,
+) -> Result<Spelled<'a>, Problem> {
     let not_canonical = |detail: String| Problem::new(Code::BodyNotCanonical, detail);
+    let content_type = || content.media_type.as_ref().map(MediaType::spelled);
     match &protection.body {
         BodyForm::Raw => Ok(Spelled::default()),
+        BodyForm::Auto { ignored } => {
+            let Alike { form, body } = alike(content, ignored, body);
+            Ok(Spelled { content_type: content_type(), form, body })
+        }
         BodyForm::Json { .. } | BodyForm::Multipart if body.is_empty() => Ok(Spelled::default()),
-        BodyForm::Json { .. } | BodyForm::Multipart
-            if parts.headers.contains_key(CONTENT_ENCODING) =>
-        {
+        BodyForm::Json { .. } | BodyForm::Multipart if content.coding != Coding::Plain => {
             Err(Problem::new(Code::BodyEncoded, "Send the body as it is."))
         }
         BodyForm::Json { ignored } => {
             let body = canonical_json(body, ignored).map_err(|e| not_canonical(e.to_string()))?;
-            Ok(Spelled { content_type: None, body: Some(body) })
+            Ok(Spelled { content_type: content_type(), form: None, body: Some(body) })
         }
         BodyForm::Multipart => {
-            let Multipart { content_type, body } = multipart::canonical(&parts.headers, body)
-                .map_err(|e| not_canonical(e.to_string()))?;
-            Ok(Spelled { content_type: Some(content_type), body: Some(body) })
+            let media_type = content.media_type.as_ref().ok_or(NotMultipart::ContentType);
+            let body = media_type.and_then(|media_type| multipart::canonical(media_type, body));
+            let body = body.map_err(|e| not_canonical(e.to_string()))?;
+            Ok(Spelled { content_type: content_type(), form: None, body: Some(body) })
         }
+    }
+}
+
+/// A body in the spelling of its media type; as it came where it is not what its head says.
+#[derive(Default)]
+struct Alike {
+    form: Option<&'static str>,
+    body: Option<Vec<u8>>,
+}
+
+fn alike(content: &Content<'_>, ignored: &[String], body: &Bytes) -> Alike {
+    let body = match content.coding {
+        Coding::Plain => Cow::Borrowed(&body[..]),
+        Coding::Gzip => match gzip::content(body) {
+            Some(content) => Cow::Owned(content),
+            None => return Alike::default(),
+        },
+        Coding::Other => return Alike::default(),
+    };
+    let is_gzip = content.coding == Coding::Gzip;
+    let spelled = content.media_type.as_ref().filter(|_| !body.is_empty()).and_then(|media_type| {
+        let (forms, spelled) = match media_type.kind() {
+            MediaKind::Json => (["json", "json in gzip"], canonical_json(&body, ignored).ok()?),
+            MediaKind::Form => (["form", "form in gzip"], form::canonical(&body)?),
+            MediaKind::Multipart => {
+                (["parts", "parts in gzip"], multipart::canonical(media_type, &body).ok()?)
+            }
+            MediaKind::Other => return None,
+        };
+        Some((forms[usize::from(is_gzip)], spelled))
+    });
+    match (spelled, body) {
+        (Some((form, spelled)), _) => Alike { form: Some(form), body: Some(spelled) },
+        (None, Cow::Owned(content)) => Alike { form: Some("gzip"), body: Some(content) },
+        (None, Cow::Borrowed(_)) => Alike::default(),
     }
 }

@@ -6,6 +6,7 @@ use hapax_core::{Salt, Tenant, TenantKey};
 use quick_cache::sync;
 
 use super::{
+    compared::Comparing,
     layer::Site,
     receive::Room,
     route::Routes,
@@ -22,6 +23,8 @@ pub(crate) struct Front {
     pub(crate) site: Arc<Site>,
     /// Where request bodies are kept, if that is limited.
     pub(crate) room: Option<Room>,
+    /// Where requests are compared.
+    pub(crate) comparing: Comparing,
     /// The fingerprint keys of tenants that asked lately.
     keys: Arc<sync::Cache<Tenant, TenantKey>>,
 }
@@ -29,7 +32,8 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
-        Self { salt, tenancy, routes, site, room: None, keys }
+        let comparing = Comparing::default();
+        Self { salt, tenancy, routes, site, room: None, comparing, keys }
     }
 
     /// The key of a tenant's fingerprints; deriving it costs as much as using it.

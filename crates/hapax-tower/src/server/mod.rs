@@ -14,13 +14,17 @@ mod code;
 mod compared;
 mod drain;
 mod failed;
+mod form;
 mod front;
+mod gzip;
 mod handled;
 mod headers;
 mod inner_words;
 mod key;
 mod later;
 mod layer;
+mod media_type;
+mod member_order;
 mod multipart;
 mod options;
 mod pages;
@@ -42,6 +46,7 @@ pub mod stored_request;
 mod tenancy;
 mod transactional;
 mod unit;
+mod usual_time;
 mod wellknown;
 
 pub use self::{
@@ -52,11 +57,12 @@ pub use self::{
     later::Later,
     layer::{IdempotencyLayer, Site},
     options::{
-        BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
+        BodyForm, COMPARED_HEADERS, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection,
+        Scoping, StoreDown,
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
-    route::{InvalidRoute, Routes, Treatment, path_fits},
+    route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},

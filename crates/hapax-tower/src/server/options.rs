@@ -6,7 +6,11 @@ use hapax_core::{
     Policy, Recovery, Scope,
     limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
 };
-use http::{HeaderName, Method, header::CONTENT_TYPE, request::Parts};
+use http::{
+    HeaderName, Method,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+    request::Parts,
+};
 
 use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::Tenancy};
 
@@ -45,7 +49,7 @@ pub struct Protection {
     pub limit: Option<RateLimit>,
     /// How bodies are compared.
     pub body: BodyForm,
-    /// Headers that tell requests apart.
+    /// Headers that tell requests apart; [`COMPARED_HEADERS`] unless a route says otherwise.
     pub compared_headers: Vec<HeaderName>,
     /// Headers of a response that are not stored, beside those that never are.
     pub unstored_headers: Vec<HeaderName>,
@@ -64,8 +68,8 @@ pub struct Protection {
 }
 
 impl Default for Protection {
-    /// A required key in either form, 409 while in flight, raw bodies, 1 MiB each way, 30 s to
-    /// come and 25 s to be answered.
+    /// A required key in either form, 409 while in flight, bodies compared by their media type,
+    /// 1 MiB each way, 30 s to come and 25 s to be answered.
     fn default() -> Self {
         Self {
             policy: Policy::default(),
@@ -81,8 +85,8 @@ impl Default for Protection {
             recover_for: Duration::from_secs(60),
             probe: None,
             limit: None,
-            body: BodyForm::Raw,
-            compared_headers: vec![CONTENT_TYPE],
+            body: BodyForm::Auto { ignored: Vec::new() },
+            compared_headers: COMPARED_HEADERS.to_vec(),
             unstored_headers: Vec::new(),
             stored_headers: Vec::new(),
             receive_within: Duration::from_secs(30),
@@ -93,6 +97,27 @@ impl Default for Protection {
         }
     }
 }
+
+/// Headers that tell requests apart where a route does not choose others: what the body is, for
+/// which of the caller's accounts it is meant, and what is asked for beside method and path.
+///
+/// Without them, somebody who uses one key for two accounts would hear the answer of the first for
+/// the second.
+pub static COMPARED_HEADERS: [HeaderName; 13] = [
+    CONTENT_TYPE,
+    CONTENT_ENCODING,
+    HeaderName::from_static("stripe-account"),
+    HeaderName::from_static("stripe-context"),
+    HeaderName::from_static("stripe-version"),
+    HeaderName::from_static("x-account-id"),
+    HeaderName::from_static("x-organization-id"),
+    HeaderName::from_static("x-tenant-id"),
+    HeaderName::from_static("api-version"),
+    HeaderName::from_static("x-api-version"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-amz-target"),
+    HeaderName::from_static("soapaction"),
+];
 
 /// The header of the standard.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -224,6 +249,15 @@ pub enum InFlight {
 /// How bodies are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyForm {
+    /// By what `Content-Type` says it is: JSON as values, forms as fields, multipart as parts, each
+    /// also within gzip, and everything else byte by byte. What is not what it says it is, or has no
+    /// single meaning, is compared byte by byte too.
+    ///
+    /// The same content with and without gzip is two requests: the service is sent what came.
+    Auto {
+        /// JSON pointers of members that do not tell requests apart, such as `/sent_at`.
+        ignored: Vec<String>,
+    },
     /// Byte by byte.
     Raw,
     /// As JSON values: order and spelling of members do not matter. What is not JSON is refused.
@@ -232,7 +266,7 @@ pub enum BodyForm {
         ignored: Vec<String>,
     },
     /// As the parts of a multipart body: the boundary between them does not matter, their order,
-    /// headers and bytes do. What is not multipart is refused.
+    /// headers and bytes do, and what is written around them. What is not multipart is refused.
     Multipart,
 }
 

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use http::{Method, request::Parts};
 
-use super::options::{Dialect, InFlight, Protection};
+use super::{
+    options::{Dialect, InFlight, Protection},
+    usual_time::UsualTime,
+};
 
 /// What happens to the requests of a route.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub enum Treatment {
 pub struct Routes {
     routes: Vec<Route>,
     otherwise: Option<Arc<Protection>>,
+    /// Of what no route names.
+    usual_time: Arc<UsualTime>,
 }
 
 #[derive(Debug, Clone)]
@@ -28,12 +33,14 @@ pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) pattern: String,
     pub(crate) protection: Option<Arc<Protection>>,
+    usual_time: Arc<UsualTime>,
 }
 
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
-        Ok(Self { routes: Vec::new(), otherwise: checked(otherwise)? })
+        let otherwise = checked(otherwise)?;
+        Ok(Self { routes: Vec::new(), otherwise, usual_time: Arc::default() })
     }
 
     /// Adds a route.
@@ -54,7 +61,8 @@ impl Routes {
             return Err(InvalidRoute::Pattern { pattern: pattern.to_owned() });
         }
         let protection = checked(treatment)?;
-        self.routes.push(Route { method, pattern: pattern.to_owned(), protection });
+        let (pattern, usual_time) = (pattern.to_owned(), Arc::default());
+        self.routes.push(Route { method, pattern, protection, usual_time });
         Ok(self)
     }
 
@@ -76,6 +84,11 @@ impl Routes {
             Some((at, route)) => (at, route.protection.as_ref()),
             None => (self.routes.len(), self.otherwise.as_ref()),
         }
+    }
+
+    /// How long the work of a route usually takes, by its place.
+    pub(crate) fn usual_time(&self, route: usize) -> &Arc<UsualTime> {
+        self.routes.get(route).map_or(&self.usual_time, |route| &route.usual_time)
     }
 
     /// How every protected route is protected.
@@ -116,12 +129,13 @@ fn checked(treatment: Treatment) -> Result<Option<Arc<Protection>>, InvalidRoute
     }
 }
 
-/// Methods that promise to change nothing.
+/// Methods that promise to change nothing, by the registry of HTTP: a key on them is ignored.
+pub const SAFE_METHODS: [&str; 8] =
+    ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH"];
+
 pub(crate) fn is_safe(method: &Method) -> bool {
-    *method == Method::GET
-        || *method == Method::HEAD
-        || *method == Method::OPTIONS
-        || *method == Method::TRACE
+    // Most requests that come here change something by POST.
+    *method != Method::POST && SAFE_METHODS.contains(&method.as_str())
 }
 
 /// Whether a path fits the pattern of a route, as clients that read the published policy need to know.

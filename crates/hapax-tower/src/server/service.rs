@@ -121,7 +121,7 @@ where
         (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
             // Boxed, so that what passes does not pay for its size.
             Some(protection) => {
-                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await?
+                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await?
             }
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
@@ -152,7 +152,7 @@ pub(crate) async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Re
 async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
-    protection: &Arc<Protection>,
+    (route, protection): (usize, &Arc<Protection>),
     said: Said,
     (parts, body): (Parts, Body),
 ) -> Result<Judged, Inner::Error>
@@ -162,20 +162,21 @@ where
 {
     let wire = Wire::of(parts.version, &parts.headers);
     let arrived = arrived(shared, protection, said, (parts, body)).await;
-    let ((mut response, verdict), honoured) = match arrived {
+    let (mut response, verdict) = match arrived {
         Ok(arrival) => {
             let span = arrival.span.clone();
-            (ask(inner, shared, arrival).instrument(span).await?, true)
+            let usual_time = shared.front.routes.usual_time(route);
+            ask(inner, shared, usual_time, arrival).instrument(span).await?
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
             let mut response = problem.into_response(&shared.front.site);
             wire.leave_clean(rest, &mut response).await;
-            ((response, verdict), false)
+            (response, verdict)
         }
     };
     if protection.dialect == Dialect::Repeatability {
-        repeatability::add_result(&mut response, honoured);
+        repeatability::add_result(&mut response, verdict);
     }
     Ok((response, verdict))
 }

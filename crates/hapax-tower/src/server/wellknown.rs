@@ -84,6 +84,7 @@ fn described(protection: Option<&Protection>) -> Map<String, Value> {
             Scoping::FromFn(_) => "caller and what the application says",
         },
         "compared": match route.body {
+            BodyForm::Auto { .. } => "body by its media type",
             BodyForm::Raw => "bytes of the body",
             BodyForm::Json { .. } => "JSON value of the body",
             BodyForm::Multipart => "parts of the body",

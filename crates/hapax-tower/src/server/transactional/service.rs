@@ -44,6 +44,7 @@ use crate::{
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
+        usual_time::{UnderWay, UsualTime},
         wellknown,
     },
 };
@@ -118,7 +119,7 @@ where
         }
         (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
             Some(protection) => {
-                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await
+                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await
             }
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
@@ -138,7 +139,7 @@ fn page<D>(shared: &Shared<D>, parts: &Parts) -> Option<Response<Body>> {
 async fn protect<Inner, D>(
     inner: Inner,
     shared: &Arc<Shared<D>>,
-    protection: &Arc<Protection>,
+    (route, protection): (usize, &Arc<Protection>),
     said: Said,
     (parts, body): (Parts, Body),
 ) -> Judged
@@ -154,7 +155,8 @@ where
     match arrived {
         Ok(arrival) => {
             let span = arrival.span.clone();
-            let judged = run(inner, shared, arrival).instrument(span.clone()).await;
+            let usual_time = front.routes.usual_time(route);
+            let judged = run(inner, shared, usual_time, arrival).instrument(span.clone()).await;
             span.record("decision", judged.1.as_str());
             judged
         }
@@ -168,7 +170,12 @@ where
 }
 
 /// Runs the request in a transaction, and says what came of it.
-async fn run<Inner, D>(inner: Inner, shared: &Shared<D>, arrival: Arrival) -> Judged
+async fn run<Inner, D>(
+    inner: Inner,
+    shared: &Shared<D>,
+    usual_time: &UsualTime,
+    arrival: Arrival,
+) -> Judged
 where
     Inner: HttpService,
     D: Database,
@@ -178,7 +185,7 @@ where
     let usual = *shared.transactional.options();
     let wait = if patience.is_zero() { said.cut(usual.wait) } else { patience };
     let options = TransactionOptions { policy, wait, timeout: protection.timeout, ..usual };
-    let first = Arc::new(First::default());
+    let (first, began) = (Arc::new(First::default()), Instant::now());
     let work = Work {
         inner,
         request: Request::from_parts(parts, body),
@@ -202,6 +209,7 @@ where
     };
     match answered {
         Ok(Answered { fate: Fate::Stored { expires_at }, outcome }) => {
+            usual_time.add(began.elapsed());
             let mut response = first.take(&outcome);
             headers::add_expiry(response.headers_mut(), expires_at);
             (response, Verdict::Executed)
@@ -213,17 +221,21 @@ where
             (answer::replayed(site, &outcome, expires_at), Verdict::Replayed)
         }
         Err(error) => {
-            let (problem, verdict) = refused(id, error);
+            let (problem, verdict) = refused(id, usual_time, error);
             (problem.into_response(site), verdict)
         }
     }
 }
 
 /// Why nothing was run, or nothing was kept of it.
-fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
+fn refused(id: OperationId, usual_time: &UsualTime, error: OnceError) -> (Problem, Verdict) {
     match error {
         OnceError::Refused(Answer::Busy { retry_after }) => {
-            (answer::in_flight(id, retry_after), Verdict::Busy)
+            // How long it has been at work nobody says; in a transaction it is not seen before its end.
+            let (at_work, lease) = (Duration::ZERO, Duration::ZERO);
+            let ask_again =
+                usual_time.ask_again(UnderWay { at_work, lease_left: retry_after, lease });
+            (answer::in_flight(id, ask_again), Verdict::Busy)
         }
         OnceError::Refused(Answer::InDoubt { .. } | Answer::Replay(_)) => {
             (answer::in_doubt(id), Verdict::InDoubt)
