@@ -57,11 +57,11 @@ pub use self::{
     http_service::HttpService,
     nothing_sent::NothingSent,
     server::{
-        AnswerBy, Asked, BodyForm, COMPARED_HEADERS, Caller, Code, ConnectError, Credentials,
+        AnswerBy, Asked, BodyForm, COMPARED_HEADERS, Caller, Code, ConnectError, Cors, Credentials,
         Dialect, Handled, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
-        KeyForm, KeyRule, Later, NotCanonical, Probed, Prober, Protection, RateLimit, Routes,
-        SAFE_METHODS, Scoping, Site, StoreDown, Tenancy, TransactionalLayer, TransactionalService,
-        Treatment, Tx, TxError, Verdict, canonical_json, openapi_fragment, parse_key, path_fits,
-        published_policy, stored_request,
+        KeyForm, KeyRule, Later, NotCanonical, Probed, Prober, Protection, RateLimit, Readers,
+        Routes, SAFE_METHODS, Scoping, Site, StoreDown, Tenancy, TransactionalLayer,
+        TransactionalService, Treatment, Tx, TxError, Verdict, canonical_json, openapi_fragment,
+        parse_key, path_fits, published_policy, stored_request,
     },
 };

@@ -1,6 +1,8 @@
 //! What is in force, in words, so that it can be read before it is trusted.
 
-use hapax_tower::{BodyForm, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown};
+use hapax_tower::{
+    BodyForm, Cors, Dialect, InFlight, KeyForm, KeyRule, Protection, Readers, Scoping, StoreDown,
+};
 
 use super::{Config, units::spelled, units::spelled_size};
 
@@ -23,10 +25,24 @@ pub fn describe(config: &Config) -> String {
         limits.connections_max,
         spelled_size(limits.buffered_bytes_max)
     ));
+    lines.extend(config.cors.as_ref().map(readers));
     lines.extend(config.summary.iter().cloned());
     lines.extend(config.relays.iter().map(|relay| format!("relay {relay}")));
     lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// Which pages of other origins may ask, in one line.
+fn readers(cors: &Cors) -> String {
+    match &cors.readers {
+        Readers::Anybody => "pages of any origin may read answers".to_owned(),
+        Readers::Origins { listed, credentials } => {
+            let listed = listed.iter().map(|origin| origin.to_str().unwrap_or_default());
+            let listed = listed.collect::<Vec<_>>().join(", ");
+            let cookies = if *credentials { ", with cookies" } else { "" };
+            format!("pages of {listed} may read answers{cookies}")
+        }
+    }
 }
 
 /// How a route is protected, in one line.

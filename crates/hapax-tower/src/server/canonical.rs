@@ -229,32 +229,35 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// The text of a string; one without escapes is not copied.
+    /// The text of a string; only one without escapes is borrowed.
     fn string(&mut self) -> Result<Cow<'a, str>, NotCanonical> {
         let start = self.at;
         self.expect(b'"')?;
-        let (mut is_plain, mut is_escaped) = (true, false);
+        let text = self.text;
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\') || *byte < b' ';
+        let rest = &text.as_bytes()[self.at..];
+        self.at +=
+            rest.iter().position(is_special).ok_or(NotCanonical::NotJson { at: text.len() })?;
+        if self.take(b'"') {
+            return Ok(Cow::Borrowed(&text[start + 1..self.at - 1]));
+        }
+        self.escaped_string(start)
+    }
+
+    /// A string with escapes, or with characters that should have been.
+    fn escaped_string(&mut self, start: usize) -> Result<Cow<'a, str>, NotCanonical> {
         loop {
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => {
-                    is_escaped = true;
-                    self.at = self.text.len().min(self.at + 2);
-                }
-                Some(byte) => {
-                    is_plain &= byte >= b' ';
-                    self.at += 1;
-                }
+                Some(b'\\') => self.at = self.text.len().min(self.at + 2),
+                Some(_) => self.at += 1,
                 None => return Err(self.not_json()),
             }
         }
         self.at += 1;
         let not_json = NotCanonical::NotJson { at: start };
         let literal = self.text.get(start..self.at).ok_or(not_json)?;
-        match literal.get(1..literal.len() - 1) {
-            Some(plain) if is_plain && !is_escaped => Ok(Cow::Borrowed(plain)),
-            _ => serde_json::from_str(literal).map(Cow::Owned).map_err(|_| not_json),
-        }
+        serde_json::from_str(literal).map(Cow::Owned).map_err(|_| not_json)
     }
 
     fn number(&mut self) -> Result<(), NotCanonical> {
@@ -348,19 +351,25 @@ impl<'a> Reader<'a> {
 
 /// Names are ordered as UTF-16, which differs from their bytes beyond ASCII alone.
 fn order(one: &str, other: &str) -> Ordering {
-    if one.is_ascii() && other.is_ascii() {
-        one.cmp(other)
-    } else {
-        one.encode_utf16().cmp(other.encode_utf16())
+    let mut pairs = one.bytes().zip(other.bytes());
+    match pairs.find(|(one, other)| one != other) {
+        None => one.len().cmp(&other.len()),
+        Some((byte, against)) if byte.is_ascii() || against.is_ascii() => byte.cmp(&against),
+        Some(_) => one.encode_utf16().cmp(other.encode_utf16()),
     }
 }
 
-fn spell(text: &str, out: &mut Vec<u8>) {
-    if text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\')) {
-        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
-    } else {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+fn spell(text: &Cow<'_, str>, out: &mut Vec<u8>) {
+    let is_special = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
+    match text {
+        Cow::Owned(text) if text.bytes().any(is_special) => {
+            out.extend_from_slice(serde_json::Value::from(text.as_str()).to_string().as_bytes());
+        }
+        // What was borrowed had nothing to escape.
+        Cow::Owned(_) | Cow::Borrowed(_) => {
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+        }
     }
 }

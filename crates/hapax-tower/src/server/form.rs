@@ -41,7 +41,46 @@ fn hex_digits(byte: u8) -> [u8; 2] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The fields as a reader gets them whose separators these are.
+    fn fields(body: &[u8], separators: &[u8]) -> Vec<Vec<u8>> {
+        let fields = body.split(|byte| separators.contains(byte));
+        let read = |field: &[u8]| {
+            let (mut read, mut rest) = (Vec::new(), field.iter());
+            while let Some(byte) = rest.next() {
+                let digits = |rest: &mut std::slice::Iter<'_, u8>| {
+                    let text = [*rest.next()?, *rest.next()?];
+                    u8::from_str_radix(str::from_utf8(&text).ok()?, 16).ok()
+                };
+                // What separates a name from its value is told apart from the same, escaped.
+                read.push(match byte {
+                    b'+' => b' ',
+                    b'%' => digits(&mut rest).unwrap(),
+                    b'=' => 0,
+                    plain => *plain,
+                });
+            }
+            read
+        };
+        fields.map(read).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn forms_that_are_alike_are_read_alike(one in PIECES, other in PIECES) {
+            let canonical = [&one, &other].map(|form| canonical(form.as_bytes()).unwrap());
+            for separators in [&b"&"[..], b"&;"] {
+                let [one, other] = [&one, &other].map(|form| fields(form.as_bytes(), separators));
+                prop_assert!(canonical[0] != canonical[1] || one == other);
+            }
+        }
+    }
+
+    /// Few and short, so that many are alike.
+    const PIECES: &str = "(a|b|%61|%26|&|=|%3D|%3d|;|%3B|\\+|%20|%2B){0,4}";
 
     #[test]
     fn fields_are_alike_only_where_every_reader_reads_them_alike() {

@@ -3,15 +3,23 @@
 use std::sync::Arc;
 
 use hapax_core::{Salt, Tenant, TenantKey};
+use http::{HeaderValue, Response, header::ORIGIN, request::Parts};
 use quick_cache::sync;
 
 use super::{
     compared::Comparing,
+    cors::{Cors, Preflight},
     layer::Site,
     receive::Room,
     route::Routes,
     tenancy::{KNOWN_MAX, Tenancy},
 };
+use crate::body::Body;
+
+/// Whose page a request comes from, if from one of another origin.
+pub(crate) struct Asker {
+    origin: Option<HeaderValue>,
+}
 
 /// The front of a layer: alike whether operations are run under a lease or in a transaction.
 #[derive(Clone)]
@@ -25,6 +33,8 @@ pub(crate) struct Front {
     pub(crate) room: Option<Room>,
     /// Where requests are compared.
     pub(crate) comparing: Comparing,
+    /// What pages of other origins may, if that is said here.
+    pub(crate) cors: Option<Arc<Cors>>,
     /// The fingerprint keys of tenants that asked lately.
     keys: Arc<sync::Cache<Tenant, TenantKey>>,
 }
@@ -33,7 +43,7 @@ impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
         let comparing = Comparing::default();
-        Self { salt, tenancy, routes, site, room: None, comparing, keys }
+        Self { salt, tenancy, routes, site, room: None, comparing, cors: None, keys }
     }
 
     /// The key of a tenant's fingerprints; deriving it costs as much as using it.
@@ -44,6 +54,28 @@ impl Front {
         let derived = self.salt.tenant_key(tenant);
         self.keys.insert(tenant.clone(), derived.clone());
         derived
+    }
+
+    /// The answer to a browser that asks whether a page of another origin may use a protected route
+    /// or read a page of ours.
+    pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
+        let cors = self.cors.as_ref()?;
+        let (asked, path) = (Preflight::by(parts)?, parts.uri.path());
+        let is_ours = path.starts_with(&self.site.home)
+            || self.routes.protection(&asked.method, path).is_some();
+        is_ours.then(|| cors.answer(&asked))
+    }
+
+    /// Lets pages of other origins read an answer of a protected route, or one of our own pages.
+    pub(crate) fn let_read(&self, asker: Option<Asker>, response: &mut Response<Body>) {
+        if let (Some(cors), Some(Asker { origin })) = (&self.cors, asker) {
+            cors.apply(origin.as_ref(), response.headers_mut());
+        }
+    }
+
+    /// Whose page asks, where that matters.
+    pub(crate) fn asker(&self, parts: &Parts) -> Option<Asker> {
+        self.cors.as_ref().map(|_| Asker { origin: parts.headers.get(ORIGIN).cloned() })
     }
 
     /// Every tenancy in force, once.

@@ -8,6 +8,7 @@ use tower_layer::Layer;
 
 use super::{
     code::Code,
+    cors::Cors,
     front::Front,
     later::Later,
     receive::Room,
@@ -54,6 +55,14 @@ impl<S: Store> IdempotencyLayer<S> {
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
         self.with(|front| front.room = Some(Room::of(bytes)))
+    }
+
+    /// The same layer, telling browsers which pages of other origins may use protected routes and read
+    /// what they answer. Without it nothing is said about that, and refusals cannot be read by pages of
+    /// other origins.
+    #[must_use]
+    pub fn cors(self, cors: Cors) -> Self {
+        self.with(|front| front.cors = Some(Arc::new(cors)))
     }
 
     fn with(self, change: impl FnOnce(&mut Front)) -> Self {

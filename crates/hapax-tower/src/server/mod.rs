@@ -12,6 +12,7 @@ mod canonical;
 mod capture;
 mod code;
 mod compared;
+mod cors;
 mod drain;
 mod failed;
 mod form;
@@ -21,11 +22,13 @@ mod handled;
 mod headers;
 mod inner_words;
 mod key;
+mod key_format;
 mod later;
 mod layer;
 mod media_type;
 mod member_order;
 mod multipart;
+mod openapi;
 mod options;
 mod pages;
 mod prefer;
@@ -52,10 +55,12 @@ mod wellknown;
 pub use self::{
     canonical::{NotCanonical, canonical_json},
     code::Code,
+    cors::{Cors, Readers},
     handled::{Handled, Verdict},
     key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
+    openapi::openapi_fragment,
     options::{
         BodyForm, COMPARED_HEADERS, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection,
         Scoping, StoreDown,
@@ -67,5 +72,5 @@ pub use self::{
     service::Idempotency,
     tenancy::{Caller, Identified, Tenancy},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
-    wellknown::{openapi_fragment, published_policy},
+    wellknown::published_policy,
 };

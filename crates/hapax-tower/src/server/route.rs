@@ -86,6 +86,14 @@ impl Routes {
         }
     }
 
+    /// How a request of this method and path would be protected.
+    pub(crate) fn protection(&self, method: &Method, path: &str) -> Option<&Arc<Protection>> {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        parts.method = method.clone();
+        parts.uri = path.parse().ok()?;
+        self.find(&parts).1
+    }
+
     /// How long the work of a route usually takes, by its place.
     pub(crate) fn usual_time(&self, route: usize) -> &Arc<UsualTime> {
         self.routes.get(route).map_or(&self.usual_time, |route| &route.usual_time)

@@ -113,7 +113,12 @@ where
     let (mut parts, body) = request.into_parts();
     let (route, protection) = shared.front.routes.find(&parts);
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
+    let asker = shared.front.asker(&parts);
+    let page = match shared.front.preflight(&parts) {
+        Some(preflight) => return Ok((preflight, Handled { verdict: Verdict::Page, route })),
+        None => wellknown::serve(&shared, &parts).await,
+    };
+    let (mut response, verdict) = match (page, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -126,6 +131,9 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
+    if protection.is_some() || verdict == Verdict::Page {
+        shared.front.let_read(asker, &mut response);
+    }
     Ok((response, Handled { verdict, route }))
 }
 

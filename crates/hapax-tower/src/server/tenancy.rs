@@ -120,6 +120,14 @@ impl Tenancy {
         })
     }
 
+    /// Whether all callers share their keys.
+    pub(crate) fn is_shared(&self) -> bool {
+        match self.kind {
+            Kind::Single(_) => true,
+            Kind::Credential(_) | Kind::FromFn(_) | Kind::FromAsyncFn(_) => false,
+        }
+    }
+
     /// Whether both find the same tenant for every request.
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {

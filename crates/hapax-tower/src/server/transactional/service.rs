@@ -112,7 +112,15 @@ where
     let (mut parts, body) = request.into_parts();
     let (route, protection) = shared.front.routes.find(&parts);
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (mut response, verdict) = match (page(&shared, &parts), said) {
+    let asker = shared.front.asker(&parts);
+    let page = match shared.front.preflight(&parts) {
+        Some(mut preflight) => {
+            preflight.extensions_mut().insert(Handled { verdict: Verdict::Page, route });
+            return Ok(preflight);
+        }
+        None => page(&shared, &parts),
+    };
+    let (mut response, verdict) = match (page, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -124,6 +132,9 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
+    if protection.is_some() || verdict == Verdict::Page {
+        shared.front.let_read(asker, &mut response);
+    }
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
 }
