@@ -220,12 +220,12 @@ fn spelled<'a>(
     body: &Bytes,
 ) -> Result<Spelled<'a>, Problem> {
     let not_canonical = |detail: String| Problem::new(Code::BodyNotCanonical, detail);
-    let content_type = || content.media_type.as_ref().map(MediaType::spelled);
+    let content_type = |is_content| content.media_type.as_ref().map(|it| it.spelled(is_content));
     match &protection.body {
         BodyForm::Raw => Ok(Spelled::default()),
         BodyForm::Auto { ignored } => {
-            let Alike { form, body } = alike(content, ignored, body);
-            Ok(Spelled { content_type: content_type(), form, body })
+            let Alike { is_content, form, body } = alike(content, ignored, body);
+            Ok(Spelled { content_type: content_type(is_content), form, body })
         }
         BodyForm::Json { .. } | BodyForm::Multipart if body.is_empty() => Ok(Spelled::default()),
         BodyForm::Json { .. } | BodyForm::Multipart if content.coding != Coding::Plain => {
@@ -233,13 +233,13 @@ fn spelled<'a>(
         }
         BodyForm::Json { ignored } => {
             let body = canonical_json(body, ignored).map_err(|e| not_canonical(e.to_string()))?;
-            Ok(Spelled { content_type: content_type(), form: None, body: Some(body) })
+            Ok(Spelled { content_type: content_type(true), form: None, body: Some(body) })
         }
         BodyForm::Multipart => {
             let media_type = content.media_type.as_ref().ok_or(NotMultipart::ContentType);
             let body = media_type.and_then(|media_type| multipart::canonical(media_type, body));
             let body = body.map_err(|e| not_canonical(e.to_string()))?;
-            Ok(Spelled { content_type: content_type(), form: None, body: Some(body) })
+            Ok(Spelled { content_type: content_type(true), form: None, body: Some(body) })
         }
     }
 }
@@ -247,6 +247,8 @@ fn spelled<'a>(
 /// A body in the spelling of its media type; as it came where it is not what its head says.
 #[derive(Default)]
 struct Alike {
+    /// Whether it is spelled as its media type says.
+    is_content: bool,
     form: Option<&'static str>,
     body: Option<Vec<u8>>,
 }
@@ -273,8 +275,12 @@ fn alike(content: &Content<'_>, ignored: &[String], body: &Bytes) -> Alike {
         Some((forms[usize::from(is_gzip)], spelled))
     });
     match (spelled, body) {
-        (Some((form, spelled)), _) => Alike { form: Some(form), body: Some(spelled) },
-        (None, Cow::Owned(content)) => Alike { form: Some("gzip"), body: Some(content) },
+        (Some((form, spelled)), _) => {
+            Alike { is_content: true, form: Some(form), body: Some(spelled) }
+        }
+        (None, Cow::Owned(content)) => {
+            Alike { is_content: false, form: Some("gzip"), body: Some(content) }
+        }
         (None, Cow::Borrowed(_)) => Alike::default(),
     }
 }

@@ -61,7 +61,8 @@ impl Front {
     pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
         let cors = self.cors.as_ref()?;
         let (asked, path) = (Preflight::by(parts)?, parts.uri.path());
-        let is_ours = path.starts_with(&self.site.home)
+        let page = path.strip_prefix(&self.site.home);
+        let is_ours = page.is_some_and(|page| page.is_empty() || page.starts_with('/'))
             || self.routes.protection(&asked.method, path).is_some();
         is_ours.then(|| cors.answer(&asked))
     }

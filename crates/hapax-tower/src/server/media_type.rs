@@ -66,14 +66,16 @@ impl<'a> MediaType<'a> {
         Some(found.1.strip_prefix('"').and_then(|v| v.strip_suffix('"')).unwrap_or(&found.1))
     }
 
-    /// The type in one spelling, without what says nothing about the content: the boundary of parts,
-    /// and a character set where the type has none of its own (RFC 8259 for JSON, the URL standard
-    /// for forms) or where it is the one that everybody takes for granted.
-    pub(crate) fn spelled(&self) -> Cow<'_, [u8]> {
+    /// The type in one spelling, without what says nothing about the body as it is compared.
+    ///
+    /// Where `content` is compared that is the boundary of parts, and the character set of a type
+    /// that has none (RFC 8259 for JSON, the URL standard for forms). Otherwise bytes are compared, and
+    /// only the character set that everybody takes for granted says nothing.
+    pub(crate) fn spelled(&self, content: bool) -> Cow<'_, [u8]> {
         if self.parameters.is_empty() {
             return Cow::Borrowed(self.essence.as_bytes());
         }
-        let kind = self.kind();
+        let kind = if content { self.kind() } else { MediaKind::Other };
         let mut spelled = self.essence.to_string();
         for (name, value) in &self.parameters {
             let says_nothing = match (name.as_str(), kind) {
@@ -144,9 +146,9 @@ fn is_token(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn spelled(value: &str) -> String {
+    fn spelled(value: &str, content: bool) -> String {
         let parsed = MediaType::parse(value.as_bytes()).unwrap();
-        String::from_utf8(parsed.spelled().into_owned()).unwrap()
+        String::from_utf8(parsed.spelled(content).into_owned()).unwrap()
     }
 
     #[test]
@@ -164,7 +166,18 @@ mod tests {
             ("text/x; a=\"x;b=y\"", "text/x;a=\"x;b=y\""),
             ("text/x; boundary=1", "text/x;boundary=1"),
         ] {
-            assert_eq!(spelled(value), expected, "{value}");
+            assert_eq!(spelled(value, true), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn where_bytes_are_compared_what_says_how_to_read_them_counts() {
+        for (value, expected) in [
+            ("application/json; charset=UTF-8", "application/json"),
+            ("application/json; charset=latin1", "application/json;charset=latin1"),
+            ("multipart/form-data; boundary=one", "multipart/form-data;boundary=one"),
+        ] {
+            assert_eq!(spelled(value, false), expected, "{value}");
         }
     }
 

@@ -125,6 +125,14 @@ fn a_route_counts_for_more_than_the_defaults() {
 }
 
 #[test]
+fn whoever_compares_other_headers_is_told_which() {
+    let usual = routes("[[route]]\nmatch = \"POST /a\"");
+    assert!(!describe(&usual).contains("compares the headers"));
+    let own = routes("[[route]]\nmatch = \"POST /a\"\nfingerprint.headers = [\"X-A\", \"X-B\"]");
+    assert!(describe(&own).contains("compares the headers [x-a x-b] alone"), "{}", describe(&own));
+}
+
+#[test]
 fn pages_of_other_origins_are_named_as_browsers_name_them() {
     let silent = routes("");
     assert_eq!(silent.cors, None);
