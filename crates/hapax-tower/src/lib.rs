@@ -57,7 +57,7 @@ pub use self::{
     http_service::HttpService,
     nothing_sent::NothingSent,
     server::{
-        AnswerBy, Asked, BodyForm, COMPARED_HEADERS, Caller, Code, ConnectError, Cors, Credentials,
+        AnswerBy, Asked, BodyForm, Caller, Code, ComparedHeaders, ConnectError, Cors, Credentials,
         Dialect, Handled, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
         KeyForm, KeyRule, Later, NotCanonical, Probed, Prober, Protection, RateLimit, Readers,
         Routes, SAFE_METHODS, Scoping, Site, StoreDown, Tenancy, TransactionalLayer,

@@ -1,7 +1,8 @@
 //! What is in force, in words, so that it can be read before it is trusted.
 
 use hapax_tower::{
-    BodyForm, COMPARED_HEADERS, Cors, Dialect, InFlight, KeyForm, KeyRule, Protection, Readers, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Cors, Dialect, InFlight, KeyForm, KeyRule, Protection, Readers,
+    Scoping, StoreDown,
 };
 
 use super::{Config, units::spelled, units::spelled_size};
@@ -87,9 +88,9 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
-    if protection.compared_headers != COMPARED_HEADERS {
-        let names = protection.compared_headers.iter().map(|name| name.as_str());
-        words.push(format!("compares the headers [{}] alone", names.collect::<Vec<_>>().join(" ")));
+    if protection.compared_headers != ComparedHeaders::Usual {
+        let names = protection.compared_headers.names().join(" ");
+        words.push(format!("compares the headers [{names}] alone"));
     }
     if !retention.tombstone.is_zero() {
         words.push(format!("tombstone {}", spelled(retention.tombstone)));

@@ -7,8 +7,8 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober, Protection, RateLimit,
-    Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober,
+    Protection, RateLimit, Scoping, StoreDown,
 };
 use toml::Spanned;
 
@@ -62,7 +62,7 @@ pub(super) fn read(
         body: body(&fingerprint),
         compared_headers: fingerprint
             .list("headers", header_name)
-            .map_or(usual.compared_headers, Spanned::into_inner),
+            .map_or(usual.compared_headers, |names| ComparedHeaders::Named(names.into_inner())),
         unstored_headers: headers("unstored_headers").unwrap_or(usual.unstored_headers),
         stored_headers: headers("stored_headers").unwrap_or(usual.stored_headers),
         request_bytes_max: cap(route, "request_max", REQUEST_BODY_BYTES_MAX)

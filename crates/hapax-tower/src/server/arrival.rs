@@ -11,6 +11,7 @@ use tracing::Span;
 
 use super::{
     code::Code,
+    compared::Comparison,
     drain::Rest,
     front::Front,
     headers, key,
@@ -58,9 +59,16 @@ pub(crate) async fn arrive(
     if said.is_over() {
         return Err(nothing_left(too_late()));
     }
-    let tenant_key = front.tenant_key(operation.tenant());
-    let compared = front.comparing.fingerprint(&tenant_key, protection, &parts, &body);
-    let fingerprint = compared.await.map_err(nothing_left)?;
+    let (comparison, span) = {
+        let tenant_key = front.tenant_key(operation.tenant());
+        let span = span(&operation, Some(&tenant_key));
+        (front.comparing.compare(tenant_key, protection, &parts, &body), span)
+    };
+    let compared = match comparison {
+        Comparison::Done(compared) => compared,
+        Comparison::Elsewhere(comparing) => comparing.await,
+    };
+    let fingerprint = compared.map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
     let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
     let for_later = has_later && accepts;
@@ -73,7 +81,6 @@ pub(crate) async fn arrive(
         (None, InFlight::Wait(wait)) => wait,
         (None, InFlight::Reject | InFlight::Accept) => Duration::ZERO,
     };
-    let span = span(&operation, Some(&tenant_key));
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
     let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
     Ok(Arrival {

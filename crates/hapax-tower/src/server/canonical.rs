@@ -12,6 +12,9 @@ const DEPTH_MAX: usize = 64;
 /// Largest decimal exponent of a number, in either direction: a double holds every such number.
 const EXPONENT_MAX: i64 = 307;
 
+/// How many members there is room for from the start.
+const USUAL_MEMBERS: usize = 16;
+
 /// Why a text has no canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -46,6 +49,13 @@ pub enum NotCanonical {
 ///
 /// Takes time and room in proportion to the text, and a little more to sort members.
 pub fn canonical_json(text: &[u8], ignored: &[String]) -> Result<Vec<u8>, NotCanonical> {
+    // What is no JSON at all is not looked through.
+    let first = text.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    if let Some(at) = first
+        && !matches!(text[at], b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+    {
+        return Err(NotCanonical::NotJson { at });
+    }
     let text = str::from_utf8(text).map_err(|e| NotCanonical::NotJson { at: e.valid_up_to() })?;
     let mut reader = Reader {
         text,
@@ -54,8 +64,8 @@ pub fn canonical_json(text: &[u8], ignored: &[String]) -> Result<Vec<u8>, NotCan
         pointer: String::new(),
         ignored,
         out: Vec::with_capacity(text.len()),
-        members: Vec::new(),
-        order: MemberOrder::default(),
+        members: Vec::with_capacity(USUAL_MEMBERS),
+        order: MemberOrder::with_room_for(USUAL_MEMBERS),
     };
     reader.value()?;
     reader.space();

@@ -1,6 +1,6 @@
 //! What makes two requests the same, as the route says.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use hapax_core::{Fingerprint, RequestParts, TenantKey};
@@ -41,48 +41,58 @@ impl Default for Comparing {
     }
 }
 
+/// The fingerprint of a request, or why it has none.
+pub(crate) type Compared = Result<Fingerprint, Problem>;
+
+/// Where a request is compared.
+pub(crate) enum Comparison {
+    /// Here; it is done.
+    Done(Compared),
+    /// On a thread where nobody waits, once not too much is compared already.
+    Elsewhere(Pin<Box<dyn Future<Output = Compared> + Send>>),
+}
+
 impl Comparing {
-    /// The fingerprint of a request, or why it has none.
-    pub(crate) async fn fingerprint(
+    /// Compares a request at once, unless its body is large.
+    pub(crate) fn compare(
         &self,
-        tenant_key: &TenantKey,
+        tenant_key: TenantKey,
         protection: &Arc<Protection>,
         parts: &Parts,
         body: &Bytes,
-    ) -> Result<Fingerprint, Problem> {
-        let head = Head { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
-        if body_work_bytes(protection, &parts.headers, body) <= COMPARED_HERE_BYTES_MAX {
-            return fingerprint(tenant_key, protection, head, body);
+    ) -> Comparison {
+        let bytes = body_work_bytes(protection, &parts.headers, body);
+        if bytes <= COMPARED_HERE_BYTES_MAX {
+            let head = Head { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
+            return Comparison::Done(fingerprint(&tenant_key, protection, head, body));
         }
-        // Boxed, so that small bodies do not pay for its size.
-        Box::pin(self.elsewhere(tenant_key, protection, head, body)).await
-    }
-
-    /// The same on a thread where nobody waits, unless too much is compared already.
-    async fn elsewhere(
-        &self,
-        tenant_key: &TenantKey,
-        protection: &Arc<Protection>,
-        head: Head<'_>,
-        body: &Bytes,
-    ) -> Result<Fingerprint, Problem> {
-        let overloaded =
-            || Problem::new(Code::Overloaded, "Nothing was run. Ask again.").retry_after(TRY_AGAIN);
-        let bytes = body_work_bytes(protection, head.headers, body).min(COMPARED_AT_ONCE_BYTES_MAX);
-        let permits = u32::try_from(bytes >> 10).map_err(|_| overloaded())?;
-        let room = Arc::clone(&self.room).acquire_many_owned(permits);
-        let room = room.await.map_err(|_closed| overloaded())?;
-        let (tenant_key, protection) = (tenant_key.clone(), Arc::clone(protection));
-        let (method, uri) = (head.method.clone(), head.uri.clone());
-        let (headers, body) = (head.headers.clone(), body.clone());
-        let comparing = spawn_blocking(move || {
+        let (protection, room) = (Arc::clone(protection), Arc::clone(&self.room));
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let (headers, body) = (parts.headers.clone(), body.clone());
+        Comparison::Elsewhere(Box::pin(elsewhere(room, bytes, move || {
             let head = Head { method: &method, uri: &uri, headers: &headers };
-            let compared = fingerprint(&tenant_key, &protection, head, &body);
-            drop(room);
-            compared
-        });
-        comparing.await.map_err(|_stopped| overloaded())?
+            fingerprint(&tenant_key, &protection, head, &body)
+        })))
     }
+}
+
+/// Compares so many bytes on a thread for work that takes its time.
+async fn elsewhere(
+    room: Arc<Semaphore>,
+    bytes: usize,
+    compare: impl FnOnce() -> Compared + Send + 'static,
+) -> Compared {
+    let overloaded =
+        || Problem::new(Code::Overloaded, "Nothing was run. Ask again.").retry_after(TRY_AGAIN);
+    let kibibytes = u32::try_from(bytes.min(COMPARED_AT_ONCE_BYTES_MAX) >> 10);
+    let room = room.acquire_many_owned(kibibytes.map_err(|_| overloaded())?);
+    let room = room.await.map_err(|_closed| overloaded())?;
+    let comparing = spawn_blocking(move || {
+        let compared = compare();
+        drop(room);
+        compared
+    });
+    comparing.await.map_err(|_stopped| overloaded())?
 }
 
 /// How many bytes have to be looked at, at most.
@@ -111,12 +121,11 @@ fn fingerprint(
     head: Head<'_>,
     body: &Bytes,
 ) -> Result<Fingerprint, Problem> {
-    let names = &protection.compared_headers;
-    let place = |name: &str| names.iter().position(|chosen| chosen.as_str() == name);
+    let place = |name: &str| protection.compared_headers.place(name);
     let (mut described, mut headers) = (Described::default(), Vec::with_capacity(4));
     for (name, value) in head.headers {
         described.read(name, value);
-        if names.contains(name) {
+        if place(name.as_str()).is_some() {
             headers.push((name.as_str(), value.as_bytes()));
         }
     }

@@ -1,6 +1,6 @@
 //! What pages of other origins may ask and read, by the Fetch standard.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
@@ -47,6 +47,14 @@ const EXPOSED: &str = "idempotent-replayed, idempotency-expires, retry-after, li
                        www-authenticate";
 /// What an answer to the question of a browser depends on.
 const ASKED_BY: &str = "origin, access-control-request-method, access-control-request-headers";
+
+/// Where an answer goes, if pages of other origins may read it. Boxed, because it seldom matters.
+pub(crate) type Reader = Box<(Arc<Cors>, Option<HeaderValue>)>;
+
+/// Who reads the answer to this request.
+pub(crate) fn reader(cors: &Arc<Cors>, parts: &Parts) -> Reader {
+    Box::new((Arc::clone(cors), parts.headers.get(ORIGIN).cloned()))
+}
 
 impl Cors {
     /// Lets a page of this origin read an answer, if it may.

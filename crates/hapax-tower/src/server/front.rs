@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::{Salt, Tenant, TenantKey};
-use http::{HeaderValue, Response, header::ORIGIN, request::Parts};
+use http::{Response, request::Parts};
 use quick_cache::sync;
 
 use super::{
@@ -15,11 +15,6 @@ use super::{
     tenancy::{KNOWN_MAX, Tenancy},
 };
 use crate::body::Body;
-
-/// Whose page a request comes from, if from one of another origin.
-pub(crate) struct Asker {
-    origin: Option<HeaderValue>,
-}
 
 /// The front of a layer: alike whether operations are run under a lease or in a transaction.
 #[derive(Clone)]
@@ -58,25 +53,12 @@ impl Front {
 
     /// The answer to a browser that asks whether a page of another origin may use a protected route
     /// or read a page of ours.
-    pub(crate) fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
-        let cors = self.cors.as_ref()?;
+    pub(crate) fn preflight(&self, cors: &Cors, parts: &Parts) -> Option<Response<Body>> {
         let (asked, path) = (Preflight::by(parts)?, parts.uri.path());
         let page = path.strip_prefix(&self.site.home);
         let is_ours = page.is_some_and(|page| page.is_empty() || page.starts_with('/'))
             || self.routes.protection(&asked.method, path).is_some();
         is_ours.then(|| cors.answer(&asked))
-    }
-
-    /// Lets pages of other origins read an answer of a protected route, or one of our own pages.
-    pub(crate) fn let_read(&self, asker: Option<Asker>, response: &mut Response<Body>) {
-        if let (Some(cors), Some(Asker { origin })) = (&self.cors, asker) {
-            cors.apply(origin.as_ref(), response.headers_mut());
-        }
-    }
-
-    /// Whose page asks, where that matters.
-    pub(crate) fn asker(&self, parts: &Parts) -> Option<Asker> {
-        self.cors.as_ref().map(|_| Asker { origin: parts.headers.get(ORIGIN).cloned() })
     }
 
     /// Every tenancy in force, once.

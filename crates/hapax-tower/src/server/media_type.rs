@@ -24,9 +24,15 @@ pub(crate) struct MediaType<'a> {
     parameters: Vec<(String, Cow<'a, str>)>,
 }
 
+/// What most requests say, and need not be looked at.
+const USUAL: [&str; 2] = ["application/json", "application/x-www-form-urlencoded"];
+
 impl<'a> MediaType<'a> {
     /// `None` if it is not one media type with parameters that are clear.
     pub(crate) fn parse(value: &'a [u8]) -> Option<Self> {
+        if let Some(usual) = USUAL.iter().find(|usual| usual.as_bytes() == value) {
+            return Some(Self { essence: Cow::Borrowed(usual), parameters: Vec::new() });
+        }
         let value = str::from_utf8(value).ok()?;
         let Some((essence, rest)) = value.split_once(';') else {
             return Some(Self { essence: essence_of(value)?, parameters: Vec::new() });

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 /// Which objects of a text have their members elsewhere than they belong.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct MemberOrder {
     /// Objects whose members change places, and objects around such, in the order they begin.
     objects: Vec<Object>,
@@ -45,6 +45,11 @@ impl Mark {
 }
 
 impl MemberOrder {
+    /// Nothing is out of order yet. There is room for so many members at first.
+    pub(crate) fn with_room_for(members: usize) -> Self {
+        Self { objects: Vec::with_capacity(members / 2), members: Vec::with_capacity(members) }
+    }
+
     /// Where something begins.
     pub(crate) fn mark(&self, at: usize) -> Mark {
         Mark { at, objects: self.objects.len(), members: self.members.len() }

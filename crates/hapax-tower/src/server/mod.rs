@@ -12,6 +12,7 @@ mod canonical;
 mod capture;
 mod code;
 mod compared;
+mod compared_headers;
 mod cors;
 mod drain;
 mod failed;
@@ -55,6 +56,7 @@ mod wellknown;
 pub use self::{
     canonical::{NotCanonical, canonical_json},
     code::Code,
+    compared_headers::ComparedHeaders,
     cors::{Cors, Readers},
     handled::{Handled, Verdict},
     key::parse_key,
@@ -62,8 +64,7 @@ pub use self::{
     layer::{IdempotencyLayer, Site},
     openapi::openapi_fragment,
     options::{
-        BodyForm, COMPARED_HEADERS, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection,
-        Scoping, StoreDown,
+        BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,

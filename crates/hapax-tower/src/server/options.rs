@@ -6,13 +6,12 @@ use hapax_core::{
     Policy, Recovery, Scope,
     limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
 };
-use http::{
-    HeaderName, Method,
-    header::{CONTENT_ENCODING, CONTENT_TYPE},
-    request::Parts,
-};
+use http::{HeaderName, Method, request::Parts};
 
-use super::{probe::Prober, rate_limit::RateLimit, route::InvalidRoute, tenancy::Tenancy};
+use super::{
+    compared_headers::ComparedHeaders, probe::Prober, rate_limit::RateLimit, route::InvalidRoute,
+    tenancy::Tenancy,
+};
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
@@ -49,8 +48,8 @@ pub struct Protection {
     pub limit: Option<RateLimit>,
     /// How bodies are compared.
     pub body: BodyForm,
-    /// Headers that tell requests apart; [`COMPARED_HEADERS`] unless a route says otherwise.
-    pub compared_headers: Vec<HeaderName>,
+    /// Headers that tell requests apart.
+    pub compared_headers: ComparedHeaders,
     /// Headers of a response that are not stored, beside those that never are.
     pub unstored_headers: Vec<HeaderName>,
     /// Headers of a response that are stored although they usually are not, such as `Set-Cookie`.
@@ -86,7 +85,7 @@ impl Default for Protection {
             probe: None,
             limit: None,
             body: BodyForm::Auto { ignored: Vec::new() },
-            compared_headers: COMPARED_HEADERS.to_vec(),
+            compared_headers: ComparedHeaders::Usual,
             unstored_headers: Vec::new(),
             stored_headers: Vec::new(),
             receive_within: Duration::from_secs(30),
@@ -97,27 +96,6 @@ impl Default for Protection {
         }
     }
 }
-
-/// Headers that tell requests apart where a route does not choose others: what the body is, for
-/// which of the caller's accounts it is meant, and what is asked for beside method and path.
-///
-/// Without them, somebody who uses one key for two accounts would hear the answer of the first for
-/// the second.
-pub static COMPARED_HEADERS: [HeaderName; 13] = [
-    CONTENT_TYPE,
-    CONTENT_ENCODING,
-    HeaderName::from_static("stripe-account"),
-    HeaderName::from_static("stripe-context"),
-    HeaderName::from_static("stripe-version"),
-    HeaderName::from_static("x-account-id"),
-    HeaderName::from_static("x-organization-id"),
-    HeaderName::from_static("x-tenant-id"),
-    HeaderName::from_static("api-version"),
-    HeaderName::from_static("x-api-version"),
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-amz-target"),
-    HeaderName::from_static("soapaction"),
-];
 
 /// The header of the standard.
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

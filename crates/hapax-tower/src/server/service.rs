@@ -17,6 +17,7 @@ use super::{
     answer,
     arrival::{self, Arrival, arrive},
     ask::ask,
+    cors,
     drain::{Rest, Wire},
     handled::{Handled, Verdict},
     layer::{Shared, Site},
@@ -113,12 +114,14 @@ where
     let (mut parts, body) = request.into_parts();
     let (route, protection) = shared.front.routes.find(&parts);
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let asker = shared.front.asker(&parts);
-    let page = match shared.front.preflight(&parts) {
-        Some(preflight) => return Ok((preflight, Handled { verdict: Verdict::Page, route })),
-        None => wellknown::serve(&shared, &parts).await,
-    };
-    let (mut response, verdict) = match (page, said) {
+    let mut reader = None;
+    if let Some(cors) = &shared.front.cors {
+        if let Some(preflight) = shared.front.preflight(cors, &parts) {
+            return Ok((preflight, Handled { verdict: Verdict::Page, route }));
+        }
+        reader = Some(cors::reader(cors, &parts));
+    }
+    let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -131,8 +134,10 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
-    if protection.is_some() || verdict == Verdict::Page {
-        shared.front.let_read(asker, &mut response);
+    if let Some((cors, origin)) = reader.as_deref()
+        && (protection.is_some() || verdict == Verdict::Page)
+    {
+        cors.apply(origin.as_ref(), response.headers_mut());
     }
     Ok((response, Handled { verdict, route }))
 }

@@ -75,7 +75,6 @@ fn described(protection: Option<&Protection>, tenancy: &Tenancy) -> Map<String, 
     };
     let retention = route.policy.retention();
     let is_shared = route.tenancy.as_ref().unwrap_or(tenancy).is_shared();
-    let compared_headers = route.compared_headers.iter().map(|name| name.as_str());
     let described = json!({
         "protected": true,
         "header": route.key_header().as_str(),
@@ -101,7 +100,7 @@ fn described(protection: Option<&Protection>, tenancy: &Tenancy) -> Map<String, 
             BodyForm::Json { .. } => "JSON value of the body",
             BodyForm::Multipart => "parts of the body",
         },
-        "compared_headers": compared_headers.collect::<Vec<_>>(),
+        "compared_headers": route.compared_headers.names(),
         "in_flight": match route.in_flight {
             InFlight::Reject => "409",
             InFlight::Wait(_) => "wait, then 409",

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 use flate2::{Compression, GzBuilder};
-use hapax_tower::{COMPARED_HEADERS, Protection};
+use hapax_tower::{ComparedHeaders, Protection};
 
 use crate::world::{Answer, World, keyed};
 
@@ -224,9 +224,9 @@ async fn a_large_body_does_not_keep_others_of_its_thread_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn two_accounts_under_one_key_do_not_hear_each_other() {
-    for name in &COMPARED_HEADERS[2..] {
+    for name in &ComparedHeaders::USUAL[2..] {
         let world = World::new();
-        let for_account = |account: &str| keyed("/pay").header(name, account);
+        let for_account = |account: &str| keyed("/pay").header(*name, account);
         assert_eq!(world.send(for_account("one"), "100").await.status, 201);
         let other = world.send(for_account("two"), "100").await;
         other.check(422, "key-reused");
@@ -240,7 +240,8 @@ async fn two_accounts_under_one_key_do_not_hear_each_other() {
 #[tokio::test(start_paused = true)]
 async fn the_order_of_headers_does_not_tell_requests_apart_and_that_of_lines_does() {
     let names = ["x-b", "x-a"].map(http::HeaderName::from_static).to_vec();
-    let world = World::with(Protection { compared_headers: names, ..Protection::default() });
+    let compared_headers = ComparedHeaders::Named(names);
+    let world = World::with(Protection { compared_headers, ..Protection::default() });
     let lines = |lines: &[(&'static str, &'static str)]| {
         lines.iter().fold(keyed("/pay"), |request, (name, value)| request.header(*name, *value))
     };

@@ -34,6 +34,7 @@ use crate::{
         arrival::{self, Arrival, arrive},
         capture::Captured,
         code::Code,
+        cors,
         drain::{Rest, Wire},
         failed::Failed,
         handled::{Handled, Verdict},
@@ -112,15 +113,15 @@ where
     let (mut parts, body) = request.into_parts();
     let (route, protection) = shared.front.routes.find(&parts);
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let asker = shared.front.asker(&parts);
-    let page = match shared.front.preflight(&parts) {
-        Some(mut preflight) => {
+    let mut reader = None;
+    if let Some(cors) = &shared.front.cors {
+        if let Some(mut preflight) = shared.front.preflight(cors, &parts) {
             preflight.extensions_mut().insert(Handled { verdict: Verdict::Page, route });
             return Ok(preflight);
         }
-        None => page(&shared, &parts),
-    };
-    let (mut response, verdict) = match (page, said) {
+        reader = Some(cors::reader(cors, &parts));
+    }
+    let (mut response, verdict) = match (page(&shared, &parts), said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -132,8 +133,10 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
-    if protection.is_some() || verdict == Verdict::Page {
-        shared.front.let_read(asker, &mut response);
+    if let Some((cors, origin)) = reader.as_deref()
+        && (protection.is_some() || verdict == Verdict::Page)
+    {
+        cors.apply(origin.as_ref(), response.headers_mut());
     }
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
