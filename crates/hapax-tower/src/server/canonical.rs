@@ -369,13 +369,14 @@ fn order(one: &str, other: &str) -> Ordering {
     }
 }
 
+/// A text as it was read: what was borrowed has nothing to escape.
+#[expect(clippy::ptr_arg, reason = "whether it was borrowed is what counts")]
 fn spell(text: &Cow<'_, str>, out: &mut Vec<u8>) {
     let is_special = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
     match text {
         Cow::Owned(text) if text.bytes().any(is_special) => {
             out.extend_from_slice(serde_json::Value::from(text.as_str()).to_string().as_bytes());
         }
-        // What was borrowed had nothing to escape.
         Cow::Owned(_) | Cow::Borrowed(_) => {
             out.push(b'"');
             out.extend_from_slice(text.as_bytes());
