@@ -7,9 +7,9 @@ const FIRST_PAUSE_MILLIS_MAX = 20;
 const CONFLICTS = ["40001", "40P01"]; // serialization failure, deadlock
 
 const BEGIN = `SELECT * FROM hapax.begin($1, $2, $3,
-               request => $4, method => $5, path => $6, query => $7)`;
-const FINISH = "SELECT hapax.finish($1, $2, $3, $4, $5)";
-const FAIL = "SELECT hapax.fail($1, $2, $3, $4, $5)";
+               request => $4::bytea, method => $5, path => $6, query => $7)`;
+const FINISH = "SELECT hapax.finish($1, $2, $3, $4, $5::bytea)";
+const FAIL = "SELECT hapax.fail($1, $2, $3, $4, $5::bytea)";
 
 // A status and a JSON value, as the bytes that are stored and sent.
 export class Answer {

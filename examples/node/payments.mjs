@@ -35,7 +35,7 @@ async function charge(db, body) {
     throw error;
   }
   const receipt = { payment, order, cents };
-  const event = Buffer.from(JSON.stringify(receipt));
+  const event = JSON.stringify(receipt);
   await db.query("SELECT hapax.emit('payment.completed', $1, $2)", [order, event]);
   return new Answer(201, receipt);
 }

@@ -15,7 +15,7 @@ use crate::{
     ci::{command, succeed},
 };
 
-const TARGETS: [&str; 5] = ["config", "json", "key", "record", "request"];
+const TARGETS: [&str; 6] = ["answer", "config", "json", "key", "record", "request"];
 /// Largest input that is made, in bytes: longer ones say little more and take longer.
 const INPUT_BYTES_MAX: u32 = 4096;
 /// How long one input may take, in seconds.

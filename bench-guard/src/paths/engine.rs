@@ -4,8 +4,10 @@ use std::{future::pending, io, time::Duration};
 
 use futures_util::future::join_all;
 use hapax_core::{
-    Ended, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, Salt, Store, StoreError,
-    StoredStep, Timestamp, Wish, memory,
+    Attempt, Ended, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, Salt, Store,
+    StoreError, StoredStep, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{
         Batch, Claimed, Committed, Filter, Kept, Listed, Loaded, Page, Purged, Renewed, Settled,
     },
@@ -121,8 +123,20 @@ impl Store for Agreeing {
         Ok(Purged::default())
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        Ok(ClockReading { now: Timestamp::ZERO, mark: None })
+    }
+
+    async fn keep_clock(&self, _: ClockMark) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     async fn list(&self, _: Filter, _: Page) -> Result<Vec<Listed>, StoreError> {
         Ok(Vec::new())
+    }
+
+    async fn withdraw(&self, _: Attempt) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     async fn note(&self, _: Note) -> Result<(), StoreError> {

@@ -14,6 +14,7 @@ mod shell;
 mod simulate;
 mod store;
 mod table;
+mod user;
 
 use std::{
     error::Error,
@@ -33,8 +34,7 @@ fn main() -> ExitCode {
     match run(Args::parse().task) {
         Ok(status) => status,
         Err(error) => {
-            // Nobody is left to be told when the terminal is gone.
-            let _ = writeln!(io::stderr(), "hapax: {}", sentence(&*error));
+            serve::logs::fail(&sentence(&*error));
             ExitCode::FAILURE
         }
     }
@@ -66,8 +66,15 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// An error and everything behind it, in one line.
+/// An error and everything behind it, in one line, each cause once: some errors tell their cause
+/// themselves.
 fn sentence(error: &dyn Error) -> String {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    let mut told = error.to_string();
+    for cause in std::iter::successors(error.source(), |&error| error.source()) {
+        let cause_is_told = cause.is::<rusqlite::ffi::Error>() || told.contains(&cause.to_string());
+        if !cause_is_told {
+            told.push_str(&format!(": {cause}"));
+        }
+    }
+    told
 }

@@ -3,9 +3,13 @@
 //! The memory store, the simulator and the model run these; SQL stores say the same in their
 //! statements, and the conformance suite compares the two.
 
+use std::time::Duration;
+
 use crate::{
+    limits::LEASE_MAX,
     outcome::Outcome,
-    record::{Record, State, StateTag},
+    record::{Fence, Record, State, StateTag},
+    settle::Attempt,
     store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary},
     time::Timestamp,
 };
@@ -58,13 +62,21 @@ pub fn settle(now: Timestamp, found: Option<&Record>, settle: &Settle) -> Option
     let state = match &settle.to {
         Settlement::Completed(outcome) => State::Completed { outcome: outcome.clone() },
         Settlement::Failed(outcome) => State::Failed { outcome: outcome.clone() },
-        Settlement::Released => State::Released,
+        Settlement::Released | Settlement::Declined => State::Released,
         Settlement::InDoubt(doubt) => {
             State::InDoubt { doubt: *doubt, request: record.request().cloned() }
         }
     };
-    let expires_at = record.expires_at.max(now.plus(settle.keep));
-    has_say.then(|| Record { changed_at: now, expires_at, state, ..record.clone() })
+    let (expires_at, tombstone) = match &settle.to {
+        Settlement::Declined => (now.plus(settle.keep), Duration::ZERO),
+        Settlement::Completed(_)
+        | Settlement::Failed(_)
+        | Settlement::Released
+        | Settlement::InDoubt(_) => {
+            (record.expires_at.max(now.plus(settle.keep)), record.tombstone)
+        }
+    };
+    has_say.then(|| Record { changed_at: now, expires_at, tombstone, state, ..record.clone() })
 }
 
 /// The record after a renewal, or `None` if the attempt no longer owns it.
@@ -86,10 +98,22 @@ pub fn keeps_step(found: Option<&Record>, keep: &KeepStep) -> bool {
     })
 }
 
-/// Whether a sweeper should look at the record.
+/// Whether a record can be removed as if its first claim had never been made.
+pub fn withdraws(found: Option<&Record>, attempt: &Attempt) -> bool {
+    found.is_some_and(|record| {
+        record.tag() == StateTag::Running
+            && record.fence == Fence::FIRST
+            && record.fence == attempt.fence
+            && record.owner == attempt.owner
+    })
+}
+
+/// Whether a sweeper should look at the record: its time is over, or further ahead than any lease
+/// lasts, as after a clock was set back.
 pub fn is_overdue(now: Timestamp, record: &Record) -> bool {
+    let until = record.until();
     match record.tag() {
-        StateTag::Pending | StateTag::Running => record.until() <= now,
+        StateTag::Pending | StateTag::Running => until <= now || now.plus(LEASE_MAX) < until,
         StateTag::Completed
         | StateTag::Failed
         | StateTag::InDoubt

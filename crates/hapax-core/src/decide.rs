@@ -5,7 +5,6 @@ use bytes::Bytes;
 use crate::{
     fingerprint::{Difference, Fingerprint},
     operation::Operation,
-    outcome::Outcome,
     policy::{Policy, Recovery},
     record::{Doubt, Fence, Owner, Record, State},
     store::{Claim, Entry, Over},
@@ -47,10 +46,13 @@ pub enum Decision {
     Execute(Claim),
     /// The owner is gone: write this claim, and if it is won, recover as told.
     TakeOver {
-        /// The claim to write.
+        /// The claim to write. It runs, also for an arrival that wanted to queue: what waits in a
+        /// queue has never been sent.
         claim: Claim,
         /// [`Recovery::Resend`] or [`Recovery::Probe`].
         recovery: Recovery,
+        /// From when on nothing that was sent before can still be at work.
+        quiet_from: Timestamp,
     },
     /// The owner is gone and must not be followed: mark the record in doubt.
     GiveUp,
@@ -59,8 +61,8 @@ pub enum Decision {
         /// Until when the present lease lasts.
         until: Timestamp,
     },
-    /// It is finished: answer with this.
-    Replay(Outcome),
+    /// It is finished: answer with its outcome.
+    Replay,
     /// Nobody knows whether it happened, and nobody may try.
     InDoubt {
         /// Why that is unknown.
@@ -101,8 +103,8 @@ pub fn decide(
         return Decision::Mismatch(difference);
     }
     let take_over = |recovery| {
-        let claim = Claim { recovery, ..claim(Over::Abandoned(stamp), next) };
-        Decision::TakeOver { claim, recovery }
+        let claim = arrival.follow(Over::Abandoned(stamp), next, recovery, policy);
+        Decision::TakeOver { claim, recovery, quiet_from: quiet_from(record, policy) }
     };
     match &record.state {
         State::Pending { pick_up_by, .. } => Decision::Busy { until: *pick_up_by },
@@ -117,15 +119,40 @@ pub fn decide(
             recovery @ (Recovery::Resend | Recovery::Probe) => take_over(recovery),
             Recovery::Hold => Decision::InDoubt { doubt: *doubt },
         },
-        State::Completed { outcome } | State::Failed { outcome } => {
-            Decision::Replay(outcome.clone())
-        }
+        State::Completed { .. } | State::Failed { .. } => Decision::Replay,
         State::Released => Decision::Execute(claim(Over::Spent(stamp), next)),
         State::Buried => Decision::Gone { since: record.expires_at },
     }
 }
 
+/// From when on nothing that was sent for this record can still be at work.
+///
+/// A sending began at the latest when its owner said that it knew no more, or when the lease of an
+/// owner that said nothing was over; whatever has the effect may be at work for as long as the
+/// policy says after that. What is pending was never sent.
+pub fn quiet_from(record: &Record, policy: &Policy) -> Timestamp {
+    match &record.state {
+        State::Running { lease_until, .. } => lease_until.plus(policy.works_for()),
+        State::InDoubt { .. } => record.changed_at.plus(policy.works_for()),
+        State::Pending { .. }
+        | State::Completed { .. }
+        | State::Failed { .. }
+        | State::Released
+        | State::Buried => Timestamp::ZERO,
+    }
+}
+
 impl Arrival {
+    /// The claim of an arrival that follows an owner whose fate is unknown.
+    fn follow(&self, over: Over, fence: Fence, recovery: Recovery, policy: &Policy) -> Claim {
+        let request = match &self.wish {
+            Wish::Run { request } => request.clone(),
+            Wish::Queue { request } => Some(request.clone()),
+        };
+        let entry = Entry::Run { lease: policy.lease(), request };
+        Claim { recovery, entry, ..self.claim(over, fence, policy) }
+    }
+
     fn claim(&self, over: Over, fence: Fence, policy: &Policy) -> Claim {
         let entry = match &self.wish {
             Wish::Run { request } => Entry::Run { lease: policy.lease(), request: request.clone() },

@@ -5,11 +5,12 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::operation::Tenant;
+use crate::operation::{OperationId, SignedId, Tenant};
 
 /// Thirty-two random bytes a store was created with, shared by every process on it.
 ///
-/// They key all fingerprints, so that nobody outside can compute or probe one.
+/// They key all fingerprints and sign the ids that clients are told, so that nobody outside can
+/// compute or probe one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 
@@ -32,6 +33,26 @@ impl Salt {
             no_query: tag(&mac, &[b"query", b""]),
             mac,
         }
+    }
+
+    /// The id of an operation as its client is told it.
+    pub fn signed(&self, id: OperationId) -> SignedId {
+        let whole = self.sign(id).finalize().into_bytes();
+        let mut tag = [0; SignedId::TAG_BYTES];
+        tag.copy_from_slice(&whole[..SignedId::TAG_BYTES]);
+        SignedId::new(id, tag)
+    }
+
+    /// The id that a client names, if it was told so: `None` if somebody else made it up.
+    pub fn verified(&self, signed: &SignedId) -> Option<OperationId> {
+        let id = signed.id();
+        self.sign(id).verify_truncated_left(signed.tag()).is_ok().then_some(id)
+    }
+
+    fn sign(&self, id: OperationId) -> Hmac<Sha256> {
+        let mut mac = mac(&self.0);
+        fill(&mut mac, &[b"operation id", id.as_bytes()]);
+        mac
     }
 }
 
@@ -85,6 +106,13 @@ impl TenantKey {
             bytes[start..start + HINT_BYTES].copy_from_slice(&tag[..HINT_BYTES]);
         }
         Fingerprint(bytes)
+    }
+
+    /// What logs call the tenant: the same on every process of a store, and computed by nobody
+    /// else.
+    pub fn pseudonym(&self) -> String {
+        let nothing = self.fingerprint(&RequestParts::default());
+        nothing.0[..WHOLE_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
@@ -207,11 +235,15 @@ fn mac(key: &[u8; 32]) -> Hmac<Sha256> {
 /// HMAC-SHA-256 over length-prefixed chunks.
 fn tag(mac: &Hmac<Sha256>, chunks: &[&[u8]]) -> [u8; 32] {
     let mut mac = mac.clone();
+    fill(&mut mac, chunks);
+    mac.finalize().into_bytes().into()
+}
+
+fn fill(mac: &mut Hmac<Sha256>, chunks: &[&[u8]]) {
     for chunk in chunks {
         mac.update(&length(chunk.len()));
         mac.update(chunk);
     }
-    mac.finalize().into_bytes().into()
 }
 
 fn length(len: usize) -> [u8; 8] {

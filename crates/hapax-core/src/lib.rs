@@ -17,7 +17,7 @@
 //!   published if it commits; [`inbox`], messages acted on once, and what is kept of them;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`retry`]: when to try again, how long to wait first, and when to stop;
-//! - [`limits`], [`time`], and [`fault`], where tests make things fail.
+//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, and [`fault`], where tests make things fail.
 //!
 //! ```
 //! use hapax_core::{
@@ -42,6 +42,7 @@
 //! ```
 
 pub mod apply;
+pub mod clock;
 pub mod codec;
 pub mod decide;
 pub mod fault;
@@ -63,16 +64,18 @@ pub mod time;
 pub mod transaction;
 
 pub use self::{
-    decide::{Arrival, Decision, Wish, decide},
+    decide::{Arrival, Decision, Wish, decide, quiet_from},
     fault::{Faults, Injected},
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
     note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
-    operation::{InvalidName, Key, Operation, OperationId, Scope, Tenant},
+    operation::{InvalidId, InvalidName, Key, Operation, OperationId, Scope, SignedId, Tenant},
     outbox::{Event, InvalidEvent},
     outcome::{Body, Header, InvalidOutcome, Outcome},
     policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
-    settle::{Attempt, Ended, Sweep, give_back, settle, sweep},
+    settle::{
+        AcceptedEnd, Attempt, Ended, Evidence, Sweep, accepted, evidence, give_back, settle, sweep,
+    },
     step::{InvalidStep, Step, StepName, StoredStep},
     store::{Store, StoreError},
     time::Timestamp,

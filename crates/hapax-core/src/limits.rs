@@ -25,10 +25,26 @@ pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 pub const LEASE_MIN: Duration = Duration::from_millis(100);
 /// Longest lease: an abandoned key must not wait longer than this to be noticed.
 pub const LEASE_MAX: Duration = Duration::from_secs(60 * 60);
+/// Shortest time for which what was sent may still be at work: never nothing.
+pub const WORKS_FOR_MIN: Duration = Duration::from_millis(1);
 /// Shortest retention.
 pub const RETENTION_MIN: Duration = Duration::from_secs(1);
 /// Longest retention, and longest tombstone.
 pub const RETENTION_MAX: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+
+/// How long a store's clock must have gone steadily before retention is judged by it: longer than a
+/// wrong time server is left in charge, and short beside any retention worth having.
+pub const CLOCK_STAYS: Duration = Duration::from_secs(10 * 60);
+/// How long that is for leases: every owner that is alive has given a sign of life by then.
+pub const CLOCK_LEASES_STAY: Duration = Duration::from_secs(60);
+/// A clock that ran ahead or fell back by more than this was set, not slewed.
+pub const CLOCK_STEP: Duration = Duration::from_secs(5);
+/// Longest a look is good for: whoever did not look for longer was stopped, and watched nothing.
+pub const CLOCK_UNSEEN_MAX: Duration = Duration::from_secs(10 * 60);
+/// How far ahead of the last look a watched clock is trusted by those who do not watch it.
+pub const CLOCK_AHEAD: Duration = Duration::from_secs(60);
+/// How often at least a store keeps anew how far its clock is trusted.
+pub const CLOCK_KEPT_EVERY: Duration = Duration::from_secs(20);
 
 /// Most writes of one kind handed to a store in one batch.
 pub const BATCH_WRITES_MAX: usize = 1024;
@@ -97,6 +113,7 @@ pub const BREAKER_CALLS_MAX: u32 = 1_000_000;
 const _: () = assert!(LEASE_MIN.as_millis() < LEASE_MAX.as_millis());
 const _: () = assert!(RETENTION_MIN.as_millis() > LEASE_MIN.as_millis());
 const _: () = assert!(RETENTION_MAX.as_millis() > LEASE_MAX.as_millis());
+const _: () = assert!(CLOCK_KEPT_EVERY.as_millis() < CLOCK_AHEAD.as_millis());
 const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_BODY_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= REQUEST_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= STEP_RESULT_BYTES_MAX);

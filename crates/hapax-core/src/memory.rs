@@ -10,12 +10,14 @@ use std::{
 
 use crate::{
     apply,
+    clock::{ClockMark, ClockReading},
     codec::Row,
     fingerprint::Salt,
     limits::{NOTE_KEPT, PAGE_RECORDS_MAX},
     note::{Note, NoteRow, Noted},
     operation::OperationId,
     record::Record,
+    settle::Attempt,
     step::{self, StepRow, StoredStep},
     store::{
         self, Batch, Claimed, Committed, Filter, KeepStep, Kept, Listed, Loaded, Over, Page,
@@ -38,14 +40,16 @@ struct Shared {
     steps: Mutex<BTreeMap<(OperationId, i32), StepRow>>,
     /// In the order they came.
     notes: Mutex<Vec<NoteRow>>,
+    /// What was kept of the clock.
+    mark: Mutex<Option<ClockMark>>,
 }
 
 impl Store {
     /// An empty store that reads its time from `clock`.
     pub fn new(salt: Salt, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         let (clock, rows) = (Box::new(clock), Mutex::default());
-        let (steps, notes) = (Mutex::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { salt, clock, rows, steps, notes }) }
+        let (steps, notes, mark) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { salt, clock, rows, steps, notes, mark }) }
     }
 
     /// Changes a stored row behind the machine's back, as a failing disk would. For tests.
@@ -109,6 +113,14 @@ impl Store {
 
     fn now(&self) -> Timestamp {
         (self.shared.clock)()
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Option<ClockMark>> {
+        self.shared.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_clock(&self) -> ClockReading {
+        ClockReading { now: self.now(), mark: *self.mark() }
     }
 }
 
@@ -181,7 +193,7 @@ impl store::Store for Store {
     }
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
-        let now = self.now();
+        let now = self.read_clock().trusted();
         self.forget_notes(now, limit.min(PAGE_RECORDS_MAX));
         let mut rows = self.rows();
         let mut purged = Purged::default();
@@ -212,6 +224,15 @@ impl store::Store for Store {
         Ok(purged)
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        Ok(self.read_clock())
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        *self.mark() = Some(mark);
+        Ok(())
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         let rows = self.rows();
         let after = rows.iter().filter(|(id, _)| page.after.is_none_or(|after| after < **id));
@@ -224,6 +245,16 @@ impl store::Store for Store {
         let listed = matching
             .map(|(id, row)| Listed { id: *id, summary: row.summary().map_err(StoreError::from) });
         Ok(listed.collect())
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        let (now, mut rows) = (self.now(), self.rows());
+        let found = read(&rows, now, attempt.id)?;
+        let withdrawn = apply::withdraws(found.as_ref(), &attempt);
+        if withdrawn {
+            rows.remove(&attempt.id);
+        }
+        Ok(withdrawn)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! Which operation is meant: tenant, scope and key, parsed once at the border.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
@@ -81,6 +81,21 @@ impl OperationId {
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+
+    /// The id an operator names: as listings show it, or as a client was told it. Whether the
+    /// client's tag is right does not matter to somebody who may see every operation.
+    pub fn from_operator(text: &str) -> Result<Self, InvalidId> {
+        text.parse().or_else(|_| text.parse().map(|signed: SignedId| signed.id()))
+    }
+}
+
+impl FromStr for OperationId {
+    type Err = InvalidId;
+
+    /// Reads what `Display` writes: 32 hexadecimal digits, in either case.
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        from_hex(text).map(Self)
+    }
 }
 
 impl fmt::Display for OperationId {
@@ -93,6 +108,72 @@ impl fmt::Debug for OperationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// An operation's id as clients are told it: with a tag that only the store's salt makes.
+///
+/// Whoever guesses tenant, scope and key can compute the id, but not the tag. It is written as the
+/// id, a hyphen and the tag, so that people who see it find the id they know from the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignedId {
+    id: OperationId,
+    tag: [u8; Self::TAG_BYTES],
+}
+
+impl SignedId {
+    /// The size of the tag.
+    pub const TAG_BYTES: usize = 16;
+
+    pub(crate) const fn new(id: OperationId, tag: [u8; Self::TAG_BYTES]) -> Self {
+        Self { id, tag }
+    }
+
+    pub(crate) const fn tag(&self) -> &[u8; Self::TAG_BYTES] {
+        &self.tag
+    }
+
+    /// The id, whoever wrote the tag: for operators, who may see every operation.
+    /// [`Salt::verified`](crate::Salt::verified) is for everybody else.
+    pub const fn id(&self) -> OperationId {
+        self.id
+    }
+}
+
+impl FromStr for SignedId {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let (id, tag) = text.split_once('-').ok_or(InvalidId)?;
+        Ok(Self { id: id.parse()?, tag: from_hex(tag)? })
+    }
+}
+
+impl fmt::Display for SignedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-", self.id)?;
+        self.tag.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The text is no operation's id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an operation's id is 32 hexadecimal digits")]
+pub struct InvalidId;
+
+fn from_hex(text: &str) -> Result<[u8; 16], InvalidId> {
+    let (digits, mut bytes) = (text.as_bytes(), [0; 16]);
+    if digits.len() != 2 * bytes.len() {
+        return Err(InvalidId);
+    }
+    let digit =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let (Some(high), Some(low)) = (digit(pair[0]), digit(pair[1])) else {
+            return Err(InvalidId);
+        };
+        *byte = high << 4 | low;
+    }
+    Ok(bytes)
 }
 
 /// Why a tenant, scope or key was refused.
@@ -194,6 +275,7 @@ pub(crate) fn visible_ascii(raw: &[u8], max: usize) -> Result<&str, InvalidName>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::Salt;
 
     fn check(raw: &[u8], expected: Result<&str, InvalidName>) {
         let parsed = Key::parse(raw);
@@ -269,5 +351,36 @@ mod tests {
         let id = operation("acme", "POST /payments", "k-1").id();
         assert_eq!(id.to_string(), "128ec75c9297cba8de8adad59f109962");
         assert_eq!(OperationId::from_bytes(*id.as_bytes()), id);
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_is_written_and_nothing_else_is_one() {
+        let id = operation("acme", "POST /payments", "k-1").id();
+        assert_eq!(id.to_string().parse(), Ok(id));
+        assert_eq!(id.to_string().to_uppercase().parse(), Ok(id));
+        let signed = Salt::from_bytes([7; 32]).signed(id);
+        assert_eq!(signed.to_string().parse(), Ok(signed));
+        assert_eq!(signed.id(), id);
+        for text in
+            ["", "12", "+28ec75c9297cba8de8adad59f109962", "ü28ec75c9297cba8de8adad59f10996"]
+        {
+            assert_eq!(text.parse::<OperationId>(), Err(InvalidId), "{text}");
+            assert_eq!(format!("{id}-{text}").parse::<SignedId>(), Err(InvalidId), "{text}");
+        }
+        assert_eq!(id.to_string().parse::<SignedId>(), Err(InvalidId));
+        for named in [id.to_string(), signed.to_string()] {
+            assert_eq!(OperationId::from_operator(&named), Ok(id));
+        }
+    }
+
+    #[test]
+    fn only_the_salt_that_signed_an_id_verifies_it() {
+        let (ours, theirs) = (Salt::from_bytes([7; 32]), Salt::from_bytes([8; 32]));
+        let id = operation("acme", "POST /payments", "k-1").id();
+        let other = operation("acme", "POST /payments", "k-2").id();
+        assert_eq!(ours.verified(&ours.signed(id)), Some(id));
+        assert_eq!(ours.verified(&theirs.signed(id)), None);
+        assert_eq!(ours.verified(&SignedId::new(other, *ours.signed(id).tag())), None);
+        assert_eq!(ours.verified(&SignedId::new(id, *id.as_bytes())), None);
     }
 }

@@ -55,6 +55,11 @@ impl Outcome {
         }
     }
 
+    /// Whether it says when to come back.
+    pub fn asks_to_wait(&self) -> bool {
+        self.headers.iter().any(|header| header.name.eq_ignore_ascii_case("retry-after"))
+    }
+
     /// A status and nothing else.
     pub fn bare(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Body::Kept(Bytes::new()) }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::{LEASE_MAX, LEASE_MIN, RETENTION_MAX, RETENTION_MIN};
+use crate::limits::{LEASE_MAX, LEASE_MIN, RETENTION_MAX, RETENTION_MIN, WORKS_FOR_MIN};
 
 /// How one kind of operation is treated. Valid by construction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +11,12 @@ pub struct Policy {
     retention: Retention,
     results: ResultPolicy,
     recovery: Recovery,
+    works_for: Duration,
 }
 
 impl Policy {
-    /// A policy whose parts do not contradict each other.
+    /// A policy whose parts do not contradict each other. What was sent may be at work for a lease,
+    /// unless [`Policy::working_for`] says otherwise.
     pub fn new(
         lease: Duration,
         retention: Retention,
@@ -33,13 +35,27 @@ impl Policy {
         if retention.window < lease {
             return Err(InvalidPolicy::ForgetsTooSoon { window: retention.window, lease });
         }
-        Ok(Self { lease, retention, results, recovery })
+        Ok(Self { lease, retention, results, recovery, works_for: lease })
     }
 
     /// The same policy with another recovery.
     #[must_use]
     pub fn recovering(self, recovery: Recovery) -> Self {
         Self { recovery, ..self }
+    }
+
+    /// The same policy for an effect that may be at work for so long after a sending was given up.
+    #[must_use]
+    pub fn working_for(self, works_for: Duration) -> Self {
+        Self { works_for: works_for.max(WORKS_FOR_MIN), ..self }
+    }
+
+    /// How long what was sent may still be at work after its sender gave it up.
+    ///
+    /// Under [`Recovery::Probe`] the answer "it did not happen" counts only after that. Under
+    /// [`Recovery::Resend`] whatever has the effect deduplicates, also while it is at work.
+    pub fn works_for(&self) -> Duration {
+        self.works_for
     }
 
     /// How long an owner is trusted to be alive between two signs of life.
@@ -83,6 +99,7 @@ impl Default for Policy {
             },
             results: ResultPolicy::Terminal,
             recovery: Recovery::Hold,
+            works_for: Duration::from_secs(30),
         }
     }
 }
@@ -110,7 +127,8 @@ pub enum RetainFrom {
 /// What a result means. See the table in `docs/states.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultPolicy {
-    /// Final answers and deterministic client errors are stored; server errors free the key.
+    /// Final answers and deterministic client errors are stored; server errors free the key where
+    /// nobody can find out, and are found out about elsewhere.
     Terminal,
     /// Everything is stored once execution began, server errors included.
     Stripe,

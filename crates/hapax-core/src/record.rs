@@ -1,6 +1,9 @@
 //! What is stored about an operation.
 
-use std::time::Duration;
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 
 use bytes::Bytes;
 
@@ -182,6 +185,24 @@ impl Fence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Owner(pub i64);
 
+impl Owner {
+    /// A name that nobody else draws, in this process or another.
+    ///
+    /// The randomness is the operating system's, by way of the standard library, which asks for it
+    /// once for each thread: a generator seeded by a clock would give two processes that start
+    /// alike the same names.
+    pub fn draw() -> Self {
+        Self::from_random(RandomState::new().build_hasher().finish())
+    }
+
+    /// The name this random number stands for: for simulations, where chance is an argument.
+    pub const fn from_random(random: u64) -> Self {
+        // Half of the numbers, so that none is negative, and never zero, which reads as nobody.
+        let half = random >> 1;
+        Self(if half == 0 { 1 } else { half.cast_signed() })
+    }
+}
+
 /// What a conditional write compares: whose record it was, in which state, until when.
 ///
 /// Two equal stamps of one operation mean that nothing happened in between.
@@ -260,5 +281,29 @@ impl Record {
     /// From when on nothing of it needs to be kept.
     pub fn forget_at(&self) -> Timestamp {
         self.expires_at.plus(self.tombstone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, thread};
+
+    use super::*;
+
+    #[test]
+    fn no_two_threads_draw_the_same_owner() {
+        let draw = || (0..1000).map(|_| Owner::draw()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..8).map(|_| thread::spawn(draw)).collect();
+        let drawn = threads.into_iter().flat_map(|thread| thread.join().unwrap());
+        let drawn: HashSet<_> = drawn.collect();
+        assert_eq!(drawn.len(), 8000);
+        assert!(drawn.iter().all(|owner| owner.0 > 0));
+    }
+
+    #[test]
+    fn every_random_number_stands_for_somebody() {
+        for (random, owner) in [(0, 1), (1, 1), (2, 1), (7, 3), (u64::MAX, i64::MAX)] {
+            assert_eq!(Owner::from_random(random), Owner(owner));
+        }
     }
 }

@@ -29,8 +29,16 @@ pub struct Attempt {
 pub enum Ended {
     /// It answered, completely.
     Answered(Outcome),
+    /// It answered, completely, and that is final whatever the policy makes of such answers: its
+    /// client was told that it will be done, and nobody is there to ask again.
+    Final(Outcome),
     /// Nothing was sent, so nothing happened.
     NothingSent {
+        /// What the client is told.
+        told: Outcome,
+    },
+    /// It answered that it did nothing, and will do it when it is asked again.
+    NotDone {
         /// What the client is told.
         told: Outcome,
     },
@@ -60,40 +68,106 @@ impl Ended {
     #[must_use]
     pub fn following(self, recovery: Recovery) -> Self {
         match (self, recovery) {
-            (Self::NothingSent { told }, Recovery::Probe | Recovery::Hold) => {
-                Self::NotRecovered { told }
-            }
+            (
+                Self::NothingSent { told } | Self::NotDone { told },
+                Recovery::Probe | Recovery::Hold,
+            ) => Self::NotRecovered { told },
             (ended, _) => ended,
         }
     }
 }
 
-/// Decides what the end of an attempt means under a policy, as the fenced write that says so.
-pub fn settle(attempt: &Attempt, ended: Ended, policy: &Policy) -> Settle {
-    Settle {
-        id: attempt.id,
-        by: By::Owner { fence: attempt.fence, owner: attempt.owner },
-        to: meaning(ended, policy.results()),
-        keep: policy.kept_after_settling(),
+/// What a complete answer tells about the operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// It is what became of the operation.
+    Conclusive,
+    /// It was not done: "not now", "not you", "ask again".
+    NotDone,
+    /// It counts as not done, but nobody can be sure: an error of a service that can neither be asked
+    /// nor deduplicates.
+    TakenForNotDone,
+    /// It says nothing about the operation: somebody between us and the service answered in its
+    /// place, or the service failed in mid-work.
+    Inconclusive,
+}
+
+/// Reads a complete answer under a policy. `asks_to_wait`: it says when to come back
+/// (`Retry-After`).
+pub fn evidence(status: u16, asks_to_wait: bool, policy: &Policy) -> Evidence {
+    match (status, policy.results()) {
+        (425, _) => Evidence::NotDone,
+        (503, _) if asks_to_wait => Evidence::NotDone,
+        (_, ResultPolicy::AtMostOnce) | (200..300, _) => Evidence::Conclusive,
+        (401 | 403 | 408 | 413 | 429, _) => Evidence::NotDone,
+        (_, ResultPolicy::Stripe) | (..500, ResultPolicy::Terminal) => Evidence::Conclusive,
+        (..500, ResultPolicy::SuccessOnly) => Evidence::NotDone,
+        (502 | 504 | 520..=527 | 600.., _) => Evidence::Inconclusive,
+        (500.., _) => match policy.recovery() {
+            Recovery::Resend | Recovery::Probe => Evidence::Inconclusive,
+            Recovery::Hold => Evidence::TakenForNotDone,
+        },
     }
 }
 
-fn meaning(ended: Ended, results: ResultPolicy) -> Settlement {
-    match (ended, results) {
-        (Ended::Answered(outcome), ResultPolicy::Terminal) => match outcome.status() {
-            status if passes_by_itself(status) => Settlement::Released,
-            500.. => Settlement::Released,
-            _ => stored(outcome),
-        },
-        (Ended::Answered(outcome), ResultPolicy::Stripe) => match outcome.status() {
-            status if passes_by_itself(status) => Settlement::Released,
-            _ => stored(outcome),
-        },
-        (Ended::Answered(outcome), ResultPolicy::SuccessOnly) => match outcome.status() {
-            200..300 => stored(outcome),
-            _ => Settlement::Released,
-        },
-        (Ended::Answered(outcome), ResultPolicy::AtMostOnce) => stored(outcome),
+/// What the answer to an operation means whose client was told that it will be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AcceptedEnd {
+    /// What it means for any other.
+    AsUsual,
+    /// It was not done yet: it is tried again.
+    Again,
+    /// It was refused, and asking again would not help.
+    Final,
+    /// Nobody knows whether it was done, and nobody is there who could decide to ask again.
+    Doubt,
+}
+
+/// Decides what an answer means for an accepted operation, which is never given back: there is
+/// nobody who would ask for it again.
+pub fn accepted(status: u16, told: Evidence) -> AcceptedEnd {
+    match (told, status) {
+        (Evidence::Conclusive | Evidence::Inconclusive, _) => AcceptedEnd::AsUsual,
+        (Evidence::NotDone | Evidence::TakenForNotDone, 408 | 409 | 425 | 429 | 503) => {
+            AcceptedEnd::Again
+        }
+        (Evidence::NotDone, _) => AcceptedEnd::Final,
+        (Evidence::TakenForNotDone, _) => AcceptedEnd::Doubt,
+    }
+}
+
+/// Decides what the end of an attempt means under a policy, as the fenced write that says so.
+pub fn settle(attempt: &Attempt, ended: Ended, policy: &Policy) -> Settle {
+    let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
+    match (meaning(ended, policy), attempt.fence) {
+        (Settlement::Declined, Fence::FIRST) => declined(attempt, policy),
+        (Settlement::Declined, _) => {
+            let keep = policy.kept_after_settling();
+            Settle { id: attempt.id, by, to: Settlement::Released, keep }
+        }
+        (to, _) => Settle { id: attempt.id, by, to, keep: policy.kept_after_settling() },
+    }
+}
+
+/// The end of the first attempt there ever was, which did nothing. It is remembered for a lease, so
+/// that nobody who was told to wait is taken for somebody new at once, and then forgotten.
+fn declined(attempt: &Attempt, policy: &Policy) -> Settle {
+    let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
+    Settle { id: attempt.id, by, to: Settlement::Declined, keep: policy.lease() }
+}
+
+fn meaning(ended: Ended, policy: &Policy) -> Settlement {
+    match (ended, policy.results()) {
+        (Ended::Answered(outcome), _) => {
+            match evidence(outcome.status(), outcome.asks_to_wait(), policy) {
+                Evidence::Conclusive => stored(outcome),
+                Evidence::NotDone => Settlement::Declined,
+                Evidence::TakenForNotDone => Settlement::Released,
+                Evidence::Inconclusive => Settlement::InDoubt(Doubt::Unanswered),
+            }
+        }
+        (Ended::Final(outcome), _) => stored(outcome),
+        (Ended::NotDone { .. }, _) => Settlement::Declined,
         (
             Ended::NothingSent { told }
             | Ended::Unanswered { told }
@@ -101,7 +175,7 @@ fn meaning(ended: Ended, results: ResultPolicy) -> Settlement {
             | Ended::NotRecovered { told },
             ResultPolicy::AtMostOnce,
         ) => Settlement::Failed(told),
-        (Ended::NothingSent { .. }, _) => Settlement::Released,
+        (Ended::NothingSent { .. }, _) => Settlement::Declined,
         (Ended::Unanswered { .. }, _) => Settlement::InDoubt(Doubt::Unanswered),
         (Ended::Interrupted { .. }, _) => Settlement::InDoubt(Doubt::Interrupted),
         (Ended::NotRecovered { .. }, _) => Settlement::InDoubt(Doubt::OwnerVanished),
@@ -112,20 +186,18 @@ fn meaning(ended: Ended, results: ResultPolicy) -> Settlement {
 ///
 /// `over` is what it claimed over. After an owner whose fate is unknown and must be asked for,
 /// giving back leaves the doubt; otherwise the next arrival may run it.
-pub fn give_back(attempt: &Attempt, over: Over, recovery: Recovery) -> Settle {
-    let to = match recovery {
-        Recovery::Probe | Recovery::Hold if over.follows_an_owner() => {
-            Settlement::InDoubt(Doubt::OwnerVanished)
-        }
-        Recovery::Resend | Recovery::Probe | Recovery::Hold => Settlement::Released,
-    };
+pub fn give_back(attempt: &Attempt, over: Over, recovery: Recovery, policy: &Policy) -> Settle {
     let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
-    Settle { id: attempt.id, by, to, keep: Duration::ZERO }
-}
-
-/// Answers that say "not now" or "not you" rather than what became of the operation.
-fn passes_by_itself(status: u16) -> bool {
-    matches!(status, 401 | 403 | 408 | 413 | 429)
+    let write = |to| Settle { id: attempt.id, by, to, keep: Duration::ZERO };
+    match recovery {
+        Recovery::Probe | Recovery::Hold if over.follows_an_owner() => {
+            write(Settlement::InDoubt(Doubt::OwnerVanished))
+        }
+        Recovery::Resend | Recovery::Probe | Recovery::Hold if over == Over::Nothing => {
+            declined(attempt, policy)
+        }
+        Recovery::Resend | Recovery::Probe | Recovery::Hold => write(Settlement::Released),
+    }
 }
 
 fn stored(outcome: Outcome) -> Settlement {
@@ -150,6 +222,9 @@ pub enum Sweep {
 
 /// Decides what a sweeper does with an overdue record. `can_finish`: it has a worker that can
 /// take this operation over from its stored request.
+///
+/// Whoever takes over under [`Recovery::Probe`] asks at once, and believes that nothing happened only
+/// after [`quiet_from`](crate::decide::quiet_from).
 pub fn sweep(record: &Record, can_finish: bool) -> Sweep {
     let resumable = can_finish && record.request().is_some();
     match (record.tag(), record.recovery) {

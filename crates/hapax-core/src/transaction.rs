@@ -196,13 +196,13 @@ impl Entrance {
 pub fn enter(now: Timestamp, decision: Decision, found: Option<&Record>) -> Result<Claim, Answer> {
     let vanished = || Answer::InDoubt { doubt: Doubt::OwnerVanished };
     match decision {
-        Decision::Execute(claim) | Decision::TakeOver { claim, recovery: Recovery::Resend } => {
+        Decision::Execute(claim) | Decision::TakeOver { claim, recovery: Recovery::Resend, .. } => {
             Ok(claim)
         }
         Decision::TakeOver { recovery: Recovery::Probe | Recovery::Hold, .. }
         | Decision::GiveUp => Err(vanished()),
         Decision::Busy { until } => Err(Answer::Busy { retry_after: until.after(now) }),
-        Decision::Replay(_) => {
+        Decision::Replay => {
             Err(found.map_or_else(vanished, |record| Answer::Replay(Box::new(record.clone()))))
         }
         Decision::InDoubt { doubt } => Err(Answer::InDoubt { doubt }),

@@ -1,7 +1,8 @@
 //! A store with places to die before and after every call.
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -77,8 +78,20 @@ impl<S: Store> Store for Watched<S> {
         self.between("store.purge.before", call, "store.purge.after").await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.store.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.store.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.store.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use hapax_core::{
     Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
     StoreError, Timestamp, Wish, apply, decide,
     limits::CLAIM_ROUNDS_MAX,
-    store::{Claim, Claimed, Settlement},
+    store::{Claim, Claimed, Entry, Settlement},
 };
 use tokio::time::sleep;
 
@@ -16,6 +16,7 @@ use crate::{
     error::BeginError,
     flights::{Boarding, Flight, Phase, Seat},
     permit::{Permit, settle_as_seen},
+    queued::Queued,
 };
 
 /// Somebody asks for an operation.
@@ -44,7 +45,7 @@ pub enum Begun<S: Store> {
         recovery: Recovery,
     },
     /// It is accepted, and will be run.
-    Queued(Arc<Record>),
+    Queued(Queued<S>),
     /// It is finished: answer with the stored outcome.
     Replay(Arc<Record>),
     /// Somebody is at work, or it waits for a worker.
@@ -102,7 +103,7 @@ fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
 }
 
 fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
-    let now = inner.clock.now()?;
+    let now = inner.clock.now_for_retention()?;
     let record = inner.cache.get(arrival.operation.id(), now)?;
     inner.counters.replays_from_cache.one();
     without_store(now, arrival, &record, policy)
@@ -116,7 +117,7 @@ fn without_store<S: Store>(
     policy: &Policy,
 ) -> Option<Begun<S>> {
     match decide(now, arrival, Some(record), policy) {
-        Decision::Replay(_) => Some(Begun::Replay(Arc::clone(record))),
+        Decision::Replay => Some(Begun::Replay(Arc::clone(record))),
         Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
         Decision::Busy { until } => Some(Begun::Busy {
             lease_left: until.after(now),
@@ -160,7 +161,7 @@ fn beside<S: Store>(
         Phase::Running { record, .. } | Phase::Landed { record: Some(record) } => record,
         Phase::Claiming | Phase::Landed { record: None } => return None,
     };
-    without_store(inner.clock.now()?, arrival, &record, policy)
+    without_store(inner.clock.now_for(&record)?, arrival, &record, policy)
 }
 
 /// Decides with the store, again whenever another writer was faster.
@@ -173,14 +174,16 @@ async fn claim<S: Store>(
     let inner = &shared.inner;
     let (mut now, mut found) = (Timestamp::ZERO, None::<Box<Record>>);
     for _ in 0..CLAIM_ROUNDS_MAX {
-        let (claim, recovery) = match decide(now, arrival, found.as_deref(), &policy) {
+        let (claim, following) = match decide(now, arrival, found.as_deref(), &policy) {
             Decision::Execute(claim) => (claim, None),
-            Decision::TakeOver { claim, recovery } => (claim, Some(recovery)),
+            Decision::TakeOver { claim, recovery, quiet_from } => {
+                (claim, Some((recovery, quiet_from)))
+            }
             Decision::GiveUp => {
                 (now, found) = give_up(inner, found).await?;
                 continue;
             }
-            Decision::Replay(_)
+            Decision::Replay
             | Decision::Busy { .. }
             | Decision::InDoubt { .. }
             | Decision::Mismatch(_)
@@ -189,25 +192,22 @@ async fn claim<S: Store>(
                 return without_store(now, arrival, &record, &policy).ok_or(BeginError::Contended);
             }
         };
-        match write(inner, &claim).await? {
+        match write(inner, &claim, &policy).await? {
             Claimed::Won { now } => {
                 let record = Arc::new(won(now, found.as_deref(), &claim));
-                return Ok(match (&arrival.wish, recovery) {
-                    (Wish::Queue { .. }, _) => {
+                let shared = Arc::clone(shared);
+                return Ok(match (&claim.entry, following) {
+                    (Entry::Queue { .. }, _) => {
                         drop(seat);
-                        shared.pick_up(Arc::clone(&record));
-                        Begun::Queued(record)
+                        Begun::Queued(Queued::new(shared, record, claim.over, policy))
                     }
-                    (Wish::Run { .. }, None) => Begun::Execute(Permit::new(
-                        Arc::clone(shared),
-                        seat,
-                        record,
-                        claim.over,
-                        policy,
-                    )),
-                    (Wish::Run { .. }, Some(recovery)) => {
-                        let permit =
-                            Permit::new(Arc::clone(shared), seat, record, claim.over, policy);
+                    (Entry::Run { .. }, None) => {
+                        let over = (claim.over, Timestamp::ZERO);
+                        Begun::Execute(Permit::new(shared, seat, record, over, policy))
+                    }
+                    (Entry::Run { .. }, Some((recovery, quiet_from))) => {
+                        let over = (claim.over, quiet_from);
+                        let permit = Permit::new(shared, seat, record, over, policy);
                         Begun::TakenOver { permit, recovery }
                     }
                 });
@@ -238,18 +238,21 @@ async fn give_up<S: Store>(
     Ok((loaded.now, loaded.record))
 }
 
-/// Writes a claim, reading again if it is not clear whether it was written.
+/// Writes a claim, reading again if it is not clear whether it was written. What is found comes with
+/// the instant by which it is judged.
 pub(crate) async fn write<S: Store>(
     inner: &Arc<Inner<S>>,
     claim: &Claim,
+    policy: &Policy,
 ) -> Result<Claimed, BeginError> {
+    inner.know_clock().await?;
     match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
             inner.counters.unconfirmed.one();
             match confirm(inner, claim).await {
                 Some(claimed) => Ok(claimed),
                 None => {
-                    inner.release_later(claim);
+                    inner.release_later(claim, policy);
                     Err(BeginError::Store(StoreError::Unconfirmed(cause)))
                 }
             }
@@ -258,12 +261,16 @@ pub(crate) async fn write<S: Store>(
         Ok(Claimed::Found { record: Some(record), .. }) if is_claimed_by(&record, claim) => {
             Ok(Claimed::Won { now: record.changed_at })
         }
+        Ok(Claimed::Found { now, record: Some(record) }) => {
+            let now = inner.clock.judges(&record, now);
+            Ok(Claimed::Found { now, record: Some(record) })
+        }
         answer => Ok(answer?),
     }
 }
 
 /// Reads whether a claim was written; `None` if the store does not say in time.
-async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
+pub(crate) async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
     for pause in CONFIRM_PAUSES {
         sleep(pause).await;
         let Ok(loaded) = inner.load(claim.operation.id()).await else { continue };

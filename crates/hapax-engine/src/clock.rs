@@ -1,16 +1,34 @@
-//! What time it is at the store, between two answers from it.
+//! What time it is at the store, between two answers from it, and how far that is trusted.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use hapax_core::Timestamp;
+use hapax_core::{
+    Record, Store, StoreError, Timestamp,
+    clock::{ClockMark, ClockReading, Elapsed, Watch},
+};
 use tokio::time::Instant;
+
+use crate::engine::Inner;
 
 /// The store's clock as last heard, carried on by the local monotonic one.
 ///
 /// Good enough to say how long to wait and to answer from the cache; every write is decided by the
 /// store's own clock.
-#[derive(Debug)]
-pub(crate) struct StoreClock(Mutex<Option<Heard>>);
+#[derive(Debug, Default)]
+pub(crate) struct StoreClock {
+    known: Mutex<Known>,
+    /// Held by whoever looks: two looks at once would not know which was first.
+    looking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Known {
+    heard: Option<Heard>,
+    looked: Option<Looked>,
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Heard {
@@ -19,23 +37,149 @@ struct Heard {
     asked_at: Instant,
 }
 
-impl StoreClock {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(None))
-    }
+/// The last look at the clock of somebody who watches it.
+#[derive(Debug, Clone, Copy)]
+struct Looked {
+    watch: Watch,
+    at: Instant,
+    asked_at: Instant,
+}
 
+impl Looked {
+    /// What was seen, asked at `asked_at`, by somebody who looked `before`.
+    fn now(
+        before: Option<Self>,
+        reading: ClockReading,
+        asked_at: Instant,
+        stays: Duration,
+    ) -> Self {
+        let at = Instant::now();
+        let watch = before.map_or_else(
+            || Watch::first(reading, stays),
+            |before| {
+                let (at_least, at_most) = (asked_at - before.at, at - before.asked_at);
+                before.watch.next(reading.now, Elapsed { at_least, at_most }, stays)
+            },
+        );
+        Self { watch, at, asked_at }
+    }
+}
+
+/// A process's watch over the clock of a database it has no engine on.
+#[derive(Debug, Default)]
+pub struct ClockWatch(Option<Looked>);
+
+impl ClockWatch {
+    /// Reads the clock by `read`, and says what to keep of it, if anything new. It is trusted once it
+    /// has gone steadily for `stays`.
+    pub async fn look(
+        &mut self,
+        stays: Duration,
+        read: impl Future<Output = Result<ClockReading, StoreError>>,
+    ) -> Result<(Watch, Option<ClockMark>), StoreError> {
+        let asked_at = Instant::now();
+        let reading = read.await?;
+        let looked = Looked::now(self.0, reading, asked_at, stays);
+        self.0 = Some(looked);
+        Ok((looked.watch, news(looked.watch, reading)))
+    }
+}
+
+/// What is to be kept of the clock, unless what is kept will do.
+fn news(watch: Watch, reading: ClockReading) -> Option<ClockMark> {
+    let mark = watch.mark();
+    let will_do = reading.mark.is_some_and(|kept| mark.is_as_good_as(kept));
+    (!will_do).then_some(mark)
+}
+
+impl StoreClock {
     /// The store, asked at `asked_at`, has said it is `now`. What was asked before something newer
     /// counts no more, however late it comes.
     pub(crate) fn heard(&self, now: Timestamp, asked_at: Instant) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if heard.is_none_or(|heard| heard.asked_at <= asked_at) {
-            *heard = Some(Heard { now, at: Instant::now(), asked_at });
+        let mut known = self.lock();
+        if known.heard.is_none_or(|heard| heard.asked_at <= asked_at) {
+            known.heard = Some(Heard { now, at: Instant::now(), asked_at });
         }
     }
 
     /// The present time at the store; `None` before it was ever heard.
     pub(crate) fn now(&self) -> Option<Timestamp> {
-        let heard = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.map(|heard| heard.now.plus(heard.at.elapsed()))
+        self.lock().heard.map(|heard| heard.now.plus(heard.at.elapsed()))
+    }
+
+    /// The present time at the store, as far as retention is judged by it.
+    pub(crate) fn now_for_retention(&self) -> Option<Timestamp> {
+        let (known, here) = (*self.lock(), Instant::now());
+        let heard = known.heard?;
+        let now = heard.now.plus(here - heard.at);
+        // Before the first look no retention is over.
+        let judges = |looked: Looked| looked.watch.judges_retention(now, here - looked.at);
+        Some(known.looked.map_or(Timestamp::ZERO, judges))
+    }
+
+    /// The present time at the store, as far as this record is judged by it.
+    pub(crate) fn now_for(&self, record: &Record) -> Option<Timestamp> {
+        self.now().map(|now| self.judges(record, now))
+    }
+
+    /// The instant by which this record is judged, where the store has said it is `now`.
+    pub(crate) fn judges(&self, record: &Record, now: Timestamp) -> Timestamp {
+        let (looked, here) = (self.lock().looked, Instant::now());
+        looked.map_or(now, |looked| looked.watch.judges(record, now, here - looked.at))
+    }
+
+    /// How far the store's clock had fallen back when it was last heard.
+    pub(crate) fn fell_back_by(&self) -> Duration {
+        let Known { heard: Some(heard), looked: Some(looked) } = *self.lock() else {
+            return Duration::ZERO;
+        };
+        let since = heard.at.saturating_duration_since(looked.at);
+        looked.watch.fell_back_by(heard.now, since)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: Store> Inner<S> {
+    /// Looks at the store's clock, and has it kept how far it is trusted. To be done before anything
+    /// is judged by it: a sweep, a purge, what was found by the first arrival.
+    pub(crate) async fn look_at_clock(&self) -> Result<Watch, StoreError> {
+        let _looking = self.clock.looking.lock().await;
+        let asked_at = Instant::now();
+        let reading = self.store.clock().await?;
+        self.clock.heard(reading.now, asked_at);
+        let before = self.clock.lock().looked;
+        let looked = Looked::now(before, reading, asked_at, self.options.clock_stays);
+        self.clock.lock().looked = Some(looked);
+        let watch = looked.watch;
+        self.tell_of_clock(before.map(|before| before.watch), watch);
+        if let Some(mark) = news(watch, reading) {
+            self.store.keep_clock(mark).await?;
+        }
+        Ok(watch)
+    }
+
+    /// Looks at the clock unless that was done before. Nothing is claimed and nothing judged by a
+    /// process that never looked.
+    pub(crate) async fn know_clock(&self) -> Result<(), StoreError> {
+        if self.clock.lock().looked.is_none() {
+            self.look_at_clock().await?;
+        }
+        Ok(())
+    }
+
+    fn tell_of_clock(&self, before: Option<Watch>, watch: Watch) {
+        let was_trusted = before.is_none_or(Watch::is_trusted);
+        if was_trusted && !watch.is_trusted() {
+            let stays = self.options.clock_stays;
+            tracing::warn!(
+                ?stays,
+                "the store's clock is ahead of where it was: nothing expires until it has stayed"
+            );
+        } else if !was_trusted && watch.is_trusted() {
+            tracing::info!("the store's clock is trusted again");
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The engine: a store, what it is asked, and the tasks that look after it.
 
 use std::{
-    hash::{BuildHasher, Hasher, RandomState},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -10,10 +9,15 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, OperationId, Owner, Record, Recovery, Salt, Store, StoreError, Timestamp, give_back,
+    Attempt, Doubt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store,
+    StoreError, Tenant, Timestamp, apply, give_back,
+    limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
     store::{Claim, Loaded},
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::{Instant, timeout},
+};
 
 use crate::{
     batcher::Batcher,
@@ -26,6 +30,7 @@ use crate::{
     options::Options,
     permit::write_end,
     purger,
+    readiness::{self, Readiness},
     renewer::Renewer,
     stats::{Counters, Spreads, Stats},
     sweeper,
@@ -50,10 +55,13 @@ impl<S: Store> Engine<S> {
             flights: Arc::default(),
             watchers: Watchers::new(options.waiters_max),
             cache: Cache::new(options.cache_bytes_max),
-            clock: StoreClock::new(),
+            clock: StoreClock::default(),
             renewer: Renewer::new(),
             counters: Counters::default(),
-            owners: Mutex::new(fastrand::Rng::with_seed(options.seed.unwrap_or_else(random_seed))),
+            seeded: options.seed.map(|seed| Mutex::new(fastrand::Rng::with_seed(seed))),
+            waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
+            began: Instant::now(),
+            readiness: Readiness::default(),
             stopping: AtomicBool::new(false),
             store: Arc::new(store),
             options,
@@ -78,7 +86,7 @@ impl<S: Store> Engine<S> {
         ask: &Ask,
         patience: Duration,
     ) -> Result<Begun<S>, BeginError> {
-        let give_up_at = tokio::time::Instant::now() + patience;
+        let give_up_at = Instant::now() + patience;
         loop {
             let begun = self.begin(ask).await?;
             let Begun::Busy { .. } = begun else { return Ok(begun) };
@@ -94,9 +102,16 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// What is stored about an operation, and the store's clock.
+    /// What is stored about an operation, and the store's clock as far as it is trusted.
     pub async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         self.shared.inner.load(id).await
+    }
+
+    /// Whether the store takes writes: a small one is made as a claim is made, and taken back.
+    ///
+    /// Asked more often than every [`BELIEVED_FOR`](readiness::BELIEVED_FOR), it answers as before.
+    pub async fn takes_writes(&self) -> Result<(), StoreError> {
+        readiness::takes_writes(&self.shared.inner).await
     }
 
     /// The salt of the store, which keys all fingerprints.
@@ -164,6 +179,35 @@ impl<S: Store> Shared<S> {
     }
 }
 
+impl<S: Store> Shared<S> {
+    /// Picks up what waits in the queue until its pause is over. A hint: should this process end, or
+    /// have too many of these, the sweeper of any process finds it.
+    pub(crate) fn pick_up_later(self: &Arc<Self>, id: OperationId, pause: Duration) {
+        let Ok(place) = Arc::clone(&self.inner.waiting_for_pick_up).try_acquire_owned() else {
+            return;
+        };
+        let (weak, mut stopped) = (Arc::downgrade(self), self.stop.subscribe());
+        tokio::spawn(async move {
+            tokio::select! {
+                biased;
+                _ = stopped.wait_for(|stop| *stop) => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            drop(place);
+            let Some(shared) = weak.upgrade() else { return };
+            let Ok(Loaded { now, record: Some(record) }) = shared.inner.load(id).await else {
+                return;
+            };
+            if record.tag() == StateTag::Pending && apply::is_overdue(now, &record) {
+                sweeper::take_over(&shared, &record, Recovery::Resend).await;
+            }
+        });
+    }
+}
+
+/// Most queued operations that this process remembers to pick up when their pause is over.
+const WAITING_FOR_PICK_UP_MAX: usize = 4096;
+
 /// What the tasks hold.
 #[derive(Debug)]
 pub(crate) struct Inner<S: Store> {
@@ -176,7 +220,11 @@ pub(crate) struct Inner<S: Store> {
     pub(crate) clock: StoreClock,
     pub(crate) renewer: Renewer,
     pub(crate) counters: Counters,
-    owners: Mutex<fastrand::Rng>,
+    pub(crate) readiness: Readiness,
+    /// All chance, where the options say which.
+    seeded: Option<Mutex<fastrand::Rng>>,
+    waiting_for_pick_up: Arc<Semaphore>,
+    began: Instant,
     stopping: AtomicBool,
 }
 
@@ -186,36 +234,86 @@ impl<S: Store> Inner<S> {
     }
 
     pub(crate) fn new_owner(&self) -> Owner {
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        Owner(owners.i64(..))
+        self.seeded().map_or_else(Owner::draw, Owner::from_random)
     }
 
+    /// For pauses: two processes may well draw the same.
     pub(crate) fn random(&self) -> u64 {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner).u64(..)
+        self.seeded().unwrap_or_else(|| fastrand::u64(..))
+    }
+
+    fn seeded(&self) -> Option<u64> {
+        let seeded = self.seeded.as_ref()?;
+        Some(seeded.lock().unwrap_or_else(PoisonError::into_inner).u64(..))
+    }
+
+    /// What is stored, and the instant by which it is judged.
+    /// How long it is, from a takeover on, until nothing that was sent before can be at work.
+    ///
+    /// A clock that was set by less than it takes to notice must not make that shorter; a process
+    /// that has not watched the clock for long counts the whole time by itself.
+    pub(crate) fn quiet_in(
+        &self,
+        taken: &Record,
+        quiet_from: Timestamp,
+        policy: &Policy,
+    ) -> Duration {
+        let works_for = policy.works_for();
+        let now = self.clock.now_for(taken).unwrap_or(Timestamp::ZERO);
+        let by_the_clock = quiet_from.plus(CLOCK_STEP).after(now).min(works_for + CLOCK_STEP);
+        if self.began.elapsed() < works_for + CLOCK_LEASES_STAY {
+            by_the_clock.max(works_for)
+        } else {
+            by_the_clock
+        }
     }
 
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
-        let asked_at = tokio::time::Instant::now();
-        let loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
+        let asked_at = Instant::now();
+        let mut loaded = self.store.load(vec![id]).await.pop().unwrap_or_else(missing)?;
         self.clock.heard(loaded.now, asked_at);
+        if let Some(record) = &loaded.record {
+            self.know_clock().await?;
+            loaded.now = self.clock.judges(record, loaded.now);
+        }
         Ok(loaded)
     }
 
     /// Gives back a claim that may have been written after all and that nobody will run.
-    pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim) {
+    pub(crate) fn release_later(self: &Arc<Self>, claim: &Claim, policy: &Policy) {
         let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner: claim.owner };
         let (inner, over, recovery) = (Arc::clone(self), claim.over, claim.recovery);
+        let policy = *policy;
         tokio::spawn(async move {
             let given_back = if is_left_not_released(over, recovery) {
                 write_leave(&inner, &left_for(&attempt, Duration::ZERO)).await.map(|_| ())
             } else {
-                write_end(&inner, &give_back(&attempt, over, recovery)).await.map(|_| ())
+                write_end(&inner, &give_back(&attempt, over, recovery, &policy)).await.map(|_| ())
             };
             if let Err(error) = given_back {
-                tracing::warn!(id = %attempt.id, %error, "an unused claim is left to its lease");
+                tracing::warn!(operation = %attempt.id, %error, "an unused claim is left to its lease");
             }
         });
+    }
+
+    /// Counts a doubt, and says to whoever reads logs which operation somebody has to look at.
+    pub(crate) fn left_in_doubt(&self, record: &Record, doubt: Doubt) {
+        self.counters.left_in_doubt.one();
+        let (operation, fence) = (&record.operation, record.fence.get());
+        tracing::warn!(
+            operation = %operation.id(),
+            scope = operation.scope().as_str(),
+            tenant = self.pseudonym(operation.tenant()),
+            fence,
+            doubt = doubt.as_str(),
+            "in doubt: nobody knows whether it happened",
+        );
+    }
+
+    /// What logs call a tenant.
+    pub(crate) fn pseudonym(&self, tenant: &Tenant) -> String {
+        self.store.salt().tenant_key(tenant).pseudonym()
     }
 
     pub(crate) fn count(&self, begun: &Result<Begun<S>, BeginError>) {
@@ -231,10 +329,4 @@ impl<S: Store> Inner<S> {
             Err(_) => counters.undecided.one(),
         }
     }
-}
-
-/// A seed from the operating system: two processes must never draw the same names, and the small
-/// generator's own seed comes only from the clock.
-fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

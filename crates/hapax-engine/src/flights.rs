@@ -137,9 +137,11 @@ impl Flight {
         }
     }
 
-    /// Notes a renewed lease, unless it is over here meanwhile.
+    /// Notes a renewed lease, unless it is over here or another attempt's meanwhile.
     pub(crate) fn renewed(&self, renewed: Arc<Record>) {
-        if let Phase::Running { record, .. } = &mut *self.lock() {
+        if let Phase::Running { record, .. } = &mut *self.lock()
+            && (record.fence, record.owner) == (renewed.fence, renewed.owner)
+        {
             *record = renewed;
         }
     }

@@ -30,7 +30,7 @@ pub(crate) fn left_for(attempt: &Attempt, pause: Duration) -> Renew {
     Renew { id, fence, owner, lease: pause.min(LEASE_MAX) }
 }
 
-/// Whether an end that releases may be written.
+/// Whether an end that releases, or that leaves a server error to be found out about, may be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Release {
     /// It may, or it is no such end.
@@ -62,7 +62,7 @@ pub(crate) async fn leave<S: Store>(
         Ok(Some(now)) => Ok(apply::renew(now, Some(&begun), &last)),
         Ok(None) => Err(inner.load(last.id).await.ok().and_then(|loaded| loaded.record)),
         Err(error) => {
-            tracing::warn!(id = %last.id, %error, "an operation is left to its lease");
+            tracing::warn!(operation = %last.id, %error, "an operation is left to its lease");
             held.seat.land(None);
             return Err(error);
         }

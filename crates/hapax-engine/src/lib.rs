@@ -12,6 +12,7 @@
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
+mod again;
 mod batcher;
 mod begin;
 mod cache;
@@ -27,6 +28,8 @@ pub mod operator;
 mod options;
 mod permit;
 mod purger;
+mod queued;
+mod readiness;
 mod renewer;
 mod stats;
 pub mod steps;
@@ -36,12 +39,15 @@ mod watcher;
 
 pub use self::{
     begin::{Ask, Begun},
+    clock::ClockWatch,
     engine::Engine,
     error::{BeginError, SettleError},
     histogram::{Distribution, Histogram},
     leave::STEPS_PAUSE,
     options::{Finisher, Options},
     permit::{Permit, Settled},
+    queued::Queued,
+    readiness::BELIEVED_FOR,
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},

@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
-use hapax_core::{Policy, Record, Recovery};
+use hapax_core::{Policy, Record, Recovery, limits::CLOCK_STAYS};
 
 use crate::permit::Permit;
 
@@ -21,6 +21,8 @@ pub struct Options<S: hapax_core::Store> {
     pub sweep_every: Duration,
     /// How often records past retention are looked for.
     pub purge_every: Duration,
+    /// How long the store's clock must have gone steadily before anything expires by it.
+    pub clock_stays: Duration,
     /// Finishes operations whose owner vanished, from their stored request.
     pub finisher: Option<Finisher<S>>,
     /// Seeds the names of attempts, so that a simulated run can be repeated; random if not given.
@@ -36,6 +38,7 @@ impl<S: hapax_core::Store> Default for Options<S> {
             settle_patience: Duration::from_secs(10),
             sweep_every: Duration::from_secs(10),
             purge_every: Duration::from_secs(5),
+            clock_stays: CLOCK_STAYS,
             finisher: None,
             seed: None,
         }

@@ -7,9 +7,9 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, Store, StoreError, Timestamp, apply, give_back,
-    settle,
-    store::{self, By, Over, Settle, Settlement},
+    Attempt, Ended, Outcome, Policy, Record, State, StateTag, Store, StoreError, Timestamp, apply,
+    give_back, settle,
+    store::{self, By, Entry, Over, Settle, Settlement},
 };
 use tokio::{
     runtime::Handle,
@@ -17,6 +17,8 @@ use tokio::{
 };
 
 use crate::{
+    again::{Again, again, queue_again},
+    clock::StoreClock,
     detached::Detached,
     engine::{Inner, Shared},
     error::SettleError,
@@ -32,6 +34,8 @@ pub struct Permit<S: Store> {
     held: Option<Held<S>>,
     record: Arc<Record>,
     over: Over,
+    /// When nothing that an owner before it sent can still be at work; `None` if nothing was sent.
+    quiet_at: Option<Instant>,
     policy: Policy,
     steps: OnceLock<Steps<S>>,
 }
@@ -56,13 +60,18 @@ impl<S: Store> Permit<S> {
         shared: Arc<Shared<S>>,
         seat: Seat,
         record: Arc<Record>,
-        over: Over,
+        (over, quiet_from): (Over, Timestamp),
         policy: Policy,
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
+        let quiet_at = over
+            .follows_an_owner()
+            .then(|| Instant::now() + shared.inner.quiet_in(&record, quiet_from, &policy));
         let held = Some(Held { shared, seat });
-        Self { held, record, over, policy, steps: OnceLock::new() }
+        // What may be done about it was said when its life began, whatever the policy says now.
+        let policy = policy.recovering(record.recovery);
+        Self { held, record, over, quiet_at, policy, steps: OnceLock::new() }
     }
 
     /// What was stored when the right was given.
@@ -79,9 +88,54 @@ impl<S: Store> Permit<S> {
         }
     }
 
+    /// What logs call the tenant, who is never named there.
+    pub fn pseudonym(&self) -> String {
+        let inner = self.held.as_ref().map(|held| &held.shared.inner);
+        inner.map(|inner| inner.pseudonym(self.record.operation.tenant())).unwrap_or_default()
+    }
+
     /// Whether an earlier owner may have had the effect: it had begun, and its fate is unknown.
     pub fn follows_an_owner(&self) -> bool {
         self.over.follows_an_owner()
+    }
+
+    /// How long what an earlier owner sent may still be at work; zero once nothing can be.
+    ///
+    /// "It did not happen" may be believed, and the operation sent again under
+    /// [`Recovery::Probe`](hapax_core::Recovery::Probe), only by whoever asked after that.
+    pub fn quiet_in(&self) -> Duration {
+        let now = Instant::now();
+        self.quiet_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+    }
+
+    /// How the operation is treated.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Takes the next fence, for sending the operation once more: every sending has its own.
+    ///
+    /// `false` if the right was lost, or if nobody can tell whether it was: then nothing may be sent.
+    pub async fn next_attempt(&mut self) -> bool {
+        let Some(held) = &self.held else { return false };
+        let entry = Entry::Run { lease: self.policy.lease(), request: None };
+        match again(held, &self.record, &self.policy, entry).await {
+            Ok(Again::Claimed { record, over }) => {
+                held.seat.run(Arc::clone(&record), self.policy.lease());
+                (self.record, self.over) = (record, over);
+                true
+            }
+            Ok(Again::Superseded(_)) | Err(_) => false,
+        }
+    }
+
+    /// Puts an operation that had no effect back into the queue, for a worker to pick up after the
+    /// pause. Its request must be kept, and nothing that was sent may have had an effect.
+    pub async fn queue_again(mut self, pause: Duration) -> Result<Settled, SettleError> {
+        #[expect(clippy::expect_used, reason = "queueing consumes the permit")]
+        let held = self.held.take().expect("a permit is queued once");
+        let (record, policy) = (Arc::clone(&self.record), self.policy);
+        Detached::new(queue_again(held, record, policy, pause), drop).await
     }
 
     /// The steps of this attempt, for an operation of several effects.
@@ -99,9 +153,15 @@ impl<S: Store> Permit<S> {
         self.steps.get_or_init(make).clone()
     }
 
+    /// Whether it waited in the queue until now: it was accepted, and nobody waits for its answer.
+    pub fn was_queued(&self) -> bool {
+        matches!(self.over, Over::Abandoned(stamp) if stamp.tag == StateTag::Pending)
+    }
+
     /// Whether its retention was over before it was finished.
-    pub(crate) fn is_past_retention(&self) -> bool {
-        let now = self.held.as_ref().and_then(|held| held.shared.inner.clock.now());
+    pub fn is_past_retention(&self) -> bool {
+        let clock = self.held.as_ref().map(|held| &held.shared.inner.clock);
+        let now = clock.and_then(StoreClock::now_for_retention);
         now.is_some_and(|now| self.record.expires_at <= now)
     }
 
@@ -121,12 +181,19 @@ impl<S: Store> Permit<S> {
     ///
     /// Dropping the returned future does not stop it: what happened is recorded all the same.
     pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
+        let is_answer = matches!(ended, Ended::Answered(_));
         let end = self.end(ended);
         let begun = self.steps.get().is_some_and(Steps::may_have_begun);
         let release = match end.to {
-            Settlement::Released if begun => Release::Never,
-            Settlement::Released if self.follows_an_owner() => Release::WithoutSteps,
+            Settlement::Released | Settlement::Declined if begun => Release::Never,
+            // A server error in mid-way: its steps say how far it came, so it goes on from there.
+            Settlement::InDoubt(_) if begun && is_answer => Release::Never,
+            Settlement::Released | Settlement::Declined if self.follows_an_owner() => {
+                Release::WithoutSteps
+            }
+            Settlement::InDoubt(_) if is_answer && self.follows_an_owner() => Release::WithoutSteps,
             Settlement::Released
+            | Settlement::Declined
             | Settlement::Completed(_)
             | Settlement::Failed(_)
             | Settlement::InDoubt(_) => Release::AsTold,
@@ -150,7 +217,7 @@ impl<S: Store> Permit<S> {
         if is_left_not_released(self.over, self.record.recovery) {
             return self.leave(Duration::ZERO).await;
         }
-        let end = give_back(&self.attempt(), self.over, self.record.recovery);
+        let end = give_back(&self.attempt(), self.over, self.record.recovery, &self.policy);
         self.conclude(end, Release::AsTold).await
     }
 
@@ -160,7 +227,13 @@ impl<S: Store> Permit<S> {
         } else {
             ended
         };
-        settle(&self.attempt(), ended, &self.policy)
+        let mut end = settle(&self.attempt(), ended, &self.policy);
+        let fell_back = self.held.as_ref().map(|held| held.shared.inner.clock.fell_back_by());
+        if let Some(behind) = fell_back.filter(|behind| !behind.is_zero()) {
+            // Written by a clock that fell back, it would expire as soon as the clock is right again.
+            end.keep = end.keep.max(self.policy.retention().window) + behind;
+        }
+        end
     }
 
     async fn conclude(&mut self, end: Settle, release: Release) -> Result<Settled, SettleError> {
@@ -206,16 +279,19 @@ async fn conclude<S: Store>(
     let stored = match &settled {
         Ok(Settled::Done(record)) => {
             inner.counters.settles.one();
+            if let State::InDoubt { doubt, .. } = &record.state {
+                inner.left_in_doubt(record, *doubt);
+            }
             Some(Arc::clone(record))
         }
         Ok(Settled::Superseded(record)) => {
             inner.counters.settles_lost.one();
-            tracing::warn!(id = %end.id, fence = begun.fence.get(), "a stale owner settled too late");
+            tracing::warn!(operation = %end.id, fence = begun.fence.get(), "a stale owner settled too late");
             record.clone()
         }
         Err(error) => {
             inner.counters.settles_not_recorded.one();
-            tracing::error!(id = %end.id, fence = begun.fence.get(), %error, "an end was not recorded");
+            tracing::error!(operation = %end.id, fence = begun.fence.get(), %error, "an end was not recorded");
             None
         }
     };
@@ -285,8 +361,19 @@ pub(crate) async fn settle_as_seen<S: Store>(
     let end = Settle { id: record.operation.id(), by, to, keep: Duration::ZERO };
     match write_end(inner, &end).await {
         Ok(Ending::Written { .. } | Ending::Found(_)) => {
-            let (id, fence, to) = (end.id, record.fence.get(), end.to.tag().as_str());
-            tracing::warn!(%id, fence, to, "settled for an owner that vanished");
+            match end.to {
+                Settlement::InDoubt(doubt) => inner.left_in_doubt(record, doubt),
+                Settlement::Released
+                | Settlement::Declined
+                | Settlement::Completed(_)
+                | Settlement::Failed(_) => {
+                    let scope = record.operation.scope().as_str();
+                    let tenant = inner.pseudonym(record.operation.tenant());
+                    let (fence, to) = (record.fence.get(), end.to.tag().as_str());
+                    let why = "settled for an owner that vanished";
+                    tracing::warn!(operation = %end.id, scope, tenant, fence, to, "{why}");
+                }
+            }
             Ok(true)
         }
         Ok(Ending::Superseded(_)) => Ok(false),

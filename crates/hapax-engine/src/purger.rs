@@ -24,6 +24,7 @@ const EASES_AFTER: Duration = Duration::from_secs(60);
 pub(crate) async fn run<S: Store>(inner: Arc<Inner<S>>, mut stop: watch::Receiver<bool>) {
     let mut pause = inner.options.purge_every;
     let mut began = None;
+    look(&inner).await;
     loop {
         tokio::select! {
             biased;
@@ -48,8 +49,17 @@ fn rest(page_took: Duration, lasted: Duration) -> Duration {
     page_took.mul_f64(RESTS / eased).min(REST_MAX)
 }
 
+/// Looks at the clock. The store judges retention by what is kept of it, so a look that fails is as
+/// good as none.
+async fn look<S: Store>(inner: &Inner<S>) {
+    if let Err(error) = inner.look_at_clock().await {
+        tracing::debug!(%error, "the store's clock could not be looked at");
+    }
+}
+
 /// Purges one page; says whether there may be more.
 async fn purge_once<S: Store>(inner: &Inner<S>) -> bool {
+    look(inner).await;
     match inner.store.purge(PAGE_RECORDS).await {
         Ok(purged) => {
             inner.counters.purged.add(purged.deleted);

@@ -10,6 +10,7 @@ use std::{
 
 use hapax_core::{
     Record, Store, Timestamp, apply,
+    limits::CLOCK_STEP,
     store::{Renew, Renewed},
 };
 use tokio::{
@@ -58,13 +59,18 @@ impl Renewer {
             for flight in inner.flights.all() {
                 if let Phase::Running { record, lease } = flight.phase() {
                     inner.renewer.expect(lease);
-                    if now >= record.until().minus(lease * 2 / 3) {
+                    if is_due(now, record.until(), lease) {
                         tokio::spawn(renew(Arc::clone(&inner), flight, record, lease));
                     }
                 }
             }
         }
     }
+}
+
+/// A third of the lease is used up, or it was given by a clock that was ahead and says nothing now.
+fn is_due(now: Timestamp, until: Timestamp, lease: Duration) -> bool {
+    until.minus(lease * 2 / 3) <= now || now.plus(lease).plus(CLOCK_STEP) < until
 }
 
 async fn renew<S: Store>(
@@ -84,14 +90,14 @@ async fn renew<S: Store>(
         }
         Ok(Renewed::Lost) => {
             inner.counters.leases_lost.one();
-            tracing::warn!(%id, fence = fence.get(), "a lease was lost");
+            tracing::warn!(operation = %id, fence = fence.get(), "a lease was lost");
             let over = Renew { lease: Duration::ZERO, ..renew };
             if let Some(lost) = apply::renew(Timestamp::ZERO, Some(&record), &over) {
                 flight.renewed(Arc::new(lost));
             }
         }
         Err(error) => {
-            tracing::warn!(%id, fence = fence.get(), %error, "a lease could not be renewed");
+            tracing::warn!(operation = %id, fence = fence.get(), %error, "a lease could not be renewed");
         }
     }
 }

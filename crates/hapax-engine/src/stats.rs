@@ -67,6 +67,8 @@ stats! {
     settles_not_recorded,
     /// Writes whose confirmation was lost and that were resolved by reading again.
     unconfirmed,
+    /// Accepted operations that had no effect yet and wait for their next attempt.
+    queued_again,
     /// Steps whose result was kept.
     steps,
     /// Leases renewed.
@@ -77,6 +79,8 @@ stats! {
     batches,
     /// Writes in committed batches.
     batched_writes,
+    /// Operations left in doubt, because an attempt got no answer or its owner vanished.
+    left_in_doubt,
     /// Overdue operations the sweeper released.
     swept_released,
     /// Overdue operations the sweeper marked in doubt.

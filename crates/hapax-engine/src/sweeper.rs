@@ -1,20 +1,15 @@
 //! Looks after operations whose owner is overdue.
 
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
 use hapax_core::{
-    Doubt, Record, Recovery, Store, StoreError, Sweep, Timestamp,
+    Doubt, Record, Recovery, Store, StoreError, Sweep,
     limits::PAGE_RECORDS_MAX,
+    quiet_from,
     settle::sweep,
     store::{Claim, Claimed, Entry, Over, Settlement},
 };
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep},
-};
+use tokio::{sync::watch, time::sleep};
 
 use crate::{
     begin::{self, won},
@@ -25,7 +20,6 @@ use crate::{
 
 /// Sweeps at every interval until told to stop.
 pub(crate) async fn run<S: Store>(shared: Weak<Shared<S>>, mut stop: watch::Receiver<bool>) {
-    let mut last = None;
     loop {
         let Some(interval) = shared.upgrade().map(|shared| shared.inner.options.sweep_every) else {
             return;
@@ -36,52 +30,37 @@ pub(crate) async fn run<S: Store>(shared: Weak<Shared<S>>, mut stop: watch::Rece
             () = sleep(interval) => {}
         }
         let Some(shared) = shared.upgrade() else { return };
-        if let Err(error) = sweep_once(&shared, &mut last).await {
+        if let Err(error) = sweep_once(&shared).await {
             tracing::warn!(%error, "a sweep failed and will be tried again");
         }
     }
 }
 
-/// The store's clock and the local one, when the last sweep looked.
-type Looked = Option<(Timestamp, Instant)>;
-
-/// A store's clock that runs ahead or back by more than this is not believed until it stays put.
-const CLOCK_JUMP: Duration = Duration::from_secs(5);
-
-async fn sweep_once<S: Store>(
-    shared: &Arc<Shared<S>>,
-    last: &mut Looked,
-) -> Result<(), StoreError> {
+async fn sweep_once<S: Store>(shared: &Arc<Shared<S>>) -> Result<(), StoreError> {
     let inner = &shared.inner;
     loop {
+        let watch = inner.look_at_clock().await?;
         let overdue = inner.store.overdue(PAGE_RECORDS_MAX).await?;
-        let Some(first) = overdue.first() else { return Ok(()) };
-        let now = inner.load(first.operation.id()).await?.now;
-        if clock_jumped(last, now) {
+        if overdue.is_empty() {
+            return Ok(());
+        }
+        if !watch.is_trusted_with_leases() {
             inner.counters.sweeps_skipped.one();
-            tracing::warn!("the store's clock jumped; overdue operations wait one more sweep");
+            tracing::warn!("the store's clock jumped; overdue operations wait until it has stayed");
             return Ok(());
         }
         let full = overdue.len() >= PAGE_RECORDS_MAX;
         let mut acted = false;
         for record in overdue {
-            acted |= look_after(shared, record).await?;
+            let now = inner.clock.now_for(&record);
+            if now.is_some_and(|now| record.until() <= now) {
+                acted |= look_after(shared, record).await?;
+            }
         }
         if !full || !acted {
             return Ok(());
         }
     }
-}
-
-/// Whether the store's clock moved differently from ours since the last look.
-fn clock_jumped(last: &mut Looked, now: Timestamp) -> bool {
-    let here = Instant::now();
-    let jumped = last.is_some_and(|(then, at)| {
-        let expected = then.plus(here.duration_since(at));
-        now > expected.plus(CLOCK_JUMP) || now < expected.minus(CLOCK_JUMP)
-    });
-    *last = Some((now, here));
-    jumped
 }
 
 async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result<bool, StoreError> {
@@ -148,19 +127,20 @@ pub(crate) async fn take_over<S: Store>(
         tombstone: record.tombstone,
         entry: Entry::Run { lease: policy.lease(), request: None },
     };
-    match begin::write(inner, &claim).await {
+    match begin::write(inner, &claim, &policy).await {
         Ok(Claimed::Won { now }) => {
             inner.counters.swept_taken_over.one();
-            tracing::info!(%id, fence = claim.fence.get(), "took over an abandoned operation");
+            tracing::info!(operation = %id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
-            let permit = Permit::new(Arc::clone(shared), seat, taken, claim.over, policy);
+            let over = (claim.over, quiet_from(record, &policy));
+            let permit = Permit::new(Arc::clone(shared), seat, taken, over, policy);
             if let Some(finishing) = finisher.finish(permit, recovery) {
                 tokio::spawn(finishing);
             }
         }
         Ok(Claimed::Found { .. }) => {}
         Err(error) => {
-            tracing::warn!(%id, %error, "an abandoned operation waits for the next sweep")
+            tracing::warn!(operation = %id, %error, "an abandoned operation waits for the next sweep")
         }
     }
 }

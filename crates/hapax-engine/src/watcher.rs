@@ -96,7 +96,7 @@ async fn look_until_changed<S: Store>(inner: Arc<Inner<S>>, watching: Watching) 
                 }
             }
             Err(error) => {
-                tracing::debug!(id = %watching.id, %error, "a watched operation could not be read");
+                tracing::debug!(operation = %watching.id, %error, "a watched operation could not be read");
             }
         }
         // One for the map, one for the watcher: the rest are those who wait.

@@ -16,7 +16,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hapax_core::Store;
 use hapax_engine::{Engine, Options};
-use hapax_tower::{IdempotencyLayer, Later, Site};
+use hapax_tower::{IdempotencyLayer, Later, Routes, Site};
 use rustls::ServerConfig;
 use tokio::{
     net::TcpListener,
@@ -29,8 +29,8 @@ use crate::{
     admin::{self, AdminState, Meter, Meters, RelayMeter, Secret},
     client::{Client, ClientError},
     config::{Config, RelayConfig, Upstream},
-    proxy::Proxy,
-    server::{Acceptor, Bounds, Serving, TlsError, Wiring, Workers, protocols, server_config},
+    proxy::{self, Proxy},
+    server::{Acceptor, Bounds, Protocols, Serving, TlsError, Wiring, Workers, server_config},
 };
 
 /// A running gateway.
@@ -40,6 +40,8 @@ pub struct Gateway<S: Store> {
     address: SocketAddr,
     engine: Engine<S>,
     later: Later<S>,
+    /// The routes keys in doubt are shown by.
+    routes: Arc<ArcSwap<Routes>>,
     workers: Arc<Workers<S>>,
     tls: Arc<ArcSwapOption<ServerConfig>>,
     stop_accepting: watch::Sender<bool>,
@@ -81,7 +83,7 @@ impl<S: Store> Gateway<S> {
                     head: config.limits.head_timeout,
                     idle: config.limits.idle_timeout,
                 },
-                protocols: protocols(&config.limits),
+                protocols: Protocols::new(&config.limits),
                 draining: stop.clone(),
             }));
         }
@@ -94,11 +96,15 @@ impl<S: Store> Gateway<S> {
             stop,
         };
         tokio::spawn(acceptor.run());
+        let routes = Arc::new(ArcSwap::from_pointee(config.routes.clone()));
+        let looking = (engine.clone(), meters.clone(), Arc::clone(&routes));
+        tokio::spawn(look_for_doubts(looking, config.sweep_every, stop_accepting.subscribe()));
         Ok(Self {
             config,
             address,
             engine,
             later,
+            routes,
             workers,
             tls,
             stop_accepting,
@@ -142,6 +148,7 @@ impl<S: Store> Gateway<S> {
         let for_later = proxy_for(&config, 1, self.meters.meter(&labels))?;
         let proxies = proxies(&config, &self.meters, &labels, self.workers.count())?;
         self.later.replace(config.routes.clone());
+        self.routes.store(Arc::new(config.routes.clone()));
         self.later.serve(for_later);
         let layer = layer(&config, &self.engine, &self.later);
         let fresh = proxies.into_iter().map(|proxy| serving(&config, &layer, proxy));
@@ -180,6 +187,7 @@ fn engine_options<S: Store>(config: &Config, later: &Later<S>) -> Options<S> {
     Options {
         cache_bytes_max: config.cache_bytes_max,
         sweep_every: config.sweep_every,
+        clock_stays: config.clock_stays,
         finisher: Some(later.finisher()),
         ..Options::default()
     }
@@ -199,6 +207,25 @@ async fn administer<S: Store>(
     let address = listener.local_addr().map_err(StartError::System)?;
     tokio::spawn(axum::serve(listener, admin::router(state)).into_future());
     Ok(address)
+}
+
+/// Keeps the metrics of keys in doubt as the store has them, until told to stop.
+async fn look_for_doubts<S: Store>(
+    (engine, meters, routes): (Engine<S>, Meters, Arc<ArcSwap<Routes>>),
+    every: Duration,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        // While the store cannot be asked, what was last seen is shown, and how old that is.
+        if let Err(error) = meters.look_for_doubts(&engine, &routes.load_full()).await {
+            tracing::debug!(%error, "keys in doubt could not be looked for");
+        }
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = sleep(every) => {}
+        }
+    }
 }
 
 /// One of `clients` that share what the upstream is given.
@@ -225,6 +252,7 @@ fn proxies(
 /// The layer all workers share, and with it the room for bodies.
 fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> IdempotencyLayer<S> {
     let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
+        .with_origin(proxy::origin)
         .buffer_at_most(config.limits.buffered_bytes_max);
     match &config.cors {
         Some(cors) => layer.cors(cors.clone()),
@@ -260,7 +288,8 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("workers", old.workers != new.workers),
         ("tls", old.tls.is_some() != new.tls.is_some()),
         ("cache", old.cache_bytes_max != new.cache_bytes_max),
-        ("sweep_every", old.sweep_every != new.sweep_every),
+        ("sweep", old.sweep_every != new.sweep_every),
+        ("clock_stays", old.clock_stays != new.clock_stays),
         ("relay", told(&old.relays) != told(&new.relays)),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
@@ -275,12 +304,24 @@ fn told(relays: &[RelayConfig]) -> Vec<(String, String, &[String])> {
     relays.iter().map(|relay| (relay.to_string(), rest(relay), relay.secrets.as_slice())).collect()
 }
 
+/// Why nobody can listen there, as what a person can do about it.
+fn why_not(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => "something else listens there",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address",
+        io::ErrorKind::PermissionDenied => {
+            "this user may not (ports below 1024 are for root, or need CAP_NET_BIND_SERVICE)"
+        }
+        _ => "the operating system refused",
+    }
+}
+
 /// Why a gateway could not start, or could not be reloaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The address cannot be listened on.
-    #[error("{address} cannot be listened on; is something else there? choose another by {flag}")]
+    #[error("{address} cannot be listened on: {}; choose another by {flag}", why_not(cause))]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -299,4 +340,20 @@ pub enum StartError {
     /// The operating system gave no thread or socket.
     #[error("the operating system refused what a gateway needs")]
     System(#[source] io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_needs_a_right_is_not_said_to_be_taken() {
+        let refused = StartError::Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 80)),
+            flag: "--listen",
+            cause: io::Error::from(io::ErrorKind::PermissionDenied),
+        };
+        let said = refused.to_string();
+        assert!(said.contains("this user may not") && !said.contains("something else"), "{said}");
+    }
 }

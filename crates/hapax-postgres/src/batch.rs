@@ -99,9 +99,12 @@ fn settle_columns<'a>(lone: bool, settles: &[(&'a Settle, &'a Option<Sealed>)]) 
         list(lone, settles, |(settle, _)| settle.to.tag() as i16),
         list(lone, settles, |(settle, _)| match settle.to {
             Settlement::InDoubt(doubt) => doubt as i16,
-            Settlement::Completed(_) | Settlement::Failed(_) | Settlement::Released => 0,
+            Settlement::Completed(_)
+            | Settlement::Failed(_)
+            | Settlement::Released
+            | Settlement::Declined => 0,
         }),
-        list(lone, settles, |(settle, _)| span(settle.keep)),
+        list(lone, settles, |(settle, _)| keep(settle)),
         list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.head)),
         list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.body)),
         list(lone, &outcomes, |sealed| sealed.map(|sealed| &sealed.digest[..])),
@@ -201,6 +204,17 @@ fn list<'a, I, T: ToSql + Sync + Send + 'a>(
     match items {
         [item] if lone => Box::new(value(item)),
         _ => Box::new(items.iter().map(value).collect::<Vec<T>>()),
+    }
+}
+
+/// How long a settled record lives at least; negative where it lives no longer than that.
+fn keep(settle: &Settle) -> i64 {
+    match settle.to {
+        Settlement::Declined => -span(settle.keep).max(1),
+        Settlement::Completed(_)
+        | Settlement::Failed(_)
+        | Settlement::Released
+        | Settlement::InDoubt(_) => span(settle.keep),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use hapax_core::{
-    OperationId, StoreError, Timestamp,
+    Attempt, Fence, OperationId, StoreError, Timestamp,
     codec::{self, Sealed},
     store::{Batch, Claimed, Committed, Kept, Renewed, Settled},
 };
@@ -26,6 +26,7 @@ const ATTEMPTS_MAX: u32 = 4;
 /// Longest pause before that.
 const PAUSE_MAX: Duration = Duration::from_millis(40);
 
+const WITHDRAW: &str = include_str!("sql/withdraw.sql");
 const PREPARE_BUCKETS: &str = include_str!("sql/prepare_buckets.sql");
 
 /// Performs the batch and answers item by item.
@@ -34,14 +35,31 @@ pub(crate) async fn commit(shared: &Shared, batch: &Batch) -> Committed {
         return Committed::default();
     }
     let lane = shared.lane();
-    let wire = match lane.wire().await {
-        Ok(wire) => wire,
-        Err(failure) => return batch.all_failed(&failure.into()),
+    let written = async {
+        let wire = lane.wire().await?;
+        let written = write(shared, &wire, batch).await?;
+        Ok((wire, written))
     };
-    match write(shared, &wire, batch).await {
-        Ok(written) => answer(&wire, batch, &written).await,
-        Err(failure) => batch.all_failed(&failure.into()),
+    match written.await {
+        Ok((wire, written)) => answer(&wire, batch, &written).await,
+        Err(failure) => {
+            shared.complaints.raise(&failure);
+            batch.all_failed(&failure.into())
+        }
     }
+}
+
+/// Removes the first claim of a key that nobody uses, in a commit of its own.
+pub(crate) async fn withdraw(shared: &Shared, attempt: &Attempt) -> Result<bool, Failure> {
+    if attempt.fence != Fence::FIRST {
+        return Ok(false);
+    }
+    let lane = shared.lane();
+    let wire = lane.wire().await?;
+    shared.faults.at("commit.send").map_err(before)?;
+    let removed = wire.query(WITHDRAW, &[&Id(attempt.id), &attempt.owner.0]).await?;
+    shared.faults.at("commit.answer").map_err(after)?;
+    Ok(!removed.is_empty())
 }
 
 /// The instant each item was written with; those that were not are missing.

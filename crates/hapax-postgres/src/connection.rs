@@ -26,8 +26,11 @@ use crate::error::{Failure, OpenError};
 /// What is sent on every new connection.
 ///
 /// The planner's choices are pinned, because a plan made while a table was empty is kept for the
-/// life of the connection. No statement timeout: it could cut a commit that waits for a standby.
+/// life of the connection. No statement timeout: it could cut a commit that waits for a standby. The
+/// search path keeps what others made in schema `public` out of what runs with our rights.
 const SESSION: &str = "
+SET search_path = pg_catalog, pg_temp;
+SET standard_conforming_strings = on;
 SET default_transaction_isolation = 'read committed';
 SET plan_cache_mode = force_generic_plan;
 SET enable_seqscan = off;
@@ -44,6 +47,8 @@ SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off';
 ";
 
+/// What `pg_stat_activity` shows, unless the configuration names something.
+const APPLICATION_NAME: &str = "hapax";
 /// How long a server may take to accept a connection, unless the configuration says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long sent bytes may stay unacknowledged, unless the configuration says otherwise.
@@ -62,7 +67,7 @@ pub(crate) struct Link {
 impl Link {
     /// A link that connects when it is first used.
     pub(crate) fn new(config: &Config, answer_timeout: Duration) -> Self {
-        let mut config = config.clone();
+        let mut config = named(config);
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
@@ -194,6 +199,15 @@ impl Wire {
         }
         result
     }
+}
+
+/// The same configuration with our name for those who look at sessions, unless it has one.
+pub(crate) fn named(config: &Config) -> Config {
+    let mut config = config.clone();
+    if config.get_application_name().is_none() {
+        config.application_name(APPLICATION_NAME);
+    }
+    config
 }
 
 /// Refuses a standby, and a database set to be read-only.

@@ -1,11 +1,17 @@
 //! What went wrong, as a decision for the caller.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hapax_core::{Injected, StoreError, store::Cause};
+use tokio::time::Instant;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::migrate::VERSION;
+use crate::{migrate::VERSION, server::SERVER_MIN};
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +33,24 @@ pub enum OpenError {
         "the server cannot be used: PostgreSQL 14 or newer and a role that owns schema `hapax` are needed"
     )]
     Unusable(#[source] tokio_postgres::Error),
+    /// The server is older than what we are written for.
+    #[error("the server is PostgreSQL {found}: version {SERVER_MIN} or newer is needed")]
+    TooOld {
+        /// Its major version.
+        found: u32,
+    },
+    /// Something between us and the server gives each transaction another session.
+    #[error(
+        "a pooler between here and PostgreSQL (PgBouncer, perhaps) does not keep sessions apart: \
+         connect to PostgreSQL itself, or have it pool by session (`pool_mode = session`)"
+    )]
+    Pooled(#[source] Option<tokio_postgres::Error>),
+    /// Two sessions were given the same advisory lock.
+    #[error(
+        "the server's advisory locks do nothing: it speaks PostgreSQL's protocol (as CockroachDB does) \
+         and cannot keep two transactions apart; use PostgreSQL itself"
+    )]
+    NoLocks(#[source] Option<tokio_postgres::Error>),
     /// The schema has never been created, or is older than this version needs.
     #[error("the schema has version {found}, this version needs {VERSION}: run `hapax migrate`")]
     NotMigrated {
@@ -154,6 +178,43 @@ impl From<Failure> for StoreError {
             Failure::Refused(error) => Self::Unavailable(error),
             Failure::Unanswered(cause) => Self::Unconfirmed(cause),
         }
+    }
+}
+
+/// Says why the store cannot be used, at most once in a while: whoever is refused meanwhile is refused
+/// for the same cause, or for one that comes up again.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints {
+    last: Mutex<Option<Instant>>,
+}
+
+impl Complaints {
+    pub(crate) fn raise(&self, failure: &Failure) {
+        let now = Instant::now();
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| now.duration_since(last) >= COMPLAINTS_APART) {
+            *last = Some(now);
+            tracing::warn!(cause = %failure, "PostgreSQL did not do what was asked of it");
+        }
+    }
+}
+
+/// The least time between two complaints.
+const COMPLAINTS_APART: Duration = Duration::from_secs(1);
+
+impl fmt::Display for Failure {
+    /// The whole chain of causes, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cause: Option<&(dyn Error + 'static)> = match self {
+            Self::NotSent(cause) | Self::Unanswered(cause) => Some(&**cause),
+            Self::Refused(error) => Some(&**error),
+        };
+        let mut between = "";
+        while let Some(error) = cause {
+            write!(f, "{between}{error}")?;
+            (between, cause) = (": ", error.source());
+        }
+        Ok(())
     }
 }
 

@@ -15,13 +15,14 @@
 //! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
 //! - `retire`: purging records and turning over the outcome tables;
 //! - `watch`: hints between processes;
-//! - `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
+//! - `server`: whether a server can be used at all; `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
 //!
 //! PostgreSQL 14 or newer. The clock of the database, `hapax.clock()`, is the only clock. A commit
 //! is believed when the server says so under its own `synchronous_commit`, which is raised to `on`
 //! where it was `off`; whether a standby has it too is the server's configuration.
 
 mod batch;
+mod clock_mark;
 mod commit;
 mod connection;
 mod error;
@@ -34,6 +35,7 @@ mod outbox;
 mod overdue;
 mod retire;
 mod row;
+mod server;
 mod steps;
 mod store;
 #[cfg(feature = "tail")]

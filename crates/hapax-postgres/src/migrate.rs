@@ -6,14 +6,14 @@
 //! only one release later. `works_with` in `hapax.meta` says how old the code may be.
 
 use hapax_core::Salt;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config};
 
-use crate::{connection::refuse_read_only, error::OpenError};
+use crate::{error::OpenError, server};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 7;
+pub const VERSION: i32 = 9;
 
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 9] = [
     include_str!("../migrations/0001_store.sql"),
     include_str!("../migrations/0002_notes.sql"),
     include_str!("../migrations/0003_transactions.sql"),
@@ -21,18 +21,26 @@ const MIGRATIONS: [&str; 7] = [
     include_str!("../migrations/0005_natural.sql"),
     include_str!("../migrations/0006_outbox.sql"),
     include_str!("../migrations/0007_inbox.sql"),
+    concat!(
+        include_str!("../migrations/0008_rights.sql"),
+        include_str!("../migrations/0008_rights_callers.sql")
+    ),
+    include_str!("../migrations/0009_clock.sql"),
 ];
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
+
+/// Names mean what they mean in PostgreSQL, whatever others made in the schemas of a session's path,
+/// and a backslash in a literal is a backslash.
+const SETTINGS: &str =
+    "SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL standard_conforming_strings = on";
 
 const CREATE: &str = "CREATE SCHEMA IF NOT EXISTS hapax";
 
 /// Checks that this code can work with the schema, bringing it up to date first if told to, and
 /// returns its salt.
 pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenError> {
-    let (mut client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
-    tokio::spawn(connection);
-    refuse_read_only(&client).await?;
+    let mut client = server::enter(config).await?;
     if migrate {
         run(&mut client).await?;
     }
@@ -41,21 +49,23 @@ pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenErr
 
 /// The version of the schema in this database; zero where there is none. Changes nothing.
 pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
-    let (client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
-    tokio::spawn(connection);
+    let client = server::enter(config).await?;
     Ok(found(&client).await?.version)
 }
 
 /// What brings a schema of this version up to date, as SQL for somebody else to run.
 pub fn script(from: i32) -> String {
     let pending = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
-    pending.map(|(_, text)| format!("BEGIN;\n{LOCK};\n{CREATE};\n{text}COMMIT;\n")).collect()
+    pending
+        .map(|(_, text)| format!("BEGIN;\n{SETTINGS};\n{LOCK};\n{CREATE};\n{text}COMMIT;\n"))
+        .collect()
 }
 
 async fn run(client: &mut Client) -> Result<(), OpenError> {
     for (version, text) in (1..).zip(MIGRATIONS) {
         let failed = |source| OpenError::Migration { version, source };
         let transaction = client.transaction().await.map_err(OpenError::Unusable)?;
+        transaction.batch_execute(SETTINGS).await.map_err(failed)?;
         transaction.batch_execute(LOCK).await.map_err(failed)?;
         if found(transaction.client()).await?.version >= version {
             continue;

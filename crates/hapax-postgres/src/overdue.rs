@@ -11,7 +11,8 @@
 //!   moves; so one that nobody takes does not hold up the others, and is found again;
 //! - a claim is filed later than it is written, so it must take longer than its lease and
 //!   [`MARGIN`] to commit before the frontier can pass it unseen;
-//! - a clock that stepped back leaves the frontier in the future: the search starts over;
+//! - a clock that stepped back leaves the frontier in the future: the search starts over; and it
+//!   leaves leases there, which are looked for beyond where any lease of this clock can end;
 //! - and whatever slipped through all that is met by the *lap*, which walks everything behind the
 //!   frontier, a few rows with every call, again and again.
 //!
@@ -19,7 +20,11 @@
 
 use std::time::Duration;
 
-use hapax_core::{Record, apply, limits::PAGE_RECORDS_MAX, time::micros};
+use hapax_core::{
+    Record, apply,
+    limits::{LEASE_MAX, PAGE_RECORDS_MAX},
+    time::micros,
+};
 
 use crate::{
     connection::Wire,
@@ -34,6 +39,8 @@ const MARGIN: Duration = Duration::from_secs(2);
 const STEP_ROWS: i64 = 4096;
 /// Steps one call takes at most, for each retention.
 const STEPS_MAX: usize = 32;
+/// Where records in doubt are filed: nobody looks for them.
+const IN_DOUBT: i64 = i64::MAX;
 /// Rows of the lap one call looks at, for each retention.
 const LAP_ROWS: i64 = 512;
 
@@ -100,6 +107,10 @@ impl Cursor {
         }
         let lap = self.walk(wire, self.lap, start - 1, LAP_ROWS).await?;
         overdue.extend(lap.overdue);
+        // No lease ends as late as this, unless it was given by a clock that was ahead.
+        let beyond = self.now.saturating_add(micros(LEASE_MAX) + 1);
+        let ahead = self.walk(wire, beyond, IN_DOUBT - 1, LAP_ROWS).await?;
+        overdue.extend(ahead.overdue);
         let (frontier, lap) = (reached.min(furthest), lap.reached.unwrap_or(0));
         if !overdue.is_empty() {
             wire.query(REFILE, &[&overdue, &frontier]).await?;

@@ -1,4 +1,5 @@
-//! What is past retention goes: records one by one, outcomes by the bucket.
+//! What is past retention goes: records one by one, outcomes by the bucket, as far as the clock is
+//! trusted.
 //!
 //! Records are walked from the oldest of each retention. What is met before its time stays where it
 //! is; what is due and still needed is filed anew, so that the walk never starts with a crowd of
@@ -23,11 +24,12 @@ const GRACE_BUCKETS: i32 = 1;
 const RETENTIONS: &str = include_str!("sql/retentions.sql");
 const PURGE: &str = include_str!("sql/purge.sql");
 const TIME_OUT: &str = include_str!("sql/time_out.sql");
+const FORGET_MESSAGES: &str = "SELECT hapax.inbox_forget($1)";
 const CREATE_BUCKETS: &str = include_str!("sql/create_buckets.sql");
 const PAST_BUCKETS: &str = include_str!("sql/past_buckets.sql");
 
-/// Removes, buries or fails up to `limit` records past retention, removes old notes, and retires
-/// empty buckets.
+/// Removes, buries or fails up to `limit` records past retention, those of messages included, removes
+/// old notes, and retires empty buckets.
 pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failure> {
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
@@ -49,6 +51,11 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failu
             Err(failure) => tracing::debug!(?failure, "a purge ended early"),
             Ok(()) => {}
         }
+    }
+    match forget_messages(&wire, limit.saturating_sub(purged.total())).await {
+        Ok(messages) => purged.deleted += messages,
+        Err(failure) if purged.total() == 0 => return Err(failure),
+        Err(failure) => tracing::debug!(?failure, "messages were not forgotten"),
     }
     if let Err(failure) = notes::forget(&wire, limit).await {
         tracing::debug!(?failure, "old notes were not removed");
@@ -77,6 +84,15 @@ async fn purge_class(
         }
     }
     Ok(())
+}
+
+/// Removes up to so many messages that are past their consumer's retention.
+async fn forget_messages(wire: &Wire, limit: usize) -> Result<usize, Failure> {
+    if limit == 0 {
+        return Ok(0);
+    }
+    let rows = wire.query(FORGET_MESSAGES, &[&i64::try_from(limit).unwrap_or(i64::MAX)]).await?;
+    rows.first().map_or(Ok(0), |row| column(row, 0).map(count))
 }
 
 /// Lets pending records that nobody came for fail.

@@ -10,15 +10,16 @@ use std::{
 };
 
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
+    Attempt, Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio_postgres::Config;
 
 use crate::{
-    commit,
+    clock_mark, commit,
     connection::{Link, Wire},
-    error::{Failure, OpenError, after, before, reading},
+    error::{Complaints, Failure, OpenError, after, before, reading},
     list, migrate, notes, overdue, retire,
     row::{self, Found},
     steps,
@@ -58,6 +59,7 @@ pub(crate) struct Shared {
     salt: Salt,
     lanes: Vec<Lane>,
     pub(crate) reader: Link,
+    pub(crate) complaints: Complaints,
 }
 
 /// A connection that writes, and how many batches are on it.
@@ -82,7 +84,7 @@ impl Store {
     ];
 
     /// Opens the store in this database. Connections carry session settings and prepared statements,
-    /// so a pooler in between must pool by session.
+    /// so a pooler in between must pool by session; one that does not is refused.
     pub async fn connect(config: &Config, options: Options) -> Result<Self, OpenError> {
         let salt = migrate::open(config, options.migrate).await?;
         let link = || Link::new(config, options.answer_timeout);
@@ -90,7 +92,9 @@ impl Store {
         let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
         let (watchers, keeper, reader) = (Watchers::new(link()), link(), link());
         let faults = options.faults;
-        Ok(Self { shared: Arc::new(Shared { faults, watchers, keeper, salt, lanes, reader }) })
+        let complaints = Complaints::default();
+        let shared = Shared { faults, watchers, keeper, salt, lanes, reader, complaints };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Creates the schema or brings it up to date. Safe to run from many processes at once.
@@ -115,7 +119,9 @@ impl store::Store for Store {
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
-        let loaded = self.shared.load(&ids).await.map_err(reading);
+        let loaded = self.shared.load(&ids).await;
+        let loaded = loaded.inspect_err(|failure| self.shared.complaints.raise(failure));
+        let loaded = loaded.map_err(reading);
         let found = match loaded {
             Ok(found) => found,
             Err(error) => return ids.iter().map(|_| Err(error.clone())).collect(),
@@ -142,8 +148,20 @@ impl store::Store for Store {
         Ok(purged.flatten()?)
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        clock_mark::read(&self.shared).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        Ok(clock_mark::keep(&self.shared, mark).await?)
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         list::list(&self.shared, &filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        Ok(commit::withdraw(&self.shared, &attempt).await?)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -6,6 +6,8 @@
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
 //! - [`redis`]: a Redis server, for those who compare with it;
+//! - [`faketime`]: a clock that can be set, for one process;
+//! - [`h2spec`]: no server, but cases for ours;
 //! - [`debian`]: installs what is missing, where that is possible;
 //! - [`roster`]: servers that outlive the command that started them;
 //! - [`process`]: spawn, wait until ready, stop by steps, every one of them bounded in time.
@@ -33,11 +35,14 @@
 
 pub mod broker;
 pub mod debian;
+pub mod faketime;
+pub mod h2spec;
 pub mod kafka;
 pub mod nats;
 pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
+pub mod prometheus;
 pub mod rabbitmq;
 pub mod redis;
 pub mod roster;

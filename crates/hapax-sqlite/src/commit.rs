@@ -6,9 +6,12 @@
 //! that cannot be read fails its own item and is never written over.
 
 use hapax_core::{
-    Attempt, OperationId, Record, StoreError, Timestamp, apply,
+    Attempt, Fence, OperationId, Record, StoreError, Timestamp, apply,
     codec::{self, Row},
-    store::{Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled},
+    store::{
+        Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled,
+        Settlement,
+    },
 };
 use rusqlite::Connection;
 
@@ -51,6 +54,13 @@ pub(crate) fn perform(
         }));
     }
     Ok(committed)
+}
+
+/// Removes the first claim of a key that nobody uses.
+pub(crate) fn withdraw(connection: &Connection, attempt: &Attempt) -> rusqlite::Result<bool> {
+    let mut delete = connection.prepare_cached(row::WITHDRAW)?;
+    let (id, fence, owner) = (attempt.id.as_bytes(), Fence::FIRST.get(), attempt.owner.0);
+    Ok(attempt.fence == Fence::FIRST && delete.execute((id, fence, owner))? > 0)
 }
 
 enum Written {
@@ -99,7 +109,8 @@ fn perform_settle(
     settle: &Settle,
 ) -> rusqlite::Result<Result<Written, StoreError>> {
     let id = settle.id;
-    if let (By::Owner { fence, owner }, true) = (settle.by, settle.to.tag().is_terminal()) {
+    let is_usual = settle.to.tag().is_terminal() && settle.to != Settlement::Declined;
+    if let (By::Owner { fence, owner }, true) = (settle.by, is_usual) {
         let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
         let end = (settle.to.tag(), settle.keep, outcome.as_ref());
         if ready.finish(now, &Attempt { id, fence, owner }, end)? {

@@ -36,11 +36,24 @@ pub(crate) struct Database {
     pub(crate) options: Options,
     /// Which file it is; `None` until it was opened for the first time, and may be made new.
     file: Option<FileId>,
+    access: Access,
+}
+
+/// What may be done with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
 }
 
 impl Database {
     pub(crate) fn new(path: PathBuf, options: Options) -> Self {
-        Self { path, options, file: None }
+        Self { path, options, file: None, access: Access::Write }
+    }
+
+    /// A file that is there and is not to be written.
+    pub(crate) fn to_read(path: PathBuf, options: Options) -> Self {
+        Self { path, options, file: None, access: Access::Read }
     }
 
     /// From now on the path must lead to the file it leads to now.
@@ -63,7 +76,11 @@ impl Database {
     /// A connection that may write.
     pub(crate) fn writer(&self) -> Result<Connection, OpenError> {
         self.look()?;
+        let made = if self.file.is_none() { make_private(&self.path) } else { Made::Before };
         let connection = self.open().map_err(|source| self.refused(source))?;
+        if made == Made::Now {
+            keep_private(&self.path).map_err(OpenError::System)?;
+        }
         let read_only = connection.is_readonly("main").map_err(|source| self.refused(source))?;
         if read_only {
             return Err(OpenError::ReadOnly { path: self.path.clone(), source: None });
@@ -73,9 +90,23 @@ impl Database {
         Ok(connection)
     }
 
+    /// The first connection to a file that is not to be written.
+    pub(crate) fn first_reader(&self) -> Result<Connection, OpenError> {
+        self.look()?;
+        self.reader().map_err(|source| match self.refused(source) {
+            OpenError::ReadOnly { path, source: Some(source) } => {
+                OpenError::Unreadable { path, source }
+            }
+            refused => refused,
+        })
+    }
+
     /// A connection that only reads.
     pub(crate) fn reader(&self) -> rusqlite::Result<Connection> {
-        let connection = self.open()?;
+        let connection = match self.access {
+            Access::Write => self.open()?,
+            Access::Read => self.open_to_read()?,
+        };
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
@@ -123,6 +154,9 @@ impl Database {
         if !directory.is_dir() {
             return Err(OpenError::MissingDirectory { directory: directory.to_owned() });
         }
+        if self.path.is_dir() {
+            return Err(OpenError::Directory { path: self.path.clone() });
+        }
         match network_filesystem(directory) {
             Some(filesystem) => Err(OpenError::Network { path: self.path.clone(), filesystem }),
             None => Ok(()),
@@ -135,6 +169,37 @@ impl Database {
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(self.options.busy)?;
         Ok(connection)
+    }
+
+    /// Opens it without the right to write. A log that is not there cannot be made then, and what is
+    /// in the file is all there is.
+    fn open_to_read(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let readable = |connection: Connection| {
+            connection.busy_timeout(self.options.busy)?;
+            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+            Ok(connection)
+        };
+        let opened = Connection::open_with_flags(&self.path, flags).and_then(readable);
+        let is_shut = |error: &rusqlite::Error| {
+            let codes = [ErrorCode::CannotOpen, ErrorCode::ReadOnly];
+            error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
+                && self.path.is_file()
+        };
+        match opened {
+            Err(error) if is_shut(&error) && !self.has_log() => {
+                let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+                Connection::open_with_flags(as_it_is(&self.path), flags).and_then(readable)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Whether something is in the log that is not in the file.
+    fn has_log(&self) -> bool {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        std::fs::metadata(path).is_ok_and(|log| log.len() > 0)
     }
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
@@ -190,6 +255,78 @@ impl Database {
             }
         }
     }
+}
+
+/// The URI of a file that nobody writes.
+fn as_it_is(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                uri.push(char::from(*byte));
+            }
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+/// When a file came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Now,
+    Before,
+}
+
+/// Who may read and write a file of the store: its owner alone. It holds answers and requests as they
+/// were. SQLite gives its other files the rights of the first.
+#[cfg(unix)]
+const PRIVATE_MODE: u32 = 0o600;
+
+/// Makes the file before SQLite does, so that nobody else can ever open it. The rights of a file that
+/// is there are its owner's to decide; they are said aloud if they are wider.
+///
+/// A file that is there is not opened: closing it again would free the locks that SQLite holds on it.
+#[cfg(unix)]
+fn make_private(path: &Path) -> Made {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+    if let Ok(found) = std::fs::metadata(path) {
+        let mode = found.permissions().mode() & 0o777;
+        if mode & !PRIVATE_MODE != 0 {
+            let (path, mode) = (path.display(), format!("{mode:o}"));
+            tracing::warn!(%path, mode, "others may read the store; `chmod 600` its files");
+        }
+        return Made::Before;
+    }
+    if path == Path::new(":memory:") {
+        return Made::Before;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    match options.write(true).create_new(true).mode(PRIVATE_MODE).open(path) {
+        Ok(_) => Made::Now,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Made::Now,
+        // What keeps the file from being made is better told by SQLite.
+        Err(_) => Made::Before,
+    }
+}
+
+/// A link that led nowhere was followed by SQLite alone, which knows no such rights.
+#[cfg(unix)]
+fn keep_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(PRIVATE_MODE))
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> Made {
+    Made::Before
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Device and inode, where there are such numbers.

@@ -26,6 +26,33 @@ pub enum OpenError {
         /// What SQLite said, where it said something.
         source: Option<rusqlite::Error>,
     },
+    /// The path leads to a directory.
+    #[error("{} is a directory: give the path of a file", path.display())]
+    Directory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file is not there, or cannot be read.
+    #[error("{} cannot be opened for reading", path.display())]
+    Unreadable {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// The file has no tables of Hapax, or older ones, and is not to be changed.
+    #[error(
+        "{} has schema version {found}, this program needs {known}: check the path, or run \
+         `hapax migrate`", path.display()
+    )]
+    NotMigrated {
+        /// The database file.
+        path: PathBuf,
+        /// The version found; zero where there are no tables.
+        found: usize,
+        /// The version this program is written for.
+        known: usize,
+    },
     /// The file is not an SQLite database.
     #[error("{} is not an SQLite database: choose another path, or move the file away", path.display())]
     NotADatabase {

@@ -30,6 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clock_mark;
 mod commit;
 mod connect;
 mod errand;

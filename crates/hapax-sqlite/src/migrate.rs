@@ -47,6 +47,18 @@ pub fn migrate(connection: &mut Connection) -> Result<Salt, MigrateError> {
             transaction.commit()?;
         }
     }
+    read_salt(connection)
+}
+
+/// The salt of tables that are up to date; `None` if they are not, or are not there.
+pub(crate) fn salt_of(connection: &Connection) -> Result<Option<Salt>, MigrateError> {
+    match next_step(connection)? {
+        Some(_) => Ok(None),
+        None => read_salt(connection).map(Some),
+    }
+}
+
+fn read_salt(connection: &Connection) -> Result<Salt, MigrateError> {
     let salt = connection.query_row(SALT, [], |row| row.get(0)).optional()?;
     salt.map(Salt::from_bytes).ok_or(MigrateError::Damaged { missing: "salt" })
 }

@@ -24,6 +24,15 @@ impl Options {
     pub const BUSY_MAX: Duration = Duration::from_secs(60);
     /// The most threads that may read.
     pub const READERS_MAX: usize = 16;
+
+    /// The same, no larger than allowed.
+    pub(crate) fn within_bounds(self) -> Self {
+        Self {
+            busy: self.busy.min(Self::BUSY_MAX),
+            readers: self.readers.clamp(1, Self::READERS_MAX),
+            ..self
+        }
+    }
 }
 
 impl Default for Options {

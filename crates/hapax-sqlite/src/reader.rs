@@ -10,7 +10,7 @@ use std::{
 
 use hapax_core::{
     Noted, OperationId, Record, StateTag, StoreError, StoredStep, Timestamp, apply,
-    limits::PAGE_RECORDS_MAX,
+    limits::{LEASE_MAX, PAGE_RECORDS_MAX},
     store::{Filter, Listed, Loaded, Page},
 };
 use rusqlite::{Connection, Transaction, named_params};
@@ -115,9 +115,10 @@ impl Reader {
                 "SELECT ",
                 columns!(),
                 " FROM hapax_operations INDEXED BY hapax_operations_in_flight
-                 WHERE state IN (1, 2) AND until <= ?1 ORDER BY until"
+                 WHERE state IN (1, 2) AND (until <= ?1 OR until > ?2) ORDER BY until"
             ))?;
-            let mut rows = statement.query([now.as_micros()])?;
+            let no_lease_ends_after = now.plus(LEASE_MAX).as_micros();
+            let mut rows = statement.query([now.as_micros(), no_lease_ends_after])?;
             let mut overdue = Vec::new();
             while overdue.len() < limit
                 && let Some(found) = rows.next()?

@@ -1,24 +1,28 @@
 //! What a purge does inside the writer's transaction.
 
 use hapax_core::{
-    OperationId, Timestamp, apply, codec::Row, limits::PAGE_RECORDS_MAX, store::Purged,
+    OperationId, Timestamp, apply, clock::ClockReading, codec::Row, limits::PAGE_RECORDS_MAX,
+    store::Purged,
 };
 use rusqlite::Connection;
 
 use crate::{
+    clock_mark,
+    inbox::books::{FORGET, FORGET_ATTEMPTS},
     notes,
     row::{self, Stored, columns},
     steps,
 };
 
-/// Retires up to `limit` rows, the longest overdue first, and as many notes. Rows that cannot be
-/// read stay.
+/// Retires up to `limit` rows, the longest overdue first, then those of messages, and as many notes, as
+/// far as the clock is trusted. Rows that cannot be read stay.
 pub(crate) fn purge(
     connection: &Connection,
     now: Timestamp,
     limit: usize,
 ) -> rusqlite::Result<Purged> {
     let limit = limit.min(PAGE_RECORDS_MAX);
+    let now = ClockReading { now, mark: clock_mark::read(connection)? }.trusted();
     notes::forget(connection, now, limit)?;
     let mut purged = Purged::default();
     for Due { number, id, purge } in due(connection, now, limit)? {
@@ -40,7 +44,27 @@ pub(crate) fn purge(
             }
         }
     }
+    for text in [FORGET, FORGET_ATTEMPTS] {
+        let left = i64::try_from(limit.saturating_sub(purged.total())).unwrap_or(i64::MAX);
+        purged.deleted += removed(connection, text, now, left)?;
+    }
     Ok(purged)
+}
+
+/// Runs a statement that names each row it removes; how many there were.
+fn removed(
+    connection: &Connection,
+    text: &str,
+    now: Timestamp,
+    most: i64,
+) -> rusqlite::Result<usize> {
+    let mut statement = connection.prepare_cached(text)?;
+    let mut rows = statement.query([now.as_micros(), most])?;
+    let mut removed = 0;
+    while rows.next()?.is_some() {
+        removed += 1;
+    }
+    Ok(removed)
 }
 
 /// A row that is past its time, and what becomes of it.

@@ -40,6 +40,10 @@ pub(crate) const UPDATE: &str = "UPDATE hapax_operations SET format = ?2, finger
     kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
     WHERE row = ?1";
 
+/// The end of a claim that was never used.
+pub(crate) const WITHDRAW: &str = "DELETE FROM hapax_operations \
+    WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1";
+
 /// The end of an attempt that runs under a fence and an owner.
 const FINISH: &str = "UPDATE hapax_operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
     kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \

@@ -6,7 +6,8 @@ use std::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
+    Attempt, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
+    clock::{ClockMark, ClockReading},
     outbox::Bell,
     store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -14,12 +15,16 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    clock_mark, commit,
     connect::Database,
     errand::Errand,
     error::{OpenError, Stopped},
     migrate,
+    migrate::salt_of,
     options::Options,
-    reader, writer,
+    reader,
+    script::{VERSION, schema_version},
+    writer,
 };
 
 /// Records in one SQLite file. Clones share it.
@@ -52,22 +57,42 @@ impl Store {
     /// The file may hold your own tables too. It must then use write-ahead logging already
     /// (`PRAGMA journal_mode = WAL`, once): a file that holds something is never switched.
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, OpenError> {
-        let options = Options {
-            busy: options.busy.min(Options::BUSY_MAX),
-            readers: options.readers.clamp(1, Options::READERS_MAX),
-            ..options
-        };
-        let mut database = Database::new(path.into(), options);
+        let mut database = Database::new(path.into(), options.within_bounds());
         let mut connection = database.writer()?;
         let migrated = migrate(&mut connection);
         let salt = migrated.map_err(|error| database.not_migrated(error))?;
         database.pin()?;
+        Self::serve(database, salt, Some(connection))
+    }
 
+    /// Opens a file that is there, to read it: it is neither made nor migrated, and no right to write
+    /// it is needed. Whatever would write is refused as unavailable.
+    pub fn open_to_read(path: impl Into<PathBuf>, options: Options) -> Result<Self, OpenError> {
+        let mut database = Database::to_read(path.into(), options.within_bounds());
+        let connection = database.first_reader()?;
+        let salt = salt_of(&connection).map_err(|error| database.not_migrated(error))?;
+        let Some(salt) = salt else {
+            let found =
+                schema_version(&connection).map_err(|error| database.not_migrated(error))?;
+            return Err(OpenError::NotMigrated { path: database.path, found, known: VERSION });
+        };
+        database.pin()?;
+        Self::serve(database, salt, None)
+    }
+
+    /// Starts the threads, one that writes among them if there is a connection for it.
+    fn serve(
+        database: Database,
+        salt: Salt,
+        connection: Option<Connection>,
+    ) -> Result<Self, OpenError> {
         // Declared first, dropped last: a queue that is still open would be waited for.
         let mut threads = Threads::default();
         let (writes, jobs) = mpsc::channel(writer::QUEUE_BATCHES_MAX);
-        let own = database.clone();
-        threads.spawn("hapax-sqlite-writer", || writer::run(own, connection, jobs))?;
+        if let Some(connection) = connection {
+            let own = database.clone();
+            threads.spawn("hapax-sqlite-writer", || writer::run(own, connection, jobs))?;
+        }
         let (reads, jobs) = mpsc::channel(reader::QUEUE_READS_MAX);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..database.options.readers {
@@ -174,8 +199,23 @@ impl store::Store for Store {
         self.write(|reply| writer::Job::Purge { limit, reply }).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.look_up(|connection, now| {
+            Ok(ClockReading { now, mark: clock_mark::read(connection)? })
+        })
+        .await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.write(|reply| writer::Job::KeepClock { mark, reply }).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.read(|reply| reader::Job::List { filter, page, reply }).await?
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.change(move |connection, _| commit::withdraw(connection, &attempt)).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hapax_core::{
     Note, StoreError, Timestamp,
+    clock::ClockMark,
     limits::BATCH_BYTES_MAX,
     store::{Batch, Claim, Committed, KeepStep, Purged, Settle},
 };
@@ -14,7 +15,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    commit,
+    clock_mark, commit,
     connect::Database,
     errand::Errand,
     error::{Panicked, commit_failed, nothing_written},
@@ -31,6 +32,7 @@ const ROUND_WRITES: usize = 4096;
 pub(crate) enum Job {
     Commit { batch: Batch, reply: oneshot::Sender<Committed> },
     Purge { limit: usize, reply: oneshot::Sender<Result<Purged, StoreError>> },
+    KeepClock { mark: ClockMark, reply: oneshot::Sender<Result<(), StoreError>> },
     Note { note: Note, reply: oneshot::Sender<Result<(), StoreError>> },
     Other(Errand<Writer>),
 }
@@ -59,7 +61,12 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 while !round.is_full() {
                     match jobs.try_recv() {
                         Ok(Job::Commit { batch, reply }) => round.take(batch, reply),
-                        Ok(other @ (Job::Purge { .. } | Job::Note { .. } | Job::Other(_))) => {
+                        Ok(
+                            other @ (Job::Purge { .. }
+                            | Job::KeepClock { .. }
+                            | Job::Note { .. }
+                            | Job::Other(_)),
+                        ) => {
                             next = Some(other);
                             break;
                         }
@@ -72,6 +79,10 @@ pub(crate) fn run(database: Database, connection: Connection, mut jobs: mpsc::Re
                 let purge = |connection: &Connection, now| retire::purge(connection, now, limit);
                 // Whoever asked may have left.
                 let _ = reply.send(writer.transact(&PURGE, purge));
+            }
+            Job::KeepClock { mark, reply } => {
+                let keep = |connection: &Connection, _| clock_mark::keep(connection, mark);
+                let _ = reply.send(writer.transact(&KEEP_CLOCK, keep));
             }
             Job::Note { note, reply } => {
                 let keep = |connection: &Connection, now| notes::keep(connection, now, &note);
@@ -130,6 +141,14 @@ const PURGE: Places = Places {
     after_begin: place::PURGE_AFTER_BEGIN,
     before_commit: place::PURGE_BEFORE_COMMIT,
     after_commit: place::PURGE_AFTER_COMMIT,
+};
+
+/// Not among [`PLACES`](crate::PLACES): it is no caller's write, and comes at any time.
+const KEEP_CLOCK: Places = Places {
+    before_begin: "sqlite.keep_clock.before_begin",
+    after_begin: "sqlite.keep_clock.after_begin",
+    before_commit: "sqlite.keep_clock.before_commit",
+    after_commit: "sqlite.keep_clock.after_commit",
 };
 
 pub(crate) struct Writer {

@@ -48,6 +48,14 @@ impl Body {
         matches!(self.0, Kind::Whole(_))
     }
 
+    /// The same body once more, if all of it is in memory.
+    pub fn copy(&self) -> Option<Self> {
+        match &self.0 {
+            Kind::Whole(bytes) => Some(Self(Kind::Whole(bytes.clone()))),
+            Kind::OnItsWay(_) | Kind::Piped(_) => None,
+        }
+    }
+
     /// A body without a byte.
     pub fn empty() -> Self {
         Self(Kind::Whole(Bytes::new()))

@@ -1,11 +1,11 @@
-//! Which page describes an answer, where it is a problem document of RFC 9457.
+//! Whether an answer is one of Hapax's refusals, and which.
 
-use http::{
-    HeaderMap,
-    header::{CONTENT_TYPE, LINK},
-};
+use http::{HeaderMap, HeaderName, header::CONTENT_TYPE};
 
 const PROBLEM: &[u8] = b"application/problem+json";
+
+/// The code of a refusal: what no other server says by accident.
+pub(crate) const REFUSAL: HeaderName = HeaderName::from_static("hapax-refusal");
 
 /// Whether an answer says that it is a problem document.
 pub(crate) fn is_problem(headers: &HeaderMap) -> bool {
@@ -14,11 +14,9 @@ pub(crate) fn is_problem(headers: &HeaderMap) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(PROBLEM))
 }
 
-/// The last part of the page that describes the problem: the code of one of our refusals.
+/// The code of one of our refusals, as its server marked it. That a page of anybody's is called like
+/// one of ours means nothing.
 pub(crate) fn code(headers: &HeaderMap) -> Option<&str> {
-    let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
-    let links =
-        lines.flat_map(|line| line.split('<').skip(1)).filter_map(|link| link.split_once('>'));
-    let described = |params: &str| params.replace('"', "").contains("rel=describedby");
-    links.filter(|(_, params)| described(params)).find_map(|(page, _)| page.rsplit('/').next())
+    let code = headers.get(REFUSAL).filter(|_| is_problem(headers))?;
+    code.to_str().ok()
 }

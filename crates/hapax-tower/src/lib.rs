@@ -31,12 +31,18 @@
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
+//! - [`Revalidator`] is asked whether a caller may still hear what is stored, and [`is_secret_header`]
+//!   says which headers are not stored unless a route wants it;
 //! - [`HttpService`] is what both sides of the wire are put around; [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
 //!   operation happened that nobody answered for;
 //! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
 //!   same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
+//! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
+//! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`] and [`is_named_by_connection`] tell
+//!   proxies how the layer spells a path, which paths it cannot trust, and which headers a client may
+//!   have removed;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries; [`AnswerBy`]
 //!   tells the service until when its caller waits.
@@ -49,19 +55,25 @@ pub mod client;
 mod described;
 mod http_service;
 mod nothing_sent;
+mod secret_header;
 mod server;
 pub mod signal;
+mod transfer_coding;
 
 pub use self::{
     body::{Body, BoxError},
     http_service::HttpService,
     nothing_sent::NothingSent,
+    secret_header::is_secret_header,
     server::{
         AnswerBy, Asked, BodyForm, Caller, Code, ComparedHeaders, ConnectError, Cors, Credentials,
-        Dialect, Handled, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
-        KeyForm, KeyRule, Later, NotCanonical, Probed, Prober, Protection, RateLimit, Readers,
-        Routes, SAFE_METHODS, Scoping, Site, StoreDown, Tenancy, TransactionalLayer,
-        TransactionalService, Treatment, Tx, TxError, Verdict, canonical_json, openapi_fragment,
-        parse_key, path_fits, published_policy, stored_request,
+        Dialect, Handled, Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
+        KeyForm, KeyRule, KeySpelling, Later, NotCanonical, PathReading, Probed, Prober,
+        Protection, RateLimit, Readers, Revalidated, Revalidator, Routes, SAFE_METHODS, Scoping,
+        Site, StoreDown, Tenancy, TenantKind, TransactionalLayer, TransactionalService, Treatment,
+        Tx, TxError, Verdict, canonical_json, is_for_everybody, is_named_by_connection,
+        leaves_its_folder, openapi_fragment, parse_key, path_fits, plain_path, published_policy,
+        stored_request,
     },
+    transfer_coding::TransferCoding,
 };

@@ -8,16 +8,16 @@
 pub use hapax_client::{self as client, Client};
 pub use hapax_core::{
     Attempt, Body, Database, Deed, Difference, Doubt, Ended, Event, Fence, Fingerprint, Header,
-    InvalidEvent, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted,
-    Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
-    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp, State, StateTag, Step,
-    StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, Wish,
-    inbox, limits, memory, outbox, retry, store, transaction,
+    InvalidEvent, InvalidId, InvalidName, InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note,
+    Noted, Operation, OperationId, Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery,
+    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, SignedId, Stamp, State,
+    StateTag, Step, StepName, Store, StoreError, StoredStep, Tenant, TenantKey, Timestamp,
+    TransactionError, Wish, clock, inbox, limits, memory, outbox, retry, store, transaction,
 };
 pub use hapax_engine::{
-    Answered, Ask, BeginError, Begun, Engine, Fate, Finisher, OnceError, Options, Permit, Probed,
-    Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions, Transactional,
-    WorkflowError, Workflows, operator, steps, transactional,
+    Answered, Ask, BeginError, Begun, ClockWatch, Engine, Fate, Finisher, OnceError, Options,
+    Permit, Probed, Ran, Run, SettleError, Settled, Stats, StepError, Steps, TransactionOptions,
+    Transactional, WorkflowError, Workflows, operator, steps, transactional,
 };
 #[cfg(feature = "messaging")]
 pub use hapax_messaging as messaging;

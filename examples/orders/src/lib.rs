@@ -67,7 +67,7 @@ pub async fn place(pool: &Pool, number: &str, customer: &str) -> Result<(), Fail
     let insert = "INSERT INTO orders (number, customer) VALUES ($1, $2)";
     transaction.execute(insert, &[&number, &customer]).await?;
     let event = json!({ "order": number, "customer": customer }).to_string();
-    let emit = "SELECT hapax.emit($1, $2, $3)";
+    let emit = "SELECT hapax.emit($1, $2, $3::bytea)";
     transaction.execute(emit, &[&PLACED, &number, &event.as_bytes()]).await?;
     Ok(transaction.commit().await?)
 }

@@ -10,6 +10,7 @@ pub mod arrows;
 pub mod documents;
 pub mod files;
 pub mod links;
+pub mod rights;
 pub mod sizes;
 pub mod source;
 pub mod words;
@@ -48,6 +49,7 @@ const CHECKS: &[Check] = &[
     files::check,
     files::check_backends,
     files::check_locks,
+    rights::check,
 ];
 
 /// The files of the repository, in order of their paths.

@@ -6,6 +6,7 @@ mod documents;
 mod files;
 mod links;
 mod repository;
+mod rights;
 mod services;
 mod sizes;
 mod tally;

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::{ArgAction, ArgGroup, Args, value_parser};
 use hapax::{
     Key,
-    client::journal::{CREDENTIALS, Name},
+    client::journal::{Name, is_credential},
     limits::{RETENTION_MAX, RETRY_ATTEMPTS_MAX},
 };
 use http::{HeaderName, HeaderValue, Method, Uri, header};
@@ -221,9 +221,9 @@ fn header_name(raw: &str) -> Result<HeaderName, String> {
 fn from_environment(raw: &str) -> Result<(HeaderName, String), String> {
     let (name, variable) = raw.split_once('=').ok_or("write NAME=VARIABLE")?;
     let name = header_name(name.trim())?;
-    if !CREDENTIALS.contains(&name) {
-        let known = CREDENTIALS.map(|name| name.to_string()).join(", ");
-        return Err(format!("only {known} can be kept out of the journal; give {name} with -H"));
+    if !is_credential(&name) {
+        let known = "only what is called like a secret, such as Authorization or X-Api-Key,";
+        return Err(format!("{known} can be kept out of the journal; give {name} with -H"));
     }
     Ok((name, variable.to_owned()))
 }

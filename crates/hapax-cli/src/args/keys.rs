@@ -1,6 +1,6 @@
 //! What people type after `hapax keys`.
 
-use std::env;
+use std::{env, path::PathBuf};
 
 use clap::{Subcommand, ValueEnum, value_parser};
 use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
@@ -12,7 +12,7 @@ use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   hapax keys list --state in_doubt
-  hapax keys explain --tenant acme --scope 'POST /payments' --key 9f1c2d
+  hapax keys explain --tenant jwt:acme --scope 'POST /payments' --key 9f1c2d
   hapax keys resolve 128ec75c9297cba8de8adad59f109962 \\
       --as completed --status 201 --body @receipt.json --why 'the bank has it'
   hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run
@@ -31,7 +31,8 @@ pub(crate) enum KeysTask {
     /// Remove what is past retention, and end.
     ///
     /// A running gateway or layer does so by itself. This is for services that call the SQL functions
-    /// alone: run it every few minutes, from cron or the like.
+    /// alone: run it every five minutes, from cron or the like. The first runs remove nothing: a clock is
+    /// trusted once it was seen to go steadily for ten minutes.
     Purge(PurgeArgs),
 }
 
@@ -48,9 +49,14 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) admin: Option<String>,
 
-    /// The token the admin listener asks for.
+    /// The token the admin listener asks for. Better given by the environment or a file: every user of
+    /// a machine can see what others type.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
+
+    /// The file that holds it; counts for more than --token.
+    #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
 
     /// Answer in JSON, for programs.
     #[arg(long)]
@@ -60,7 +66,7 @@ pub(crate) struct SourceArgs {
 /// Which key is meant.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
-    /// The operation's id, as listings show it.
+    /// The operation's id, as listings show it or as a client was told it.
     #[arg(value_name = "ID", value_parser = operation_id, conflicts_with_all = ["tenant", "scope", "key"])]
     #[arg(required_unless_present = "key")]
     pub(crate) id: Option<OperationId>,
@@ -156,9 +162,9 @@ pub(crate) struct ChangeArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
 
-    /// Who does it.
-    #[arg(long, env = "USER", value_name = "NAME")]
-    pub(crate) who: String,
+    /// Who does it; the name of the user who runs this unless said otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) who: Option<String>,
 
     /// The attempt you saw; refused if there is another one by now. Without it, the one that is there.
     #[arg(long, value_name = "N", value_parser = fence)]
@@ -225,18 +231,14 @@ fn usual_store() -> String {
     said.unwrap_or_else(|| "sqlite:hapax.db".to_owned())
 }
 
-/// The id written as 32 hexadecimal digits, hyphens or not.
+/// The id as listings show it, hyphens or not, or as a client was told it: the address of its
+/// operation, or the end of that.
 pub(crate) fn operation_id(raw: &str) -> Result<OperationId, String> {
-    let expected = || "give the 32 hexadecimal digits that listings show".to_owned();
-    let digits = raw.replace('-', "");
-    if digits.len() != 32 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return Err(expected());
-    }
-    let mut bytes = [0; 16];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).map_err(|_| expected())?;
-    }
-    Ok(OperationId::from_bytes(bytes))
+    let told = raw.rsplit('/').next().unwrap_or(raw);
+    OperationId::from_operator(told).or_else(|_| told.replace('-', "").parse()).map_err(|_| {
+        "give the 32 hexadecimal digits that listings show, or the address a client was told"
+            .to_owned()
+    })
 }
 
 fn state(raw: &str) -> Result<StateTag, String> {

@@ -34,9 +34,13 @@ pub(crate) struct ServeArgs {
     /// or `off`.
     #[arg(long, env = "HAPAX_ADMIN", value_name = "ADDRESS")]
     pub(crate) admin: Option<String>,
-    /// The token the admin API asks for. Better given by the environment than here.
+    /// The token the admin API asks for. Better given by the environment or a file: every user of a
+    /// machine can see what others type.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub(crate) admin_token: Option<String>,
+    /// The file that holds it; counts for more than --admin-token.
+    #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
+    pub(crate) admin_token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

@@ -10,7 +10,7 @@ use super::{
     error::AuditError,
     lines::{self, Read},
 };
-use crate::store::{Address, AnyOutbox, open_outbox};
+use crate::store::{Access, Address, AnyOutbox, open_outbox};
 
 /// Everything the outbox keeps for this destination, and why it may not have arrived.
 pub(super) async fn from_outbox(
@@ -19,12 +19,7 @@ pub(super) async fn from_outbox(
     name: &str,
 ) -> Result<(), AuditError> {
     let address: Address = store.parse()?;
-    if let Address::Sqlite(path) = &address
-        && !path.exists()
-    {
-        return Err(AuditError::NoFile { path: path.clone() });
-    }
-    let outbox = open_outbox(&address).await?.ok_or(AuditError::Memory)?;
+    let outbox = open_outbox(&address, Access::Look).await?.ok_or(AuditError::Memory)?;
     // How far each lane was before anything else is looked at: what lies below has been sent.
     let lag = outbox.lag(name).await?;
     let lag = lag.ok_or_else(|| AuditError::Unknown { name: name.to_owned() })?;

@@ -14,8 +14,6 @@ use crate::store::{InvalidAddress, OpenError};
 pub(crate) enum AuditError {
     #[error("--store or --inbox is no store's address")]
     Address(#[from] InvalidAddress),
-    #[error("there is no file {}; give --store sqlite:PATH or postgres://...", path.display())]
-    NoFile { path: PathBuf },
     #[error("a store in memory cannot be looked at from here")]
     Memory,
     #[error(transparent)]

@@ -11,7 +11,7 @@ use hapax::{
     Key,
     client::{
         Call, ClientBuilder, RetryOptions,
-        journal::{CREDENTIALS, Entry},
+        journal::{Entry, is_credential},
     },
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header::CONTENT_TYPE};
@@ -37,7 +37,7 @@ impl Wish {
         let secrets = Secrets::of(args)?;
         let mut headers = HeaderMap::new();
         for (name, value) in &args.request.header {
-            if CREDENTIALS.contains(name) && !secrets.0.is_empty() {
+            if is_credential(name) && !secrets.0.is_empty() {
                 return Err(CallFailure::MixedCredentials { header: name.clone() });
             }
             headers.append(name, value.clone());

@@ -8,7 +8,11 @@ use hapax::{
 };
 
 use super::{confirm, error::KeysError, open, print::Printer, source::Source};
-use crate::args::{ChangeArgs, ReleaseArgs, ResolveArgs, ResolvedAs};
+use crate::{
+    args::{ChangeArgs, ReleaseArgs, ResolveArgs, ResolvedAs},
+    store::Access,
+    user::user_name,
+};
 
 pub(super) async fn release(args: ReleaseArgs) -> Result<(), KeysError> {
     carry_out(&args.change, Change::Release).await
@@ -24,8 +28,10 @@ pub(super) async fn resolve(args: ResolveArgs) -> Result<(), KeysError> {
 }
 
 async fn carry_out(args: &ChangeArgs, change: Change) -> Result<(), KeysError> {
-    let reason = Reason::new(&args.who, &args.why)?;
-    let (source, printer) = open(&args.source).await?;
+    let who = args.who.clone().unwrap_or_else(user_name);
+    let reason = Reason::new(&who, &args.why)?;
+    let access = if args.dry_run { Access::Look } else { Access::Change };
+    let (source, printer) = open(&args.source, access).await?;
     let id = super::one(&source, &printer, &args.name).await?;
     let shown = source.show(id, false).await?.ok_or(KeysError::NotFound)?;
     let record = shown.record.as_ref().ok_or(KeysError::NotFound)?;

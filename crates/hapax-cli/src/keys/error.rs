@@ -17,8 +17,12 @@ use crate::store::{InvalidAddress, OpenError};
 pub(crate) enum KeysError {
     #[error("--store or HAPAX_STORE is no store's address")]
     Address(#[from] InvalidAddress),
-    #[error("there is no file {}; give --store sqlite:PATH or postgres://...", path.display())]
-    NoFile { path: PathBuf },
+    #[error("cannot read --token-file {}", path.display())]
+    TokenFile {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("a store in memory holds nothing to look at; ask its gateway with --admin")]
     Memory,
     #[error("a running gateway purges by itself; give --store instead of --admin")]
@@ -74,7 +78,7 @@ impl KeysError {
             Self::Several { .. } | Self::Declined | Self::Change(ChangeError::Refused(_)) => 4,
             Self::Change(ChangeError::Unconfirmed(_)) => 5,
             Self::Address(_)
-            | Self::NoFile { .. }
+            | Self::TokenFile { .. }
             | Self::Memory
             | Self::PurgedByItself
             | Self::Open(_)

@@ -20,7 +20,10 @@ use std::process::ExitCode;
 
 pub(crate) use self::error::KeysError;
 use self::{find::Found, print::Printer, source::Source};
-use crate::args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs};
+use crate::{
+    args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs},
+    store::Access,
+};
 
 /// Does the task, and answers with the code to exit with.
 pub(crate) fn run(task: KeysTask) -> Result<ExitCode, KeysError> {
@@ -48,26 +51,26 @@ async fn perform(task: KeysTask) -> Result<(), KeysError> {
 }
 
 async fn list(args: ListArgs) -> Result<(), KeysError> {
-    let (source, printer) = open(&args.source).await?;
+    let (source, printer) = open(&args.source, Access::Look).await?;
     let listing = find::list(&source, &args).await?;
     printer.list(&listing)
 }
 
 async fn show(args: ShowArgs) -> Result<(), KeysError> {
-    let (source, printer) = open(&args.source).await?;
+    let (source, printer) = open(&args.source, Access::Look).await?;
     let id = one(&source, &printer, &args.name).await?;
     let shown = source.show(id, args.body).await?;
     printer.shown(&shown.ok_or(KeysError::NotFound)?)
 }
 
 async fn explain(args: ExplainArgs) -> Result<(), KeysError> {
-    let (source, printer) = open(&args.source).await?;
+    let (source, printer) = open(&args.source, Access::Look).await?;
     let id = one(&source, &printer, &args.name).await?;
     printer.explanation(&source.explain(id).await?)
 }
 
-async fn open(args: &SourceArgs) -> Result<(Source, Printer), KeysError> {
-    Ok((Source::open(args).await?, Printer::new(args.json)))
+async fn open(args: &SourceArgs, access: Access) -> Result<(Source, Printer), KeysError> {
+    Ok((Source::open(args, access).await?, Printer::new(args.json)))
 }
 
 /// The one operation that is meant. Where several are, they are listed for a person to choose.

@@ -1,10 +1,19 @@
 //! Removing what is past retention, for stores that no engine looks after.
 
-use hapax::{Store, limits::PAGE_RECORDS_MAX, store::Purged};
+use std::io::{self, Write as _};
+
+use hapax::{
+    ClockWatch, Store,
+    limits::{CLOCK_STAYS, PAGE_RECORDS_MAX},
+    store::Purged,
+};
 use serde::Serialize;
 
 use super::{error::KeysError, print::Printer, source::Source};
-use crate::args::PurgeArgs;
+use crate::{
+    args::PurgeArgs,
+    store::{Access, AnyStore},
+};
 
 /// What a purge did, in records.
 #[derive(Debug, Default, Serialize)]
@@ -22,8 +31,10 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
     if args.source.admin.is_some() {
         return Err(KeysError::PurgedByItself);
     }
-    let (source, printer) = (Source::open(&args.source).await?, Printer::new(args.source.json));
+    let (source, printer) =
+        (Source::open(&args.source, Access::Change).await?, Printer::new(args.source.json));
     let Source::Store(store) = source else { return Err(KeysError::PurgedByItself) };
+    look_at_clock(&store).await?;
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut tally = Tally::default();
     while left > 0 {
@@ -35,6 +46,24 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
         tally.add(&purged);
     }
     printer.purged(&tally)
+}
+
+/// Looks at the store's clock, so that it is known how far it is trusted; says so if that is not far.
+async fn look_at_clock(store: &AnyStore) -> Result<(), KeysError> {
+    let (watch, news) = ClockWatch::default().look(CLOCK_STAYS, store.clock()).await?;
+    if let Some(mark) = news {
+        store.keep_clock(mark).await?;
+    }
+    if !watch.is_trusted() {
+        let minutes = CLOCK_STAYS.as_secs() / 60;
+        writeln!(
+            io::stderr(),
+            "the store's clock was set, or nobody looked at it for more than {minutes} minutes: what \
+             seems to be past retention stays until the clock has gone steadily for {minutes} \
+             minutes; purge every five minutes, or leave it to a gateway"
+        )?;
+    }
+    Ok(())
 }
 
 impl Tally {

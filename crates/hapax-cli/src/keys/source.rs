@@ -1,5 +1,7 @@
 //! Where the keys are.
 
+use std::fs;
+
 use hapax::{
     OperationId,
     operator::{Change, Operator, Order},
@@ -10,7 +12,7 @@ use hapax_gateway::admin::documents::{Changed, Explanation, Foreseen, Listing, S
 use super::{admin::Admin, error::KeysError};
 use crate::{
     args::SourceArgs,
-    store::{self, Address, AnyStore},
+    store::{self, Access, Address, AnyStore},
 };
 
 /// Where the keys are, and who is asked about them.
@@ -23,19 +25,17 @@ pub(super) enum Source {
 
 impl Source {
     /// Opens what is there; nothing is created.
-    pub(super) async fn open(args: &SourceArgs) -> Result<Self, KeysError> {
+    pub(super) async fn open(args: &SourceArgs, access: Access) -> Result<Self, KeysError> {
         if let Some(url) = &args.admin {
-            return Ok(Self::Admin(Admin::new(url, args.token.as_deref())?));
+            return Ok(Self::Admin(Admin::new(url, token(args)?.as_deref())?));
         }
         let address: Address = args.store.parse()?;
         match &address {
-            Address::Memory => return Err(KeysError::Memory),
-            Address::Sqlite(path) if !path.exists() => {
-                return Err(KeysError::NoFile { path: path.clone() });
+            Address::Memory => Err(KeysError::Memory),
+            Address::Sqlite(_) | Address::Postgres(_) => {
+                Ok(Self::Store(store::open(&address, access).await?))
             }
-            Address::Sqlite(_) | Address::Postgres(_) => {}
         }
-        Ok(Self::Store(store::open(&address).await?))
     }
 
     pub(super) async fn list(&self, filter: Filter, page: Page) -> Result<Listing, KeysError> {
@@ -75,7 +75,7 @@ impl Source {
     ) -> Result<Foreseen, KeysError> {
         match self {
             Self::Store(store) => {
-                Operator::new(store).examine(order).await?;
+                Operator::new(store).examine(order, change).await?;
                 Ok(Foreseen::of(order.id, change))
             }
             Self::Admin(admin) => admin.foresee(order, change).await,
@@ -91,4 +91,12 @@ impl Source {
             Self::Admin(admin) => admin.change(order, &change).await,
         }
     }
+}
+
+/// The token of the admin API; what is in a file counts for more.
+fn token(args: &SourceArgs) -> Result<Option<String>, KeysError> {
+    let Some(path) = &args.token_file else { return Ok(args.token.clone()) };
+    let read = fs::read_to_string(path);
+    let token = read.map_err(|source| KeysError::TokenFile { path: path.clone(), source })?;
+    Ok(Some(token.trim().to_owned()))
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio_postgres::NoTls;
 
 use super::error::MigrateError;
-use crate::store::{self, Address};
+use crate::store::{self, Access, Address};
 
 /// What the store does to a file of its own.
 const LOG_AHEAD: &str = "PRAGMA journal_mode = WAL;\n";
@@ -72,7 +72,7 @@ impl<'a> Target<'a> {
         match &self.address {
             Address::Sqlite(path) if path.exists() => bring_up_to_date(path),
             Address::Memory | Address::Sqlite(_) | Address::Postgres(_) => {
-                store::open(&self.address).await?;
+                store::open(&self.address, Access::Keep).await?;
                 Ok(())
             }
         }

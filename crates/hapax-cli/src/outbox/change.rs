@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{
     args::{CareArgs, DestinationArgs, ParkedChangeArgs, RemoveArgs},
-    store::AnyOutbox,
+    store::{Access, AnyOutbox},
 };
 
 pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.of.store).await?;
+    let (outbox, printer) = open(&args.of.store, args.care.access()).await?;
     let name = &args.of.destination;
     let (now, selection) = (known(&outbox, name).await?.now, select::selection(&args.which)?);
     let (dry_run, yes) = (args.care.dry_run, args.care.yes);
@@ -38,7 +38,7 @@ pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
 }
 
 pub(super) async fn forget(args: ParkedChangeArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.of.store).await?;
+    let (outbox, printer) = open(&args.of.store, args.care.access()).await?;
     let name = &args.of.destination;
     let (now, selection) = (known(&outbox, name).await?.now, select::selection(&args.which)?);
     let (dry_run, yes) = (args.care.dry_run, args.care.yes);
@@ -59,7 +59,7 @@ pub(super) async fn forget(args: ParkedChangeArgs) -> Result<(), OutboxError> {
 }
 
 pub(super) async fn set_paused(args: DestinationArgs, paused: bool) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.store).await?;
+    let (outbox, printer) = open(&args.store, Access::Change).await?;
     let name = &args.destination;
     if !changed(outbox.set_paused(name, paused).await)? {
         return Err(OutboxError::unknown(name));
@@ -68,7 +68,7 @@ pub(super) async fn set_paused(args: DestinationArgs, paused: bool) -> Result<()
 }
 
 pub(super) async fn remove(args: RemoveArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.of.store).await?;
+    let (outbox, printer) = open(&args.of.store, args.care.access()).await?;
     let name = &args.of.destination;
     let lag = known(&outbox, name).await?;
     let loss = format!("{} not yet sent and {} parked", counted(lag.events()), lag.parked);
@@ -111,6 +111,13 @@ fn changed<T>(answer: Result<T, hapax::StoreError>) -> Result<T, OutboxError> {
 }
 
 /// Whether somebody sits there to be asked.
+impl CareArgs {
+    /// What is wanted of the store.
+    fn access(&self) -> Access {
+        if self.dry_run { Access::Look } else { Access::Change }
+    }
+}
+
 fn asks(yes: bool) -> bool {
     !yes && io::stdin().is_terminal()
 }

@@ -1,6 +1,5 @@
 use std::{
     io::{self, Write},
-    path::PathBuf,
     process::ExitCode,
 };
 
@@ -13,8 +12,6 @@ use crate::store::{InvalidAddress, OpenError};
 pub(crate) enum OutboxError {
     #[error("--store or HAPAX_STORE is no store's address")]
     Address(#[from] InvalidAddress),
-    #[error("there is no file {}; give --store sqlite:PATH or postgres://...", path.display())]
-    NoFile { path: PathBuf },
     #[error("nothing can be emitted into a store in memory; give sqlite:PATH or postgres://...")]
     Memory,
     #[error(transparent)]
@@ -46,7 +43,6 @@ impl OutboxError {
     pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Address(_)
-            | Self::NoFile { .. }
             | Self::Memory
             | Self::Open(_)
             | Self::Store(_)

@@ -22,7 +22,7 @@ use self::{
 };
 use crate::{
     args::{DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs},
-    store::{Address, AnyOutbox, open_outbox},
+    store::{Access, Address, AnyOutbox, open_outbox},
 };
 
 /// Does the task, and answers with the code to exit with.
@@ -53,7 +53,7 @@ async fn perform(task: OutboxTask) -> Result<(), OutboxError> {
 }
 
 async fn list(args: OutboxListArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.store).await?;
+    let (outbox, printer) = open(&args.store, Access::Look).await?;
     let mut rows = Vec::new();
     for Registered { destination, .. } in outbox.destinations().await? {
         // One that is removed at this instant is not listed.
@@ -65,14 +65,14 @@ async fn list(args: OutboxListArgs) -> Result<(), OutboxError> {
 }
 
 async fn lag(args: DestinationArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.store).await?;
+    let (outbox, printer) = open(&args.store, Access::Look).await?;
     let lag = outbox.lag(&args.destination).await?;
     let lag = lag.ok_or_else(|| OutboxError::unknown(&args.destination))?;
     printer.lag(&Behind::of(&args.destination, &lag))
 }
 
 async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
-    let (outbox, printer) = open(&args.of.store).await?;
+    let (outbox, printer) = open(&args.of.store, Access::Look).await?;
     let name = &args.of.destination;
     let now = known(&outbox, name).await?.now;
     let selection = select::selection(&args.which)?;
@@ -86,15 +86,10 @@ async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
     printer.parked(&ParkedEvents { destination: name.clone(), parked, next })
 }
 
-/// Opens what is there; no file is created.
-async fn open(args: &OutboxStoreArgs) -> Result<(AnyOutbox, Printer), OutboxError> {
+/// Opens what is there; nothing is created.
+async fn open(args: &OutboxStoreArgs, access: Access) -> Result<(AnyOutbox, Printer), OutboxError> {
     let address: Address = args.store.parse()?;
-    if let Address::Sqlite(path) = &address
-        && !path.exists()
-    {
-        return Err(OutboxError::NoFile { path: path.clone() });
-    }
-    let outbox = open_outbox(&address).await?.ok_or(OutboxError::Memory)?;
+    let outbox = open_outbox(&address, access).await?.ok_or(OutboxError::Memory)?;
     Ok((outbox, Printer::new(args.json)))
 }
 

@@ -20,10 +20,10 @@ use self::{progress::Progress, wish::Wish};
 use crate::{
     args::RelayArgs,
     serve::{
-        logs, say,
+        logs::{self, fail, say},
         signals::{Signal, Signals},
     },
-    store::{Address, open_outbox},
+    store::{Access, Address, open_outbox},
 };
 
 /// Relays until told to stop. Says whether everything came to its end.
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RelayArgs) -> Result<bool, RelayRunError> {
 async fn relay(args: &RelayArgs, wish: Wish) -> Result<bool, RelayRunError> {
     let mut signals = Signals::listen().map_err(RelayRunError::Runtime)?;
     let address: Address = wish.store.parse()?;
-    let mut outbox = open_outbox(&address).await?.ok_or(RelayRunError::Memory)?;
+    let mut outbox = open_outbox(&address, Access::Change).await?.ok_or(RelayRunError::Memory)?;
     if args.follow {
         outbox = outbox.follow(&address).await?.ok_or(RelayRunError::NoLog)?;
     }
@@ -45,7 +45,7 @@ async fn relay(args: &RelayArgs, wish: Wish) -> Result<bool, RelayRunError> {
     for line in crew.greeting() {
         say(&format!("{line}, from {address}"));
     }
-    let mut progress = Progress::new(crew.meters(), args.every);
+    let mut progress = Progress::new(outbox, crew.meters(), args.every);
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
@@ -54,7 +54,7 @@ async fn relay(args: &RelayArgs, wish: Wish) -> Result<bool, RelayRunError> {
                 Signal::Stop => break,
             },
             ended = crew.ended() => match ended {
-                Ended::One { name, error } => say(&format!("{name}: {}", crate::sentence(&error))),
+                Ended::One { name, error } => fail(&format!("{name}: {}", crate::sentence(&error))),
                 Ended::All => return Ok(false),
             },
             lines = progress.next() => lines.iter().for_each(|line| say(line)),
@@ -63,7 +63,7 @@ async fn relay(args: &RelayArgs, wish: Wish) -> Result<bool, RelayRunError> {
     say("finishing what is under way; send the signal again to stop at once");
     tokio::select! {
         finished = crew.stop() => {
-            progress.last().iter().for_each(|line| say(line));
+            progress.last().await.iter().for_each(|line| say(line));
             say("stopped");
             Ok(finished)
         }

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use hapax_core::outbox::Outbox;
 use hapax_gateway::admin::RelayMeter;
 use hapax_messaging::relay::RelayStatus;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
-use crate::table::{grouped, harmless};
+use crate::{
+    store::AnyOutbox,
+    table::{grouped, harmless},
+};
 
 /// How often it is looked whether something is in the way.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -14,6 +18,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// Says how far each relay is: when something comes in the way or goes, and otherwise every so
 /// often, if anything happened.
 pub(crate) struct Progress {
+    outbox: AnyOutbox,
     every: Duration,
     ticks: Interval,
     told: Vec<Told>,
@@ -27,7 +32,7 @@ struct Told {
 }
 
 impl Progress {
-    pub(crate) fn new(meters: Vec<RelayMeter>, every: Duration) -> Self {
+    pub(crate) fn new(outbox: AnyOutbox, meters: Vec<RelayMeter>, every: Duration) -> Self {
         let mut ticks = interval(GLANCE.min(every));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let at = Instant::now();
@@ -35,24 +40,31 @@ impl Progress {
             let status = meter.status();
             Told { meter, at, status, parked: 0 }
         });
-        Self { every, ticks, told: told.collect() }
+        Self { outbox, every, ticks, told: told.collect() }
     }
 
     /// Ends when there may be something to say, and says it.
     pub(crate) async fn next(&mut self) -> Vec<String> {
         self.ticks.tick().await;
-        let every = self.every;
-        self.told.iter_mut().filter_map(|told| told.next(every)).collect()
+        self.say(self.every).await
     }
 
     /// What there is to say at the end.
-    pub(crate) fn last(&mut self) -> Vec<String> {
-        self.told.iter_mut().filter_map(|told| told.next(Duration::ZERO)).collect()
+    pub(crate) async fn last(&mut self) -> Vec<String> {
+        self.say(Duration::ZERO).await
+    }
+
+    async fn say(&mut self, every: Duration) -> Vec<String> {
+        let mut lines = Vec::new();
+        for told in &mut self.told {
+            lines.extend(told.next(&self.outbox, every).await);
+        }
+        lines
     }
 }
 
 impl Told {
-    fn next(&mut self, every: Duration) -> Option<String> {
+    async fn next(&mut self, outbox: &AnyOutbox, every: Duration) -> Option<String> {
         let (now, status) = (Instant::now(), self.meter.status());
         let name = harmless(&status.destination);
         if status.trouble.is_some() != self.status.trouble.is_some()
@@ -72,6 +84,11 @@ impl Told {
         if span < every || !is_news {
             return None;
         }
+        // Asked now: what was behind a while ago has been sent since, and would be told twice.
+        if let Ok(Some(lag)) = outbox.lag(&status.destination).await {
+            self.meter.observe(&lag);
+        }
+        let parked = self.meter.parked();
         let rate = rate(status.sent - self.status.sent, span);
         let (sent, behind) = (status.sent, self.meter.events_behind());
         (self.at, self.status, self.parked) = (now, status, parked);

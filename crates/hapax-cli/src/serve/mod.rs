@@ -3,23 +3,27 @@
 pub(crate) mod logs;
 pub(crate) mod signals;
 
-use std::io::{self, Write};
+use std::{fs, io, path::PathBuf};
 
 use hapax_gateway::{
     Config, Gateway, StartError,
     config::{ConfigError, Overrides, RelayConfig, Source, describe},
 };
 
-use self::signals::{Signal, Signals};
+use self::{
+    logs::{fail, say},
+    signals::{Signal, Signals},
+};
 use crate::{
     args::{CheckConfigArgs, ServeArgs},
     relay::{Crew, Ended, SinkError},
-    store::{self, Address, AnyStore, InvalidAddress, OpenError},
+    store::{self, Access, Address, AnyStore, InvalidAddress, OpenError},
 };
 
 /// Serves until told to stop. Says whether everything came to its end.
 pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
     logs::start(&args.log)?;
+    let admin_token = admin_token(&args)?;
     let source = Source {
         file: args.config,
         overrides: Overrides {
@@ -27,7 +31,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
             upstream: args.upstream,
             store: args.store,
             admin: args.admin,
-            admin_token: args.admin_token,
+            admin_token,
         },
     };
     let config = Config::load(&source)?;
@@ -39,19 +43,21 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
 async fn serve(config: Config, source: &Source) -> Result<bool, ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Runtime)?;
     let address: Address = config.store.parse()?;
-    let store = store::open(&address).await?;
-    let said = greeting(&config, &address);
+    let store = store::open(&address, Access::Keep).await?;
+    let (scheme, said) = (scheme(&config), greeting(&config, &address));
+    let notes = config.notes.clone();
     let mut crew = relay(config.relays.clone(), &store, &address).await?;
     let mut gateway = Gateway::start(config, store).await?;
     gateway.show_relays(crew.as_ref().map(Crew::meters).unwrap_or_default());
-    say(&format!("serving http://{}{said}", gateway.address()));
+    say(&format!("serving {scheme}://{}{said}", gateway.address()));
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
                 Signal::Reload => reload(&mut gateway, source),
                 Signal::Stop => break,
             },
-            gone = relay_gone(crew.as_mut()) => say(&gone),
+            gone = relay_gone(crew.as_mut()) => fail(&gone),
         }
     }
     say("letting requests finish; send the signal again to stop at once");
@@ -111,7 +117,10 @@ fn reload(gateway: &mut Gateway<AnyStore>, source: &Source) {
     match reloaded {
         Ok(kept) if kept.is_empty() => say("reloaded"),
         Ok(kept) => say(&format!("reloaded, except what needs a restart: {}", kept.join(", "))),
-        Err(error) => say(&format!("not reloaded, everything stays as it was: {error}")),
+        Err(error) => {
+            let why = crate::sentence(&error);
+            fail(&format!("not reloaded, everything stays as it was: {why}"));
+        }
     }
 }
 
@@ -120,10 +129,25 @@ fn greeting(config: &Config, address: &Address) -> String {
     if let Some(admin) = config.admin {
         said.push_str(&format!(", health and metrics on http://{admin}"));
     }
-    for note in &config.notes {
-        said.push_str(&format!("\nhapax: note: {note}"));
-    }
     said
+}
+
+fn scheme(config: &Config) -> &'static str {
+    if config.tls.is_some() { "https" } else { "http" }
+}
+
+/// The token of the admin API; what is in a file counts for more.
+fn admin_token(args: &ServeArgs) -> Result<Option<String>, ServeError> {
+    if std::env::args_os()
+        .any(|arg| arg.as_encoded_bytes().starts_with(b"--admin-token=") || arg == "--admin-token")
+    {
+        say("note: everybody on this machine can read --admin-token; give HAPAX_ADMIN_TOKEN or \
+             --admin-token-file instead");
+    }
+    let Some(path) = &args.admin_token_file else { return Ok(args.admin_token.clone()) };
+    let read = fs::read_to_string(path);
+    let token = read.map_err(|source| ServeError::TokenFile { path: path.clone(), source })?;
+    Ok(Some(token.trim().to_owned()))
 }
 
 /// Reads a file, and says what would be in force.
@@ -132,12 +156,6 @@ pub(crate) fn check(args: CheckConfigArgs) -> Result<String, ServeError> {
     let config = Config::load(&source)?;
     config.store.parse::<Address>()?;
     Ok(describe(&config))
-}
-
-/// Tells whoever started the program.
-pub(crate) fn say(what: &str) {
-    // Nobody is left to be told when the terminal is gone.
-    let _ = writeln!(io::stderr(), "hapax: {what}");
 }
 
 /// Why the gateway could not be run.
@@ -153,6 +171,12 @@ pub(crate) enum ServeError {
     Start(#[from] StartError),
     #[error(transparent)]
     Relay(#[from] SinkError),
+    #[error("cannot read --admin-token-file {}", path.display())]
+    TokenFile {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("`{filter}` is no log filter; write a level such as `info`, or `module=level`")]
     LogFilter { filter: String },
     #[error("the operating system refused what a server needs")]

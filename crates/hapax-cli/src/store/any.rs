@@ -1,8 +1,9 @@
 //! One type for every store, so that what is built on stores is compiled once.
 
 use hapax::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory, postgres,
-    sqlite,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
+    memory, postgres, sqlite,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 
@@ -54,8 +55,20 @@ impl Store for AnyStore {
         each!(self, store => store.purge(limit).await)
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        each!(self, store => store.clock().await)
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        each!(self, store => store.keep_clock(mark).await)
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         each!(self, store => store.list(filter, page).await)
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        each!(self, store => store.withdraw(attempt).await)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -6,6 +6,6 @@ mod outbox;
 
 pub(crate) use self::{
     any::AnyStore,
-    open::{Address, InvalidAddress, OpenError, open},
+    open::{Access, Address, InvalidAddress, OpenError, open},
     outbox::{AnyOutbox, open_outbox, outbox_of},
 };

@@ -1,7 +1,5 @@
 //! The outbox of a store: one type for every one this program can open.
 
-use std::io;
-
 use hapax::{
     Fence, Owner, StoreError,
     postgres::{
@@ -15,25 +13,25 @@ use hapax_core::outbox::{
     Registered, Retired, Seen, Selection, Start, Writer,
 };
 
-use super::{Address, AnyStore, OpenError};
+use super::{
+    Access, Address, AnyStore, OpenError,
+    open::{in_postgres, open_sqlite},
+};
 
-/// Opens the outbox at this address, creating or migrating the schema where needed; `None` where
-/// nothing can be emitted.
-pub(crate) async fn open_outbox(address: &Address) -> Result<Option<AnyOutbox>, OpenError> {
+/// Opens the outbox at this address; `None` where nothing can be emitted.
+pub(crate) async fn open_outbox(
+    address: &Address,
+    access: Access,
+) -> Result<Option<AnyOutbox>, OpenError> {
     match address {
         Address::Memory => Ok(None),
-        Address::Sqlite(path) => {
-            let path = path.clone();
-            let opening = move || sqlite::Store::open(path, sqlite::Options::default());
-            let opened = tokio::task::spawn_blocking(opening).await;
-            let opened = opened.map_err(|error| OpenError::System(io::Error::other(error)))?;
-            let store = opened.map_err(|error| OpenError::Sqlite(Box::new(error)))?;
-            Ok(Some(AnyOutbox::Sqlite(store)))
-        }
+        Address::Sqlite(path) => Ok(Some(AnyOutbox::Sqlite(open_sqlite(path, access).await?))),
         Address::Postgres(config) => {
-            let opened = postgres::Outbox::connect(config, postgres::OutboxOptions::default());
-            let outbox = opened.await.map_err(|error| OpenError::Postgres(Box::new(error)))?;
-            Ok(Some(AnyOutbox::Postgres(outbox)))
+            let connect = |migrate| {
+                let options = postgres::OutboxOptions { migrate, ..Default::default() };
+                postgres::Outbox::connect(config, options)
+            };
+            Ok(Some(AnyOutbox::Postgres(in_postgres(access, connect).await?)))
         }
     }
 }
@@ -45,7 +43,7 @@ pub(crate) async fn outbox_of(
 ) -> Result<Option<AnyOutbox>, OpenError> {
     match store {
         AnyStore::Sqlite(store) => Ok(Some(AnyOutbox::Sqlite(store.clone()))),
-        AnyStore::Memory(_) | AnyStore::Postgres(_) => open_outbox(address).await,
+        AnyStore::Memory(_) | AnyStore::Postgres(_) => open_outbox(address, Access::Keep).await,
     }
 }
 

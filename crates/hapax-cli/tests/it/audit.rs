@@ -142,7 +142,7 @@ async fn every_effect_happens_once_or_it_is_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inbox_of_a_consumer_says_who_acted() {
-    let (database, directory) = (Database::create().await, tempfile::tempdir().unwrap());
+    let (database, directory) = (Database::migrated().await, tempfile::tempdir().unwrap());
     let store = &database.url;
     let mut relay = Relay::start(&directory, store, &["--to", "stdout:", "--name", "tape"]);
     until("it to be known", async || relay.log().contains("relay tape")).await;

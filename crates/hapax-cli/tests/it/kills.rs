@@ -117,7 +117,10 @@ impl Trial {
 
     async fn start(&self, upstream: &Upstream) -> Gateway {
         let recovery = self.recovery;
-        let probe = if recovery == "probe" { "probe = \"/by-key/{key}\"" } else { "" };
+        let probe = match recovery {
+            "probe" => "probe = \"/by-key/{key}\"\nupstream_works_for = \"500ms\"",
+            _ => "",
+        };
         let config = format!(
             "sweep = \"300ms\"\n[defaults]\ntimeout = \"1s\"\nlease = \"1500ms\"\nrecovery = \
              \"{recovery}\"\n{probe}\n"

@@ -13,10 +13,10 @@ use crate::{
     world::{Answer, Raw, ask, until},
 };
 
-const SECRET: &str = "a secret of at least thirty-two bytes";
+pub(crate) const SECRET: &str = "a secret of at least thirty-two bytes";
 
 /// A payment with these header lines under this key.
-fn pay(lines: &str, key: &str) -> String {
+pub(crate) fn pay(lines: &str, key: &str) -> String {
     format!(
         "POST /pay HTTP/1.1\r\nhost: gateway\r\n{lines}idempotency-key: {key}\r\n\
          content-length: 3\r\n\r\nten"
@@ -92,7 +92,7 @@ async fn by_header_a_replay_is_for_the_same_account_alone() {
     assert_eq!((refused.status, wary.upstream.total()), (401, 0), "not from a trusted proxy");
 }
 
-fn token(algorithm: Algorithm, secret: &str, subject: &str, expires: u64) -> String {
+pub(crate) fn token(algorithm: Algorithm, secret: &str, subject: &str, expires: u64) -> String {
     let claims = json!({ "sub": subject, "exp": expires });
     let key = EncodingKey::from_secret(secret.as_bytes());
     let token = encode(&Header::new(algorithm), &claims, &key).unwrap();
@@ -140,7 +140,7 @@ async fn whoever_lost_the_right_hears_nothing_more_not_even_a_replay() {
     let callers = whoami(&status).await;
     let world = World::start(&format!(
         "[tenant]\nfrom = \"subrequest\"\nurl = \"http://{}/whoami\"\nheader = \"X-Account\"\n\
-         [[route]]\nmatch = \"POST /later\"\nin_flight = \"accept\"\n",
+         [[route]]\nmatch = \"POST /later\"\nin_flight = \"accept\"\nkeep_credentials = true\n",
         callers.address
     ))
     .await;
@@ -170,7 +170,9 @@ async fn whoever_lost_the_right_hears_nothing_more_not_even_a_replay() {
 
 #[tokio::test]
 async fn the_address_of_an_operation_is_there_for_its_caller_alone() {
-    let world = World::start("[[route]]\nmatch = \"POST /pay\"\nin_flight = \"accept\"\n").await;
+    let config = "[[route]]\nmatch = \"POST /pay\"\nin_flight = \"accept\"\n\
+                  keep_credentials = true\n";
+    let world = World::start(config).await;
     let accepted = world.ask(pay("authorization: alice\r\n", "used")).await;
     assert_eq!(accepted.status, 202);
     let address = accepted.header("location").unwrap().to_owned();

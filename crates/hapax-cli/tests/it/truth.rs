@@ -27,6 +27,7 @@ recovery = "resend"
 match = "POST /probe"
 recovery = "probe"
 probe = "/by-key/{key}"
+upstream_works_for = "200ms"
 
 [[route]]
 match = "POST /terminal"
@@ -68,7 +69,7 @@ async fn a_broken_answer_is_recovered_by_sending_the_same_key_again() {
     world
         .with_every_broken_answer(true, async |world, key, _| {
             world.ends_well("/resend", &key).await;
-            assert_eq!(world.upstream.fences(&key), ["1", "1"], "{key}");
+            assert_eq!(world.upstream.fences(&key), ["1", "2"], "{key}");
         })
         .await;
 }
@@ -91,8 +92,8 @@ async fn a_broken_answer_before_the_effect_is_sent_again_once_the_upstream_denie
     world
         .with_every_broken_answer(false, async |world, key, _| {
             world.ends_well("/probe", &key).await;
-            assert_eq!(world.upstream.fences(&key), ["1", "1"], "{key}");
-            assert_eq!(world.upstream.asked(&key), 1, "{key}");
+            assert_eq!(world.upstream.fences(&key), ["1", "2"], "{key}");
+            assert!(world.upstream.asked(&key) >= 1, "{key}");
         })
         .await;
 }

@@ -41,7 +41,7 @@ fn cut_short() -> Vec<Broken> {
 fn malformed() -> Vec<Broken> {
     let bytes = |text: &str| text.as_bytes().to_vec();
     let provisional = "HTTP/1.1 102 Processing\r\n\r\n".repeat(500);
-    let headers = (0..200).map(|n| format!("x-{n}: 1\r\n")).collect::<String>();
+    let headers = (0..300).map(|n| format!("x-{n}: 1\r\n")).collect::<String>();
     let chunked = |text: &str| said(&format!("transfer-encoding: chunked\r\n\r\n{text}"));
     vec![
         ("bad-chunk-size", chunked("zz\r\nreceipt\r\n0\r\n\r\n"), How::Fin),

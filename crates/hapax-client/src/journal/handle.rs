@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Body, Outcome};
+use hapax_core::{Body, Outcome, Owner};
 use tokio::sync::mpsc;
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     error::{JournalError, OpenError, Stopped},
     name::Name,
     options::JournalOptions,
-    rule::{Begin, Begun, End, Kept, Progress, Sent, TakeUp, draw_owner},
+    rule::{Begin, Begun, End, Kept, Progress, Sent, TakeUp},
     work::{
         Filter, Find, Force, Forget, Forgotten, List, Listed, Purge, Release, Renew, Settle, Start,
         Take,
@@ -74,7 +74,7 @@ impl Journal {
     /// Takes up an operation with the request that was written down for it; `None` if there is no
     /// such name.
     pub async fn take_up(&self, name: Name, wish: TakeUp) -> Result<Option<Begun>, JournalError> {
-        self.ask(Take { name, owner: draw_owner(), wish }).await
+        self.ask(Take { name, owner: Owner::draw(), wish }).await
     }
 
     /// Says that the owner lives, and how far it has come. To be called three times a lease.

@@ -92,7 +92,7 @@ pub use self::{
     name::Name,
     options::{InvalidOptions, JournalOptions},
     place::PLACES,
-    request::{CREDENTIALS, Credentials, Digest, InvalidRequest, Request, URL_BYTES_MAX},
+    request::{Credentials, Digest, InvalidRequest, Request, URL_BYTES_MAX, is_credential},
     rule::{Begin, Begun, End, Granted, Kept, Progress, Sent, TakeUp},
     time::{Boot, Clock, Moment},
     work::{Filter, Force, Forgotten, Listed, Position},

@@ -2,16 +2,21 @@
 
 use bytes::Bytes;
 use hapax_core::limits::{OUTCOME_HEADER_BYTES_MAX, OUTCOME_HEADERS_MAX, REQUEST_BYTES_MAX};
+use hapax_tower::is_secret_header;
 use http::{
     HeaderMap, Method, Uri,
-    header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, PROXY_AUTHORIZATION},
+    header::{CONTENT_TYPE, HeaderName},
 };
 use sha2::{Digest as _, Sha256};
 
 /// Longest URL that is kept, in bytes: what servers accept at most.
 pub const URL_BYTES_MAX: usize = 8 << 10;
-/// The headers that say who asks. They are kept only where the caller says so.
-pub const CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION];
+
+/// Whether a header says who asks, as far as its name tells: `Authorization`, `Cookie`, `X-Api-Key`
+/// and their like. Such headers are kept only where the caller says so.
+pub fn is_credential(name: &HeaderName) -> bool {
+    is_secret_header(name)
+}
 
 /// A request as it is kept: everything needed to send it again, except what was withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +48,11 @@ impl Request {
         credentials: Credentials,
     ) -> Result<Self, InvalidRequest> {
         check_url(&url)?;
-        let mut withheld = Vec::new();
+        let mut withheld: Vec<HeaderName> = Vec::new();
         if credentials == Credentials::Withhold {
-            for name in CREDENTIALS {
-                if headers.remove(&name).is_some() {
-                    withheld.push(name);
-                }
+            withheld.extend(headers.keys().filter(|name| is_credential(name)).cloned());
+            for name in &withheld {
+                headers.remove(name);
             }
         }
         let len: usize =

@@ -29,7 +29,7 @@ pub struct Begin {
 impl Begin {
     /// Pursue `request` for `deadline` from now on, with `key` unless the name has one already.
     pub fn new(name: Name, key: Key, request: Request, deadline: Duration) -> Self {
-        Self { name, key, request, deadline, owner: draw_owner() }
+        Self { name, key, request, deadline, owner: Owner::draw() }
     }
 }
 
@@ -138,10 +138,6 @@ impl<T> Change<T> {
     fn none(told: T) -> Self {
         Self { write: None, told }
     }
-}
-
-pub(super) fn draw_owner() -> Owner {
-    Owner(fastrand::i64(1..))
 }
 
 /// A name nobody has used yet.

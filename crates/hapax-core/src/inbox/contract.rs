@@ -9,6 +9,7 @@ use super::{
     place::Partition,
 };
 use crate::{
+    clock::{ClockMark, ClockReading},
     operation::{Key, Scope},
     record::Fence,
     store::StoreError,
@@ -75,15 +76,23 @@ pub trait Inbox: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Taken, StoreError>> + Send;
 
     /// Held messages, the lowest of each key, that follow what their key has come to (or `first`
-    /// where it has come to nothing yet), or were held longer than `patience`.
+    /// where it has come to nothing yet), or were held longer than `patience`, as far as the clock
+    /// is trusted.
     fn waiting(
         &self,
         consumer: &Consumer,
         waiting: &Waiting,
     ) -> impl Future<Output = Result<Vec<Arc<Message>>, StoreError>> + Send;
 
-    /// Forgets up to `limit` of what is past its retention; how many. Whatever is held is kept.
+    /// Forgets up to `limit` of what is past its retention, as far as the clock is trusted; how
+    /// many. Whatever is held is kept.
     fn forget(&self, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+
+    /// What the database's clock says, and what was kept of it.
+    fn clock(&self) -> impl Future<Output = Result<ClockReading, StoreError>> + Send;
+
+    /// Keeps this of the database's clock durably, in place of what was kept before.
+    fn keep_clock(&self, mark: ClockMark) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 /// A consumer, as its database knows it. Cloning is cheap.

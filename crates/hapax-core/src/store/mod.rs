@@ -18,10 +18,12 @@ pub use self::{
     },
 };
 use crate::{
+    clock::{ClockMark, ClockReading},
     fingerprint::Salt,
     note::{Note, Noted},
     operation::OperationId,
     record::Record,
+    settle::Attempt,
     step::StoredStep,
     time::Timestamp,
 };
@@ -39,6 +41,12 @@ pub trait Store: Send + Sync + 'static {
     /// No two items of a batch name the same operation. When it returns, every item that was not
     /// answered with an error has been written to stable storage.
     fn commit(&self, batch: Batch) -> impl Future<Output = Committed> + Send;
+
+    /// Removes durably the record of an attempt that claimed over nothing and has begun nothing, as if
+    /// it had never been; `false` if it is not, or no longer, running as the first of its key.
+    ///
+    /// Only for whoever knows that the key is nobody's: a key that is used keeps its fence.
+    fn withdraw(&self, attempt: Attempt) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// What is stored under these ids, in order, as of now: never from a replica or a snapshot
     /// older than the call.
@@ -61,9 +69,17 @@ pub trait Store: Send + Sync + 'static {
     /// one, their steps with them, and lets pending ones past retention fail with
     /// [`TIMED_OUT_STATUS`](crate::apply::TIMED_OUT_STATUS) for another window.
     ///
+    /// Retention is judged by [`ClockReading::trusted`], whatever the clock says.
+    ///
     /// Also removes up to `limit` notes older than [`NOTE_KEPT`](crate::limits::NOTE_KEPT), which
     /// are not counted.
     fn purge(&self, limit: usize) -> impl Future<Output = Result<Purged, StoreError>> + Send;
+
+    /// What the store's clock says, and what was kept of it.
+    fn clock(&self) -> impl Future<Output = Result<ClockReading, StoreError>> + Send;
+
+    /// Keeps this of the store's clock durably, in place of what was kept before.
+    fn keep_clock(&self, mark: ClockMark) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Records in order of their id, without their outcomes. A record that cannot be read is
     /// listed as such, and does not hide the others.
@@ -147,7 +163,7 @@ pub struct Loaded {
 /// What a purge did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Finished records removed.
+    /// Finished records removed, and records of messages past their consumer's retention.
     pub deleted: usize,
     /// Finished records reduced to a tombstone.
     pub buried: usize,

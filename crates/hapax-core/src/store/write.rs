@@ -61,7 +61,8 @@ pub enum Over {
 }
 
 impl Over {
-    /// Whether the claimant follows an owner that had begun and whose fate is unknown.
+    /// Whether the claimant follows an owner that had begun and whose fate is unknown. What is
+    /// pending never does: only what was not sent, or is known to have had no effect, is queued.
     pub fn follows_an_owner(self) -> bool {
         match self {
             Self::Nothing | Self::Spent(_) => false,
@@ -115,7 +116,7 @@ pub struct Settle {
     pub by: By,
     /// What becomes of it.
     pub to: Settlement,
-    /// The record lives at least this long from now.
+    /// The record lives at least this long from now; no longer, if it was declined.
     pub keep: Duration,
 }
 
@@ -149,8 +150,11 @@ pub enum Settlement {
     Completed(Outcome),
     /// Ended in a terminal error, and replayed.
     Failed(Outcome),
-    /// Nothing happened: the next arrival executes.
+    /// Given back: the next arrival executes, under the next fence.
     Released,
+    /// Given back by the first attempt there ever was, which did nothing: nobody has seen its fence,
+    /// so the record lives for [`Settle::keep`] alone, and leaves no tombstone.
+    Declined,
     /// Nobody knows.
     InDoubt(Doubt),
 }
@@ -161,7 +165,7 @@ impl Settlement {
         match self {
             Self::Completed(_) => StateTag::Completed,
             Self::Failed(_) => StateTag::Failed,
-            Self::Released => StateTag::Released,
+            Self::Released | Self::Declined => StateTag::Released,
             Self::InDoubt(_) => StateTag::InDoubt,
         }
     }
@@ -170,7 +174,7 @@ impl Settlement {
     pub fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Completed(outcome) | Self::Failed(outcome) => Some(outcome),
-            Self::Released | Self::InDoubt(_) => None,
+            Self::Released | Self::Declined | Self::InDoubt(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
 mod apply;
+mod clock;
 mod codec;
 mod decide;
 mod fault;

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use hapax_core::{
-    Attempt, Doubt, Ended, Fence, Outcome, Owner, Policy, Record, Recovery, ResultPolicy,
-    RetainFrom, Retention, State, StateTag, Sweep, give_back, settle,
+    AcceptedEnd, Attempt, Body, Doubt, Ended, Evidence, Fence, Header, Outcome, Owner, Policy,
+    Record, Recovery, ResultPolicy, RetainFrom, Retention, State, StateTag, Sweep, accepted,
+    evidence, give_back, settle,
     store::{By, Over, Settlement},
     sweep,
 };
@@ -42,36 +44,48 @@ fn a_settle_names_its_attempt_and_how_long_the_outcome_is_kept() {
 
 #[test]
 fn every_status_means_under_every_policy_what_the_table_says() {
-    // The columns are those of POLICIES: c completed, f failed, r released.
+    // The columns are those of POLICIES: c completed, f failed, r released, n declined, d in doubt.
     let table = [
-        (100, "ccrc"),
-        (199, "ccrc"),
+        (100, "ccnc"),
+        (199, "ccnc"),
         (200, "cccc"),
         (204, "cccc"),
         (299, "cccc"),
-        (300, "ccrc"),
-        (304, "ccrc"),
-        (399, "ccrc"),
-        (400, "ffrf"),
-        (401, "rrrf"),
-        (402, "ffrf"),
-        (403, "rrrf"),
-        (404, "ffrf"),
-        (407, "ffrf"),
-        (408, "rrrf"),
-        (409, "ffrf"),
-        (412, "ffrf"),
-        (413, "rrrf"),
-        (414, "ffrf"),
-        (422, "ffrf"),
-        (428, "ffrf"),
-        (429, "rrrf"),
-        (430, "ffrf"),
-        (499, "ffrf"),
+        (300, "ccnc"),
+        (304, "ccnc"),
+        (399, "ccnc"),
+        (400, "ffnf"),
+        (401, "nnnf"),
+        (402, "ffnf"),
+        (403, "nnnf"),
+        (404, "ffnf"),
+        (407, "ffnf"),
+        (408, "nnnf"),
+        (409, "ffnf"),
+        (412, "ffnf"),
+        (413, "nnnf"),
+        (414, "ffnf"),
+        (422, "ffnf"),
+        (424, "ffnf"),
+        (425, "nnnn"),
+        (426, "ffnf"),
+        (428, "ffnf"),
+        (429, "nnnf"),
+        (430, "ffnf"),
+        (499, "ffnf"),
         (500, "rfrf"),
+        (501, "rfrf"),
+        (502, "dfdf"),
         (503, "rfrf"),
+        (504, "dfdf"),
+        (505, "rfrf"),
+        (519, "rfrf"),
+        (520, "dfdf"),
+        (527, "dfdf"),
+        (528, "rfrf"),
         (599, "rfrf"),
-        (u16::MAX, "rfrf"),
+        (600, "dfdf"),
+        (u16::MAX, "dfdf"),
     ];
     for (status, row) in table {
         for (results, letter) in POLICIES.into_iter().zip(row.chars()) {
@@ -79,6 +93,8 @@ fn every_status_means_under_every_policy_what_the_table_says() {
             let expected = match letter {
                 'c' => Settlement::Completed(outcome.clone()),
                 'f' => Settlement::Failed(outcome.clone()),
+                'n' => Settlement::Declined,
+                'd' => Settlement::InDoubt(Doubt::Unanswered),
                 _ => Settlement::Released,
             };
             let found = meaning(Ended::Answered(outcome), results);
@@ -88,11 +104,81 @@ fn every_status_means_under_every_policy_what_the_table_says() {
 }
 
 #[test]
+fn a_server_error_is_found_out_about_where_that_is_possible() {
+    let attempt = Attempt { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1) };
+    for recovery in [Recovery::Resend, Recovery::Probe] {
+        for results in [ResultPolicy::Terminal, ResultPolicy::SuccessOnly] {
+            let policy = policy(results, RetainFrom::Creation).recovering(recovery);
+            for status in [500, 501, 502, 503, 504, 599, 600] {
+                let settle = settle(&attempt, Ended::Answered(Outcome::bare(status)), &policy);
+                let expected = Settlement::InDoubt(Doubt::Unanswered);
+                assert_eq!(settle.to, expected, "{status} under {recovery:?}, {results:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_asks_to_wait_means_that_nothing_was_done() {
+    let header = Header { name: "Retry-After".to_owned(), value: Bytes::from_static(b"1") };
+    for results in POLICIES {
+        for recovery in RECOVERIES {
+            let policy = policy(results, RetainFrom::Creation).recovering(recovery);
+            for (status, expected) in
+                [(503, Evidence::NotDone), (425, Evidence::NotDone), (200, Evidence::Conclusive)]
+            {
+                assert_eq!(evidence(status, true, &policy), expected, "{status}");
+            }
+            let kept = Body::Kept(Bytes::new());
+            let busy = Outcome::new(503, vec![header.clone()], kept).unwrap();
+            let attempt = Attempt { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1) };
+            let settle = settle(&attempt, Ended::Answered(busy), &policy);
+            assert_eq!(settle.to, Settlement::Declined, "{results:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_attempt_that_did_nothing_keeps_the_fence_that_somebody_saw() {
+    let (id, owner) = (operation("k").id(), Owner(1));
+    let second = Attempt { id, fence: Fence::FIRST.next(), owner };
+    let policy = policy(ResultPolicy::Terminal, RetainFrom::Creation);
+    let told = Outcome::bare(502);
+    let settle = settle(&second, Ended::NothingSent { told }, &policy);
+    assert_eq!(settle.to, Settlement::Released);
+}
+
+#[test]
+fn what_was_accepted_is_tried_again_or_ends_and_is_never_given_back() {
+    let cases = [
+        (429, Evidence::NotDone, AcceptedEnd::Again),
+        (408, Evidence::NotDone, AcceptedEnd::Again),
+        (425, Evidence::NotDone, AcceptedEnd::Again),
+        (503, Evidence::NotDone, AcceptedEnd::Again),
+        (503, Evidence::TakenForNotDone, AcceptedEnd::Again),
+        (409, Evidence::NotDone, AcceptedEnd::Again),
+        (500, Evidence::TakenForNotDone, AcceptedEnd::Doubt),
+        (401, Evidence::NotDone, AcceptedEnd::Final),
+        (403, Evidence::NotDone, AcceptedEnd::Final),
+        (413, Evidence::NotDone, AcceptedEnd::Final),
+        (201, Evidence::Conclusive, AcceptedEnd::AsUsual),
+        (502, Evidence::Inconclusive, AcceptedEnd::AsUsual),
+    ];
+    for (status, told, expected) in cases {
+        assert_eq!(accepted(status, told), expected, "{status} as {told:?}");
+    }
+    for results in POLICIES {
+        let refused = Ended::Final(Outcome::bare(401));
+        assert_eq!(meaning(refused, results), Settlement::Failed(Outcome::bare(401)));
+    }
+}
+
+#[test]
 fn an_attempt_without_an_answer_means_what_its_policy_says() {
     let told = Outcome::bare(502);
     for results in POLICIES {
         let ends = [
-            (Ended::NothingSent { told: told.clone() }, Settlement::Released),
+            (Ended::NothingSent { told: told.clone() }, Settlement::Declined),
             (Ended::Unanswered { told: told.clone() }, Settlement::InDoubt(Doubt::Unanswered)),
             (Ended::Interrupted { told: told.clone() }, Settlement::InDoubt(Doubt::Interrupted)),
             (Ended::NotRecovered { told: told.clone() }, Settlement::InDoubt(Doubt::OwnerVanished)),
@@ -114,7 +200,7 @@ fn a_follower_that_sent_nothing_leaves_the_doubt_where_it_must_be_asked_about() 
     let told = Outcome::bare(502);
     let nothing_sent = Ended::NothingSent { told: told.clone() };
     for (recovery, expected) in [
-        (Recovery::Resend, Settlement::Released),
+        (Recovery::Resend, Settlement::Declined),
         (Recovery::Probe, Settlement::InDoubt(Doubt::OwnerVanished)),
         (Recovery::Hold, Settlement::InDoubt(Doubt::OwnerVanished)),
     ] {
@@ -130,8 +216,9 @@ fn a_follower_that_sent_nothing_leaves_the_doubt_where_it_must_be_asked_about() 
 fn a_right_given_back_frees_the_key_unless_an_owner_before_it_vanished() {
     let attempt = Attempt { id: operation("k").id(), fence: Fence::FIRST, owner: Owner(1) };
     for recovery in RECOVERIES {
-        let to = |over| give_back(&attempt, over, recovery).to;
-        assert_eq!(to(Over::Nothing), Settlement::Released);
+        let policy = policy(ResultPolicy::Terminal, RetainFrom::Creation);
+        let to = |over| give_back(&attempt, over, recovery, &policy).to;
+        assert_eq!(to(Over::Nothing), Settlement::Declined);
         for tag in StateTag::ALL {
             let stamp = record(tag, recovery).stamp();
             assert_eq!(to(Over::Spent(stamp)), Settlement::Released);
@@ -140,9 +227,9 @@ fn a_right_given_back_frees_the_key_unless_an_owner_before_it_vanished() {
                 if free { Settlement::Released } else { Settlement::InDoubt(Doubt::OwnerVanished) };
             assert_eq!(to(Over::Abandoned(stamp)), expected, "{tag:?} under {recovery:?}");
         }
-        let settle = give_back(&attempt, Over::Nothing, recovery);
+        let settle = give_back(&attempt, Over::Nothing, recovery, &policy);
         let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
-        assert_eq!((settle.id, settle.by, settle.keep), (attempt.id, by, Duration::ZERO));
+        assert_eq!((settle.id, settle.by, settle.keep), (attempt.id, by, LEASE));
     }
 }
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Deed, Fence, Note, OperationId, Phase, Reason, Record, State, StateTag, Store, StoreError,
-    Timestamp,
+    Deed, Fence, Note, OperationId, Phase, Policy, Reason, Record, State, StateTag, Store,
+    StoreError, Timestamp,
     limits::CLAIM_ROUNDS_MAX,
+    quiet_from,
     store::{Batch, By, Settle, Settled, Settlement},
 };
 
@@ -18,8 +19,9 @@ pub struct Order {
     pub id: OperationId,
     /// The fence they saw: another attempt since then, and nothing is changed.
     pub seen: Fence,
-    /// Whether to change a record whose owner is, or may be, at work. That owner's own result then
-    /// counts no more, though its effect may still happen.
+    /// Whether to change a record whose owner is, or may be, at work, or to give a key back while
+    /// what was sent may be. The owner's own result then counts no more, though its effect may still
+    /// happen.
     pub even_if_running: bool,
     /// Who they are, and why they do it.
     pub reason: Reason,
@@ -79,17 +81,33 @@ pub enum Refusal {
         /// How long its lease lasts; zero if it is over.
         lease_left: Duration,
     },
+    /// What was sent may still be at work: given back now, the operation could happen twice.
+    #[error(
+        "what was sent may still be at work for {left:?}; given back now, it could happen twice"
+    )]
+    AtWork {
+        /// How long to wait.
+        left: Duration,
+    },
     /// Others changed it again and again while this was tried.
     #[error("others keep changing it; try again")]
     Contended,
 }
 
 impl<S: Store> Operator<'_, S> {
-    /// The record the order is about, if the order would be carried out now. Changes nothing.
-    pub async fn examine(&self, order: &Order) -> Result<Record, ChangeError> {
+    /// The record the order is about, if this change would be made now. Changes nothing.
+    pub async fn examine(&self, order: &Order, change: &Change) -> Result<Record, ChangeError> {
+        let to = match change {
+            Change::Release => Settlement::Released,
+            Change::Resolve(resolution) => resolution.clone().into_change().1,
+        };
+        self.examine_end(order, &to).await
+    }
+
+    async fn examine_end(&self, order: &Order, to: &Settlement) -> Result<Record, ChangeError> {
         let loaded = self.load(order.id).await.map_err(ChangeError::Store)?;
         let Some(record) = loaded.record else { return Err(Refusal::Unknown.into()) };
-        check(&record, order, loaded.now)?;
+        check(&record, order, to, loaded.now)?;
         Ok(*record)
     }
 
@@ -125,7 +143,7 @@ impl<S: Store> Operator<'_, S> {
         deed: Deed,
         to: &Settlement,
     ) -> Result<Changed, ChangeError> {
-        self.examine(order).await?;
+        self.examine_end(order, to).await?;
         self.note(order, deed, Phase::Intended).await.map_err(ChangeError::NotNoted)?;
         let written = self.write(order, to).await;
         let phase = match &written {
@@ -139,7 +157,7 @@ impl<S: Store> Operator<'_, S> {
         let noted = self.note(order, deed, phase).await;
         if let Err(error) = &noted {
             let error: &dyn std::error::Error = error;
-            tracing::warn!(error, id = %order.id, "the end of a person's change was not noted");
+            tracing::warn!(error, operation = %order.id, "the end of a person's change was not noted");
         }
         written.map(|at| changed(at, to, noted))
     }
@@ -155,7 +173,7 @@ impl<S: Store> Operator<'_, S> {
             if unsure.is_some() && is_written(&record, order, to) {
                 return Ok(record.changed_at);
             }
-            check(&record, order, loaded.now)?;
+            check(&record, order, to, loaded.now)?;
             match self.settle(&record, to).await {
                 Ok(Settled::Done { now }) => return Ok(now),
                 Ok(Settled::Lost) => {}
@@ -175,7 +193,7 @@ impl<S: Store> Operator<'_, S> {
             Settlement::Completed(_) | Settlement::Failed(_) => {
                 record.expires_at.after(record.created_at)
             }
-            Settlement::Released | Settlement::InDoubt(_) => Duration::ZERO,
+            Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => Duration::ZERO,
         };
         let (id, by) = (record.operation.id(), By::Onlooker(record.stamp()));
         let settles = vec![Settle { id, by, to: to.clone(), keep }];
@@ -191,13 +209,23 @@ impl<S: Store> Operator<'_, S> {
     }
 }
 
-fn check(record: &Record, order: &Order, now: Timestamp) -> Result<(), Refusal> {
+/// How long what was sent is taken to be at work, where no route says so.
+fn may_be_at_work(record: &Record, to: &Settlement, now: Timestamp) -> Option<Duration> {
+    let frees = to.tag() == StateTag::Released && record.tag() == StateTag::InDoubt;
+    let left = quiet_from(record, &Policy::default()).after(now);
+    (frees && !left.is_zero()).then_some(left)
+}
+
+fn check(record: &Record, order: &Order, to: &Settlement, now: Timestamp) -> Result<(), Refusal> {
     let state = record.tag();
     if state.is_terminal() {
         return Err(Refusal::Finished { state });
     }
     if record.fence != order.seen {
         return Err(Refusal::Changed { seen: order.seen, found: record.fence });
+    }
+    if let (Some(left), false) = (may_be_at_work(record, to, now), order.even_if_running) {
+        return Err(Refusal::AtWork { left });
     }
     match record.state {
         State::Running { lease_until, .. } if !order.even_if_running => {

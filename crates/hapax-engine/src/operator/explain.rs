@@ -60,7 +60,7 @@ impl Answer {
             Decision::Execute(_) => Self::Runs,
             Decision::TakeOver { .. } => Self::TakesOver,
             Decision::Busy { .. } => Self::Waits,
-            Decision::Replay(_) => Self::Replays,
+            Decision::Replay => Self::Replays,
             Decision::GiveUp | Decision::InDoubt { .. } => Self::RefusedInDoubt,
             Decision::Mismatch(_) => Self::RefusedMismatch,
             Decision::Gone { .. } => Self::RefusedGone,
@@ -129,7 +129,7 @@ fn words(record: &Record, decision: &Decision, now: Timestamp) -> (String, Strin
             FIND_OUT.to_owned(),
         ),
         Decision::Busy { until } => busy(record, until.after(now)),
-        Decision::Replay(outcome) => replayed(record, outcome, now),
+        Decision::Replay => replayed(record, now),
         Decision::Gone { since } => (
             format!(
                 "Its outcome expired {} ago, and its route keeps a tombstone after that.",
@@ -198,8 +198,8 @@ fn busy(record: &Record, left: Duration) -> (String, String) {
     (because, advice.to_owned())
 }
 
-fn replayed(record: &Record, outcome: &Outcome, now: Timestamp) -> (String, String) {
-    let (attempt, status) = (record.fence.get(), outcome.status());
+fn replayed(record: &Record, now: Timestamp) -> (String, String) {
+    let (attempt, status) = (record.fence.get(), record.outcome().map_or(0, Outcome::status));
     let (since, left) = (span(now.after(record.changed_at)), span(record.expires_at.after(now)));
     let how = if record.tag() == StateTag::Failed { "failed for good" } else { "completed" };
     let because = format!(

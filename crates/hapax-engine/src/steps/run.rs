@@ -124,7 +124,7 @@ pub(super) async fn perform<S: Store>(
 fn log<S: Store>(permit: &Permit<S>, cause: &(dyn Error + Send + Sync + 'static), is_over: bool) {
     let (attempt, error) = (permit.attempt(), cause as &(dyn Error + 'static));
     let (id, fence) = (attempt.id, attempt.fence.get());
-    tracing::warn!(%id, fence, error, is_over, "a workflow stopped half-way");
+    tracing::warn!(operation = %id, fence, error, is_over, "a workflow stopped half-way");
 }
 
 const PAUSE_MIN: Duration = Duration::from_secs(1);

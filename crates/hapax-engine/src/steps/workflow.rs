@@ -84,7 +84,7 @@ impl<S: Store> Workflows<S> {
                 let Some(workflow) = workflow else { return };
                 let id = permit.attempt().id;
                 if let Err(error) = perform(&workflow, permit).await {
-                    tracing::error!(%id, %error, "a workflow ran, and its end was not recorded");
+                    tracing::error!(operation = %id, %error, "a workflow ran, and its end was not recorded");
                 }
             }
         };

@@ -1,11 +1,6 @@
 //! One operation in one transaction: begin, work, store, commit; again, where others were in the way.
 
-use std::{
-    error::Error,
-    hash::{BuildHasher, Hasher, RandomState},
-    panic::AssertUnwindSafe,
-    time::Duration,
-};
+use std::{error::Error, panic::AssertUnwindSafe, time::Duration};
 
 use futures_util::FutureExt;
 use hapax_core::{
@@ -37,7 +32,7 @@ impl<D: Database> Unit<D> {
         options: TransactionOptions,
     ) -> Self {
         let (policy, wait) = (options.policy, options.wait);
-        let entrance = Entrance { operation, fingerprint, owner: new_owner(), policy, wait };
+        let entrance = Entrance { operation, fingerprint, owner: Owner::draw(), policy, wait };
         Self { database, entrance, options }
     }
 
@@ -54,12 +49,12 @@ impl<D: Database> Unit<D> {
                 Err(OnceError::Conflict(cause)) => cause,
                 ended => return ended,
             };
-            let next = self.options.conflicts.pause(tries, pause, random());
+            let next = self.options.conflicts.pause(tries, pause, fastrand::u64(..));
             let Some(next) = next else { return Err(OnceError::Conflict(conflict)) };
             tracing::debug!(tries, error = %conflict, "another transaction was in the way");
             (tries, pause) = (tries + 1, next);
             sleep(pause).await;
-            self.entrance.owner = new_owner();
+            self.entrance.owner = Owner::draw();
         }
     }
 
@@ -119,7 +114,7 @@ impl<D: Database> Unit<D> {
                 self.database.undo(&mut transaction).await?;
                 End { to, keep }
             }
-            Settlement::Released | Settlement::InDoubt(_) => {
+            Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => {
                 self.database.roll_back(transaction).await;
                 return Ok(Answered { outcome, fate: Fate::RolledBack });
             }
@@ -127,7 +122,7 @@ impl<D: Database> Unit<D> {
         match self.database.finish(transaction, &end).await {
             Ok(()) => Ok(Answered { outcome, fate: Fate::Stored { expires_at } }),
             Err(TransactionError::Store(lost @ StoreError::Unconfirmed(_))) => {
-                tracing::warn!(id = %attempt.id, "a commit was not confirmed; reading it again");
+                tracing::warn!(operation = %attempt.id, "a commit was not confirmed; reading it again");
                 self.find_out(attempt, outcome, lost).await
             }
             Err(error) => Err(error.into()),
@@ -180,13 +175,4 @@ fn told(answer: Answer) -> Result<Answered, OnceError> {
 /// A cause that is only words.
 fn words(text: impl Into<Box<dyn Error + Send + Sync>>) -> Cause {
     Cause::from(text.into())
-}
-
-/// Names drawn from the operating system's randomness: two processes never draw the same.
-fn new_owner() -> Owner {
-    Owner(i64::from_ne_bytes(random().to_ne_bytes()))
-}
-
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
 }

@@ -16,6 +16,7 @@ async fn a_lone_request_goes_straight_through() {
 async fn what_arrives_during_a_commit_goes_out_together() {
     let world = World::new();
     let (engine, wire) = world.process();
+    settle_down().await;
     wire.hold();
     let mut callers = JoinSet::new();
     for number in 0..100 {
@@ -40,6 +41,7 @@ async fn what_arrives_during_a_commit_goes_out_together() {
 async fn the_time_a_commit_takes_is_counted() {
     let world = World::new();
     let (engine, wire) = world.process();
+    settle_down().await;
     wire.hold();
     let caller = tokio::spawn({
         let engine = engine.clone();
@@ -56,6 +58,7 @@ async fn the_time_a_commit_takes_is_counted() {
 async fn duplicates_in_one_process_ask_the_store_once() {
     let world = World::new();
     let (engine, wire) = world.process();
+    settle_down().await;
     wire.hold();
     let mut callers = JoinSet::new();
     for _ in 0..200 {
@@ -87,6 +90,7 @@ async fn duplicates_of_a_finished_operation_are_answered_by_one_read() {
     let world = World::new();
     pay(&world.process().0, &ask("k"), "paid").await;
     let (engine, wire) = world.process_with(Options { cache_bytes_max: 0, ..Options::default() });
+    settle_down().await;
     wire.hold();
     let mut callers = JoinSet::new();
     for _ in 0..50 {
@@ -105,6 +109,7 @@ async fn duplicates_of_a_finished_operation_are_answered_by_one_read() {
 async fn too_many_waiting_claims_are_refused_not_queued() {
     let world = World::new();
     let (engine, wire) = world.process_with(Options { queued_claims_max: 3, ..Options::default() });
+    settle_down().await;
     wire.hold();
     let mut callers = JoinSet::new();
     for number in 0..10 {

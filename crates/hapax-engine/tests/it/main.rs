@@ -8,6 +8,7 @@
 
 mod batching;
 mod caching;
+mod clock;
 mod faults;
 mod operator;
 mod permits;

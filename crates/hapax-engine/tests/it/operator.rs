@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Deed, Fence, OperationId, Outcome, Phase, Reason, Recovery, StateTag, Store,
+    Deed, Fence, OperationId, Outcome, Phase, Policy, Reason, Recovery, StateTag, Store,
     store::{Filter, Page},
 };
 use hapax_engine::{
@@ -26,6 +26,11 @@ fn id(key: &str) -> OperationId {
 fn order(key: &str) -> Order {
     let reason = Reason::new("night shift", "the bank says so").unwrap();
     Order { id: id(key), seen: Fence::FIRST, even_if_running: false, reason }
+}
+
+/// The same order, though what was sent may be at work.
+fn at_once(key: &str) -> Order {
+    Order { even_if_running: true, ..order(key) }
 }
 
 fn refusal<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> Refusal {
@@ -104,12 +109,31 @@ async fn a_released_key_runs_again() {
         let world = World::new();
         let (engine, wire) = doubt(&world, "k").await;
         let foreseen = change.leads_to();
-        let changed = Operator::new(&wire).carry_out(&order("k"), change).await.unwrap();
+        let changed = Operator::new(&wire).carry_out(&at_once("k"), change).await.unwrap();
         assert_eq!((changed.state, foreseen), (StateTag::Released, StateTag::Released));
         let permit = permit(engine.begin(&ask("k")).await.unwrap());
         permit.settle(paid("again")).await.unwrap();
         assert_eq!(world.record("k").await.unwrap().fence, Fence::FIRST.next());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_not_given_back_while_what_was_sent_may_be_at_work() {
+    let world = World::new();
+    let (_engine, wire) = doubt(&world, "k").await;
+    let operator = Operator::new(&wire);
+    for change in [Change::Release, Change::Resolve(Resolution::Released)] {
+        let refused = operator.examine(&order("k"), &change).await.map(|_| ());
+        assert!(
+            matches!(refused, Err(ChangeError::Refused(Refusal::AtWork { .. }))),
+            "{refused:?}"
+        );
+        let refused = refusal(operator.carry_out(&order("k"), change).await);
+        assert!(matches!(refused, Refusal::AtWork { .. }), "{refused:?}");
+    }
+    assert!(notes(&wire, "k").await.is_empty(), "nothing was set out to be done");
+    tokio::time::sleep(Policy::default().works_for()).await;
+    operator.release(&order("k")).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,7 +209,7 @@ async fn of_two_people_at_once_one_is_refused_and_both_are_noted() {
     wire.cut([Cut::Held]);
     let slow = tokio::spawn({
         let wire = wire.clone();
-        async move { Operator::new(&wire).release(&order("k")).await }
+        async move { Operator::new(&wire).release(&at_once("k")).await }
     });
     settle_down().await;
     let (_idle, quick) = world.process();
@@ -223,7 +247,7 @@ async fn a_store_that_refuses_changes_nothing_and_that_is_noted() {
     let world = World::new();
     let (_engine, wire) = doubt(&world, "k").await;
     wire.cut([Cut::Refused]);
-    let failed = Operator::new(&wire).release(&order("k")).await;
+    let failed = Operator::new(&wire).release(&at_once("k")).await;
     assert!(matches!(failed, Err(ChangeError::Store(_))), "{failed:?}");
     assert_eq!(world.record("k").await.unwrap().tag(), StateTag::InDoubt);
     let (deed, phases) = (Deed::Release, [Phase::Intended, Phase::Refused]);

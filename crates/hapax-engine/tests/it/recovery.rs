@@ -94,7 +94,7 @@ async fn a_queued_operation_is_run_at_once_by_whoever_accepted_it() {
     let (engine, mut told) = finishing(&world);
     let request = queued(ask("k"));
     let begun = engine.begin(&request).await.unwrap();
-    assert!(matches!(&begun, Begun::Queued(record) if record.tag() == StateTag::Pending));
+    assert!(matches!(&begun, Begun::Queued(queued) if queued.record().tag() == StateTag::Pending));
     assert_eq!(told.recv().await, Some(Recovery::Resend));
     assert_eq!(
         replayed(&engine.begin(&request).await.unwrap()),

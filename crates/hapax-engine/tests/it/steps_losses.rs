@@ -147,7 +147,7 @@ async fn an_operation_without_steps_is_released_as_ever() {
     let world = World::new();
     let (engine, wire) = world.process();
     let followed = follow(&world, (begin(&engine).await, wire)).await;
-    let settled = followed.settle(Ended::Answered(Outcome::bare(503))).await.unwrap();
+    let settled = followed.settle(Ended::Answered(Outcome::bare(429))).await.unwrap();
     assert!(matches!(settled, Settled::Done(record) if record.tag() == StateTag::Released));
 }
 

@@ -4,17 +4,20 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use bytes::Bytes;
 use hapax_core::{
-    Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record, Recovery,
-    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store, StoreError,
-    StoredStep, Tenant, Timestamp, Wish, memory,
+    Attempt, Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record,
+    Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store,
+    StoreError, StoredStep, Tenant, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+    time::micros,
 };
 use hapax_engine::{Ask, Begun, Engine, Options, Permit};
 use tokio::{sync::Semaphore, time::Instant};
@@ -25,15 +28,28 @@ pub(crate) const RETENTION: Duration = Duration::from_secs(3600);
 /// One store, and as many processes on it as a test likes.
 pub(crate) struct World {
     store: memory::Store,
+    stepped_micros: Arc<AtomicI64>,
     processes: AtomicU64,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let began = Instant::now();
-        let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
+        let stepped_micros = Arc::new(AtomicI64::new(1_800_000_000_000_000));
+        let stepped = Arc::clone(&stepped_micros);
+        let clock = move || Timestamp::from_micros(stepped.load(Relaxed)).plus(began.elapsed());
         let store = memory::Store::new(Salt::from_bytes([9; 32]), clock);
-        Self { store, processes: AtomicU64::new(0) }
+        Self { store, stepped_micros, processes: AtomicU64::new(0) }
+    }
+
+    /// Somebody sets the store's clock ahead.
+    pub(crate) fn set_ahead(&self, span: Duration) {
+        self.stepped_micros.fetch_add(micros(span), Relaxed);
+    }
+
+    /// Somebody sets the store's clock back.
+    pub(crate) fn set_back(&self, span: Duration) {
+        self.stepped_micros.fetch_sub(micros(span), Relaxed);
     }
 
     /// A process with its own wire to the store.
@@ -187,9 +203,24 @@ impl Store for Wire {
         self.0.store.purge(limit).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.pass().await;
+        self.0.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.pass().await;
+        self.0.store.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.pass().await;
         self.0.store.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.pass().await;
+        self.0.store.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

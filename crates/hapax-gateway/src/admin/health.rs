@@ -8,7 +8,7 @@ use axum::{
     http::{StatusCode, header::CACHE_CONTROL},
     response::{IntoResponse, Response},
 };
-use hapax_core::{OperationId, Store};
+use hapax_core::Store;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -22,15 +22,13 @@ pub(super) async fn alive() -> Response {
     answer(StatusCode::OK, json!({ "alive": true }))
 }
 
-/// 200 when new requests can be served: the store answers, and nobody said to stop.
+/// 200 when new requests can be served: the store takes writes, and nobody said to stop.
 pub(super) async fn ready<S: Store>(State(state): State<AdminState<S>>) -> Response {
     if state.draining.load(Relaxed) {
         return not_ready("draining", "the gateway was told to stop");
     }
-    // No operation has this id, so the answer is small whatever is stored.
-    let nobody = OperationId::from_bytes([0; 16]);
-    match timeout(STORE_ANSWERS_WITHIN, state.engine.load(nobody)).await {
-        Ok(Ok(_)) => answer(StatusCode::OK, json!({ "ready": true })),
+    match timeout(STORE_ANSWERS_WITHIN, state.engine.takes_writes()).await {
+        Ok(Ok(())) => answer(StatusCode::OK, json!({ "ready": true })),
         Ok(Err(error)) => not_ready("store", &with_causes(&error)),
         Err(_) => not_ready("store", "the store did not answer within a second"),
     }

@@ -84,6 +84,7 @@ impl From<ChangeError> for Problem {
                     Refusal::Finished { .. } => "finished",
                     Refusal::Changed { .. } => "changed",
                     Refusal::Running { .. } => "running",
+                    Refusal::AtWork { .. } => "at-work",
                     Refusal::Contended => "contended",
                 };
                 Self::new(StatusCode::CONFLICT, code, detail)

@@ -26,7 +26,7 @@ pub(super) enum Chunks {
     End,
 }
 
-/// What comes next in a chunked body.
+/// What comes next in a body.
 pub(super) enum Next {
     Data(Bytes),
     Trailers(HeaderMap),
@@ -46,6 +46,9 @@ impl Chunks {
             match self {
                 Self::Size => match parse_chunk_size(buffer).map_err(|_| BadChunks)? {
                     Status::Complete((line, size)) => {
+                        if line > SIZE_LINE_BYTES_MAX {
+                            return Err(BadChunks);
+                        }
                         buffer.advance(line);
                         *self = if size == 0 { Self::Trailers } else { Self::Data(size) };
                     }
@@ -91,6 +94,7 @@ pub(super) fn split(buffer: &mut BytesMut, left: &mut u64) -> Bytes {
 fn trailers(buffer: &mut BytesMut) -> Result<Option<HeaderMap>, BadChunks> {
     let mut lines = [EMPTY_HEADER; TRAILERS_MAX];
     let (length, lines) = match parse_headers(buffer, &mut lines).map_err(|_| BadChunks)? {
+        Status::Complete((length, _)) if length > TRAILER_BYTES_MAX => return Err(BadChunks),
         Status::Complete(parsed) => parsed,
         Status::Partial if buffer.len() > TRAILER_BYTES_MAX => return Err(BadChunks),
         Status::Partial => return Ok(None),

@@ -5,13 +5,33 @@ use hapax_tower::BoxError;
 /// Why a request got no complete answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// Nothing of it left this process, so nothing happened.
+    /// Nothing of it left this process, or the upstream said that it looked at nothing of it: nothing
+    /// happened.
     #[error("the upstream cannot be reached; nothing was sent")]
     NothingSent(#[source] BoxError),
     /// Some of it may have left; what became of it is unknown.
     #[error("the upstream gave no complete answer")]
     Unanswered(#[source] BoxError),
 }
+
+impl SendError {
+    /// Whether what failed was the request's own body, not the upstream.
+    pub fn is_request_broken(&self) -> bool {
+        let (Self::NothingSent(cause) | Self::Unanswered(cause)) = self;
+        cause.is::<RequestBroken>()
+    }
+}
+
+/// The body of the request broke off before its end, which is its sender's doing and not the
+/// upstream's: a source of [`SendError`].
+#[derive(Debug, thiserror::Error)]
+#[error("the request ended early")]
+pub struct RequestBroken(#[source] pub(super) BoxError);
+
+/// A path could lead out of what the upstream is asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the path could leave the prefix of the upstream")]
+pub(crate) struct OutsidePrefix;
 
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -3,18 +3,28 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf, BytesMut};
+use hapax_tower::TransferCoding;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Version,
     header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
 };
-use httparse::{ParserConfig, Status};
+use httparse::{Header, ParserConfig, Status};
 
-use super::chunks::Chunks;
+use super::{chunks::Chunks, framing::Framing};
+use crate::config::Upstream;
 
-/// Largest head that is read.
-const HEAD_BYTES_MAX: usize = 400 << 10;
-/// Most headers that are read.
-const HEADERS_MAX: usize = 100;
+/// How much of a head is read. An answer over it is none: what it says of the effect is lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadLimits {
+    pub(super) bytes_max: usize,
+    pub(super) headers_max: usize,
+}
+
+impl HeadLimits {
+    pub(super) fn of(upstream: &Upstream) -> Self {
+        Self { bytes_max: upstream.answer_head_bytes_max, headers_max: upstream.answer_headers_max }
+    }
+}
 
 /// A head, and what it says about what follows.
 pub(super) struct Head {
@@ -24,35 +34,40 @@ pub(super) struct Head {
     pub(super) keeps_open: bool,
 }
 
-/// Where a body ends.
-pub(super) enum Framing {
-    /// After this many more bytes.
-    Left(u64),
-    Chunked(Chunks),
-    UntilClose,
-}
-
 /// Why bytes are not an answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadAnswer {
     #[error("the answer is not HTTP/1")]
     NotHttp(#[source] httparse::Error),
-    #[error("the head of the answer is too large")]
-    TooLarge,
+    #[error("the head of the answer is larger than `answer_head`, {bytes_max} bytes")]
+    TooLarge { bytes_max: usize },
+    #[error("the answer has more headers than `answer_headers`, {headers_max}")]
+    TooManyHeaders { headers_max: usize },
     #[error("the head of the answer has a line that HTTP does not know")]
     Unusable(#[source] http::Error),
     #[error("the answer does not say how long it is")]
     Length,
+    #[error("the answer is coded for its way by something else than chunks")]
+    Coding,
     #[error("the upstream switched to another protocol")]
     Switched,
 }
 
 /// Takes the head of the answer to a request off the buffer; `None` until all of it is there.
-pub(super) fn take(buffer: &mut BytesMut, method: &Method) -> Result<Option<Head>, BadAnswer> {
+pub(super) fn take(
+    buffer: &mut BytesMut,
+    method: &Method,
+    limits: HeadLimits,
+) -> Result<Option<Head>, BadAnswer> {
+    let HeadLimits { bytes_max, .. } = limits;
     loop {
-        let Some((length, response)) = parse(buffer)? else {
-            return if buffer.len() > HEAD_BYTES_MAX { Err(BadAnswer::TooLarge) } else { Ok(None) };
+        let Some((length, response)) = parse(buffer, limits)? else {
+            let is_too_large = buffer.len() > bytes_max;
+            return if is_too_large { Err(BadAnswer::TooLarge { bytes_max }) } else { Ok(None) };
         };
+        if length > bytes_max {
+            return Err(BadAnswer::TooLarge { bytes_max });
+        }
         buffer.advance(length);
         match response.status() {
             // Nobody asked for it, and nobody here speaks what comes after it.
@@ -64,11 +79,35 @@ pub(super) fn take(buffer: &mut BytesMut, method: &Method) -> Result<Option<Head
     }
 }
 
-fn parse(buffer: &[u8]) -> Result<Option<(usize, Response<()>)>, BadAnswer> {
-    let mut lines = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+/// As many headers as almost every answer has; room for more is made where it is needed.
+const USUAL_HEADERS: usize = 100;
+
+fn parse(
+    buffer: &[u8],
+    HeadLimits { headers_max, .. }: HeadLimits,
+) -> Result<Option<(usize, Response<()>)>, BadAnswer> {
+    let mut lines = [const { MaybeUninit::uninit() }; USUAL_HEADERS];
+    let parsed = match parse_into(buffer, &mut lines[..headers_max.min(USUAL_HEADERS)]) {
+        Err(BadAnswer::NotHttp(httparse::Error::TooManyHeaders)) if headers_max > USUAL_HEADERS => {
+            parse_into(buffer, &mut vec![MaybeUninit::uninit(); headers_max])
+        }
+        parsed => parsed,
+    };
+    parsed.map_err(|bad| match bad {
+        BadAnswer::NotHttp(httparse::Error::TooManyHeaders) => {
+            BadAnswer::TooManyHeaders { headers_max }
+        }
+        bad => bad,
+    })
+}
+
+fn parse_into<'a>(
+    buffer: &'a [u8],
+    lines: &mut [MaybeUninit<Header<'a>>],
+) -> Result<Option<(usize, Response<()>)>, BadAnswer> {
     let mut head = httparse::Response::new(&mut []);
     let parser = ParserConfig::default();
-    let parsed = parser.parse_response_with_uninit_headers(&mut head, buffer, &mut lines);
+    let parsed = parser.parse_response_with_uninit_headers(&mut head, buffer, lines);
     let length = match parsed.map_err(BadAnswer::NotHttp)? {
         Status::Complete(length) => length,
         Status::Partial => return Ok(None),
@@ -93,24 +132,23 @@ fn parse(buffer: &[u8]) -> Result<Option<(usize, Response<()>)>, BadAnswer> {
 const OURS: usize = 2;
 
 fn framed(mut response: Response<()>, method: &Method) -> Result<Head, BadAnswer> {
-    let version = response.version();
-    let is_bodiless = *method == Method::HEAD
-        || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let (version, status) = (response.version(), response.status());
     let headers = response.headers_mut();
     let mut keeps_open = keeps_open(version, headers);
-    let framing = if is_bodiless {
+    let framing = if status == StatusCode::NO_CONTENT {
+        // Whoever says what does not belong here may also send it.
+        let length = headers.remove(CONTENT_LENGTH);
+        let says_more = length.is_some_and(|length| length != "0");
+        keeps_open &= headers.remove(TRANSFER_ENCODING).is_none() && !says_more;
         Framing::Left(0)
-    } else if headers.contains_key(TRANSFER_ENCODING) {
-        if version == Version::HTTP_10 {
-            return Err(BadAnswer::Length);
-        }
-        // Whoever says both is not to be trusted with what follows.
-        keeps_open &= headers.remove(CONTENT_LENGTH).is_none();
-        if is_chunked(headers) { Framing::Chunked(Chunks::default()) } else { Framing::UntilClose }
-    } else if headers.contains_key(CONTENT_LENGTH) {
-        Framing::Left(length(headers).ok_or(BadAnswer::Length)?)
     } else {
-        Framing::UntilClose
+        // Whoever says both is not to be trusted with what follows.
+        let says_both =
+            headers.contains_key(TRANSFER_ENCODING) && headers.remove(CONTENT_LENGTH).is_some();
+        keeps_open &= !says_both;
+        let framing = announced(version, headers)?;
+        let is_bodiless = *method == Method::HEAD || status == StatusCode::NOT_MODIFIED;
+        if is_bodiless { Framing::Left(0) } else { framing }
     };
     keeps_open &= !matches!(framing, Framing::UntilClose);
     // What is passed on is written in a version of its own.
@@ -118,27 +156,43 @@ fn framed(mut response: Response<()>, method: &Method) -> Result<Head, BadAnswer
     Ok(Head { response, framing, keeps_open })
 }
 
-/// The length that every line agrees on.
-fn length(headers: &HeaderMap) -> Option<u64> {
-    let mut agreed = None;
-    for line in headers.get_all(CONTENT_LENGTH) {
-        for digits in line.to_str().ok()?.split(',') {
-            let digits = digits.trim();
-            let is_number =
-                !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-            let length = digits.parse().ok().filter(|_| is_number)?;
-            if *agreed.get_or_insert(length) != length {
-                return None;
-            }
+/// The framing that a head speaks of, whether or not a body follows: one that contradicts itself is
+/// refused either way, because the next reader may believe the other half of it.
+fn announced(version: Version, headers: &mut HeaderMap) -> Result<Framing, BadAnswer> {
+    match TransferCoding::of(headers) {
+        TransferCoding::Absent => Ok(length(headers)?.map_or(Framing::UntilClose, Framing::Left)),
+        TransferCoding::Chunked if version > Version::HTTP_10 => {
+            Ok(Framing::Chunked(Chunks::default()))
+        }
+        TransferCoding::Chunked | TransferCoding::ChunkedTwice | TransferCoding::Other => {
+            Err(BadAnswer::Coding)
         }
     }
-    agreed
 }
 
-fn is_chunked(headers: &HeaderMap) -> bool {
-    let last = headers.get_all(TRANSFER_ENCODING).iter().next_back();
-    let last = last.and_then(|line| line.to_str().ok()?.rsplit(',').next());
-    last.is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"))
+/// The length that every line agrees on, left in the head as one number.
+pub(super) fn length(headers: &mut HeaderMap) -> Result<Option<u64>, BadAnswer> {
+    let mut lines = headers.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = lines.next() else { return Ok(None) };
+    if lines.next().is_none()
+        && let Some(length) = number(first.as_bytes())
+    {
+        return Ok(Some(length));
+    }
+    let lines = headers.get_all(CONTENT_LENGTH).iter();
+    let mut said = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(number);
+    let agreed = said.next().flatten().ok_or(BadAnswer::Length)?;
+    if said.any(|length| length != Some(agreed)) {
+        return Err(BadAnswer::Length);
+    }
+    headers.insert(CONTENT_LENGTH, agreed.into());
+    Ok(Some(agreed))
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let digits = str::from_utf8(digits.trim_ascii()).ok()?;
+    // A sign is no digit, though it would be read as a part of the number.
+    digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 fn keeps_open(version: Version, headers: &HeaderMap) -> bool {

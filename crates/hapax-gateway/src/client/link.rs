@@ -17,8 +17,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 use super::{
     connect::Io,
-    error::SendError,
-    head::{self, Head},
+    error::{RequestBroken, SendError},
+    head::{self, Head, HeadLimits},
     outgoing::{Outgoing, WriteError},
 };
 
@@ -68,16 +68,19 @@ impl Link {
         &mut self,
         mut request: Outgoing,
         method: &Method,
+        limits: HeadLimits,
     ) -> Result<Answered, NoHead> {
         let mut unwritten = None;
         let head = poll_fn(|cx| {
             match unwritten.is_none().then(|| request.poll_write(&mut self.io, cx)) {
                 // An upstream that takes no more may have answered all the same.
                 Some(Poll::Ready(Err(WriteError::Io(error)))) => unwritten = Some(error),
-                Some(Poll::Ready(Err(WriteError::Body(error)))) => return Poll::Ready(Err(error)),
+                Some(Poll::Ready(Err(WriteError::Body(error)))) => {
+                    return Poll::Ready(Err(RequestBroken(error).into()));
+                }
                 None | Some(Poll::Ready(Ok(())) | Poll::Pending) => {}
             }
-            self.poll_head(cx, method)
+            self.poll_head(cx, method, limits)
         });
         match head.await {
             Ok(mut head) => {
@@ -91,10 +94,15 @@ impl Link {
         }
     }
 
-    fn poll_head(&mut self, cx: &mut Context<'_>, method: &Method) -> Poll<Result<Head, BoxError>> {
+    fn poll_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        method: &Method,
+        limits: HeadLimits,
+    ) -> Poll<Result<Head, BoxError>> {
         loop {
             if !self.buffer.is_empty()
-                && let Some(head) = head::take(&mut self.buffer, method)?
+                && let Some(head) = head::take(&mut self.buffer, method, limits)?
             {
                 return Poll::Ready(Ok(head));
             }

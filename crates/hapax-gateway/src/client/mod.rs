@@ -3,25 +3,32 @@
 //! Connections are kept and used again. A client belongs to no thread, but its connections are
 //! driven by the runtime they were made on: give each worker its own.
 
+mod breaking;
 mod chunks;
 mod connect;
 mod error;
+mod framing;
 mod head;
 mod idle;
 mod link;
 mod outgoing;
 mod pool;
 mod returning;
+mod transcript;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::Body;
+use hapax_tower::{Body, leaves_its_folder};
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
-pub use self::error::{ClientError, SendError};
+pub(crate) use self::error::OutsidePrefix;
 use self::{connect::Connector, pool::Pool};
+pub use self::{
+    error::{ClientError, RequestBroken, SendError},
+    transcript::{Transcript, read_answer},
+};
 use crate::config::Upstream;
 
 /// Sends requests to one origin. Clones share their connections.
@@ -56,11 +63,14 @@ impl Client {
 
     /// Sends a request whose target is a path of this origin, and waits for the head of the answer.
     ///
-    /// The request's own scheme and authority are ignored: they come from the client.
+    /// The request's own scheme and authority are ignored: they come from the client. The host it is
+    /// for is the one in its `Host` header, whichever protocol is spoken.
     pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, SendError> {
         let inner = &*self.0;
-        if !inner.prefix.is_empty() {
-            *request.uri_mut() = prefixed(&inner.prefix, request.uri())?;
+        let target = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
+        let is_whole = target.starts_with('/') || target == "*";
+        if !inner.prefix.is_empty() || !is_whole {
+            *request.uri_mut() = placed(&inner.prefix, request.uri())?;
         }
         inner.pool.send(request).await
     }
@@ -84,7 +94,15 @@ impl Client {
     }
 }
 
-fn prefixed(prefix: &str, target: &Uri) -> Result<Uri, SendError> {
-    let rest = target.path_and_query().map_or("/", PathAndQuery::as_str);
-    Uri::try_from(format!("{prefix}{rest}")).map_err(|error| SendError::NothingSent(error.into()))
+/// The target below the prefix, which it must not leave.
+fn placed(prefix: &str, target: &Uri) -> Result<Uri, SendError> {
+    let path = target.path();
+    if !prefix.is_empty() && leaves_its_folder(path) {
+        return Err(SendError::NothingSent(OutsidePrefix.into()));
+    }
+    let placed = match target.query() {
+        Some(query) => format!("{prefix}{path}?{query}"),
+        None => format!("{prefix}{path}"),
+    };
+    Uri::try_from(placed).map_err(|error| SendError::NothingSent(error.into()))
 }

@@ -1,6 +1,7 @@
 //! Connections to one origin, kept while they are useful.
 
 use std::{
+    error::Error,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -9,8 +10,8 @@ use std::{
 };
 
 use hapax_tower::{AnswerBy, Body, BoxError};
-use http::{Request, Response, Uri, Version};
-use hyper::client::conn::{TrySendError, http2};
+use http::{HeaderValue, Request, Response, Uri, Version, header::HOST, uri::Authority};
+use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -18,9 +19,10 @@ use tokio::{
 };
 
 use super::{
+    breaking::Breaking,
     connect::{Connected, Connector},
     error::SendError,
-    head::Head,
+    head::{self, Head, HeadLimits},
     idle::Idle,
     link::{Answered, Link, NoHead},
     outgoing::Outgoing,
@@ -29,7 +31,7 @@ use super::{
 use crate::config::Upstream;
 
 /// How often a request is moved to another connection because the one it had turned out to be
-/// closed before anything was written.
+/// closed before anything was written, or the upstream did not take it there.
 const MOVES_MAX: usize = 3;
 
 #[derive(Debug)]
@@ -38,6 +40,7 @@ pub(crate) struct Pool {
     /// Where HTTP/2 requests are addressed to; HTTP/1.1 names only the path.
     origin: Uri,
     connect_timeout: Duration,
+    limits: HeadLimits,
     /// One for each HTTP/1.1 exchange under way.
     room: Arc<Semaphore>,
     idle: Arc<Idle>,
@@ -59,6 +62,7 @@ impl Pool {
             connector,
             origin: upstream.url.clone(),
             connect_timeout: upstream.connect_timeout,
+            limits: HeadLimits::of(upstream),
             room: Arc::new(Semaphore::new(upstream.connections_max)),
             idle: Arc::new(Idle::new(upstream.idle)),
             shared: tokio::sync::Mutex::default(),
@@ -126,7 +130,7 @@ impl Pool {
         let method = request.method().clone();
         let mut request = Outgoing::new(request);
         for _ in 0..MOVES_MAX {
-            match link.exchange(request, &method).await {
+            match link.exchange(request, &method, self.limits).await {
                 Ok(Answered { head: Head { response, framing, keeps_open }, rest }) => {
                     let idle = Arc::clone(&self.idle);
                     let lent = Lent { link, rest, keeps_open, idle, _room: room };
@@ -151,13 +155,32 @@ impl Pool {
             return Ok(Err(request));
         }
         say_time_left(&mut request)?;
+        let copy = copy(&request);
         *request.version_mut() = Version::HTTP_2;
-        *request.uri_mut() = self.at_origin(request.uri())?;
-        request.headers_mut().remove(http::header::HOST);
-        match sender.try_send_request(request).await {
-            Ok(response) => Ok(Ok(response.map(Body::new))),
-            Err(error) => unsent(error),
+        let host = request.headers_mut().remove(HOST);
+        *request.uri_mut() = self.at_origin(request.uri(), host.as_ref())?;
+        let (request, breaking) = Breaking::watch(request);
+        let mut error = match sender.try_send_request(request).await {
+            Ok(mut response) => {
+                let length = head::length(response.headers_mut());
+                length.map_err(|bad| SendError::Unanswered(bad.into()))?;
+                return Ok(Ok(response.map(Body::new)));
+            }
+            Err(error) => error,
+        };
+        if let Some(blamed) = breaking.blame() {
+            return Err(blamed);
         }
+        // A request that hyper gives back was not written.
+        if let Some(mut unsent) = error.take_message() {
+            unsent.headers_mut().extend(host.map(|host| (HOST, host)));
+            return Ok(Err(unsent));
+        }
+        let error = error.into_error();
+        if !was_refused(&error) {
+            return Err(SendError::Unanswered(error.into()));
+        }
+        copy.map(Err).ok_or_else(|| SendError::NothingSent(error.into()))
     }
 
     /// The connection all share; `None` if the upstream turned out to speak HTTP/1.1.
@@ -184,8 +207,10 @@ impl Pool {
             Ok::<_, BoxError>(if http2 {
                 let io = TokioIo::new(io);
                 let mut builder = http2::Builder::new(TokioExecutor::new());
-                let (sender, connection) =
-                    builder.timer(TokioTimer::new()).adaptive_window(true).handshake(io).await?;
+                let head_max = u32::try_from(self.limits.bytes_max).unwrap_or(u32::MAX);
+                builder.timer(TokioTimer::new()).adaptive_window(true);
+                builder.max_header_list_size(head_max);
+                let (sender, connection) = builder.handshake(io).await?;
                 tokio::spawn(connection);
                 Made::Http2(sender)
             } else {
@@ -199,8 +224,14 @@ impl Pool {
         }
     }
 
-    fn at_origin(&self, target: &Uri) -> Result<Uri, SendError> {
+    /// The whole address of a target, for the virtual host that its `Host` header names.
+    fn at_origin(&self, target: &Uri, host: Option<&HeaderValue>) -> Result<Uri, SendError> {
         let mut parts = self.origin.clone().into_parts();
+        let own = parts.authority.as_ref().map_or("", Authority::as_str);
+        if let Some(host) = host.filter(|host| *host != own) {
+            let host = Authority::try_from(host.as_bytes());
+            parts.authority = Some(host.map_err(|error| SendError::NothingSent(error.into()))?);
+        }
         parts.path_and_query = path_of(target).into_parts().path_and_query;
         Uri::from_parts(parts).map_err(|error| SendError::NothingSent(error.into()))
     }
@@ -221,16 +252,29 @@ fn path_of(target: &Uri) -> Uri {
     target.path_and_query().map_or_else(Uri::default, |path| Uri::from(path.clone()))
 }
 
-fn every_one_closed() -> SendError {
-    SendError::NothingSent("the upstream closed every connection".into())
+/// The same request once more, for another connection, if all of its body is in memory.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    let body = request.body().copy()?;
+    let mut copy = Request::new(body);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
 }
 
-/// A request that hyper gives back was not written; one that it keeps may have been.
-fn unsent<T>(
-    mut error: TrySendError<Request<Body>>,
-) -> Result<Result<T, Request<Body>>, SendError> {
-    match error.take_message() {
-        Some(request) => Ok(Err(request)),
-        None => Err(SendError::Unanswered(error.into_error().into())),
-    }
+fn every_one_closed() -> SendError {
+    SendError::NothingSent("the upstream took it on no connection".into())
+}
+
+/// Whether the upstream said that it has not looked at a request and never will: it refused the
+/// stream (RFC 9113, 8.7), or it is going away and the stream is above the last one it will serve.
+///
+/// A stream that it may have served fails otherwise when the connection ends: by what ended it.
+fn was_refused(error: &hyper::Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<h2::Error>());
+    cause.is_some_and(|cause| {
+        let is_refusal = cause.is_reset() && cause.reason() == Some(h2::Reason::REFUSED_STREAM);
+        cause.is_remote() && (is_refusal || cause.is_go_away())
+    })
 }

@@ -16,7 +16,7 @@ use tokio::{runtime::Handle, sync::OwnedSemaphorePermit, time::timeout};
 
 use super::{
     chunks::{Next, split},
-    head::Framing,
+    framing::Framing,
     idle::Idle,
     link::Link,
     outgoing::Outgoing,
@@ -62,42 +62,31 @@ impl Returning {
         let Some(lent) = &mut self.lent else { return Poll::Ready(Ok(None)) };
         lent.send_rest(cx);
         loop {
-            let buffer = &mut lent.link.buffer;
-            let expected = match &mut self.framing {
-                Framing::Left(left) if !buffer.is_empty() => {
-                    let data = split(buffer, left);
-                    if *left == 0 {
+            match self.framing.next(&mut lent.link.buffer)? {
+                Next::Data(data) => {
+                    if let Framing::Left(0) = self.framing {
                         self.end();
                     }
                     return Poll::Ready(Ok(Some(Frame::data(data))));
                 }
-                Framing::Left(left) => usize::try_from(*left).unwrap_or(usize::MAX),
-                Framing::Chunked(chunks) => match chunks.next(buffer)? {
-                    Next::Data(data) => return Poll::Ready(Ok(Some(Frame::data(data)))),
-                    Next::Trailers(trailers) => {
-                        self.end();
-                        return Poll::Ready(Ok(Some(Frame::trailers(trailers))));
-                    }
-                    Next::End => {
-                        self.end();
-                        return Poll::Ready(Ok(None));
-                    }
-                    Next::Later => 0,
-                },
-                Framing::UntilClose if !buffer.is_empty() => {
-                    return Poll::Ready(Ok(Some(Frame::data(buffer.split().freeze()))));
+                Next::Trailers(trailers) => {
+                    self.end();
+                    return Poll::Ready(Ok(Some(Frame::trailers(trailers))));
                 }
-                Framing::UntilClose => 0,
-            };
-            if ready!(lent.link.poll_read(cx, expected))? > 0 {
+                Next::End => {
+                    self.end();
+                    return Poll::Ready(Ok(None));
+                }
+                Next::Later => {}
+            }
+            if ready!(lent.link.poll_read(cx, self.framing.bytes_left()))? > 0 {
                 continue;
             }
             self.lent = None;
-            return Poll::Ready(match self.framing {
-                Framing::UntilClose => Ok(None),
-                Framing::Left(_) | Framing::Chunked(_) => {
-                    Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
-                }
+            return Poll::Ready(if self.framing.ends_here() {
+                Ok(None)
+            } else {
+                Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
             });
         }
     }

@@ -1,8 +1,9 @@
 //! What is in force, in words, so that it can be read before it is trusted.
 
+use hapax_core::{Policy, Recovery};
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Cors, Dialect, InFlight, KeyForm, KeyRule, Protection, Readers,
-    Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Cors, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling,
+    PathReading, Protection, Readers, Scoping, StoreDown,
 };
 
 use super::{Config, units::spelled, units::spelled_size};
@@ -18,7 +19,10 @@ pub fn describe(config: &Config) -> String {
         (Some(admin), None) => format!("admin at http://{admin}, health and metrics alone"),
         (None, _) => "no admin listener".to_owned(),
     });
-    lines.push(format!("protects {}", upstream.url));
+    lines.push(match upstream.paths {
+        PathReading::Lenient => format!("protects {}", upstream.url),
+        PathReading::Literal => format!("protects {}, which reads paths literally", upstream.url),
+    });
     lines.push(format!("keeps records in {}", without_password(&config.store)));
     lines.push(format!("tenant: {}", config.tenant));
     lines.push(format!(
@@ -70,6 +74,11 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         InFlight::Wait(wait) => format!("wait {}", spelled(wait)),
         InFlight::Accept => "accept".to_owned(),
     };
+    let in_flight = if protection.respond_async && protection.in_flight != InFlight::Accept {
+        format!("{in_flight}, or 202 for who prefers it")
+    } else {
+        in_flight
+    };
     let scope = match &protection.scope {
         Scoping::MethodAndPath | Scoping::FromFn(_) => "path",
         Scoping::Named(scope) => scope.as_str(),
@@ -84,7 +93,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("lease {}", spelled(policy.lease())),
         format!("in flight {in_flight}"),
         format!("results {}", policy.results().as_str()),
-        format!("recovery {}", policy.recovery().as_str()),
+        recovery(policy),
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
@@ -92,11 +101,22 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         let names = protection.compared_headers.names().join(" ");
         words.push(format!("compares the headers [{names}] alone"));
     }
+    match protection.key_spelling {
+        KeySpelling::OfTheHeader => {}
+        KeySpelling::Quoted => words.push("key forwarded quoted".to_owned()),
+        KeySpelling::Bare => words.push("key forwarded bare".to_owned()),
+    }
+    if protection.hosts == Hosts::Apart {
+        words.push("each host has keys of its own".to_owned());
+    }
     if !retention.tombstone.is_zero() {
         words.push(format!("tombstone {}", spelled(retention.tombstone)));
     }
     if protection.grpc_timeout {
         words.push("reads grpc-timeout".to_owned());
+    }
+    if protection.revalidate.is_some() {
+        words.push("asks anew who may hear a replay".to_owned());
     }
     if protection.limit.is_some() {
         words.push("rate limited".to_owned());
@@ -105,6 +125,18 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         words.push("UNPROTECTED while the store is away".to_owned());
     }
     words.join(", ")
+}
+
+/// What is done about an answer that never came, and how long the upstream may be at work on it.
+fn recovery(policy: &Policy) -> String {
+    let recovery = policy.recovery();
+    match recovery {
+        Recovery::Probe => {
+            let works_for = spelled(policy.works_for());
+            format!("recovery {} (at work for up to {works_for})", recovery.as_str())
+        }
+        Recovery::Resend | Recovery::Hold => format!("recovery {}", recovery.as_str()),
+    }
 }
 
 /// The address of a store without the user and the password before its host.

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use hapax_core::limits::CLOCK_STAYS;
 use http::{Uri, uri::Authority};
 use toml::{
     Spanned,
@@ -150,10 +151,17 @@ impl Sheet<'_> {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }
+        if !top.has("tenant") && read.trusts_the_usual_tenant {
+            let what = "a caller is its `Authorization` header: a revoked one still hears what was \
+                        stored under it, a renewed one is somebody else";
+            let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
+            read.notes.push(format!("no tenant is configured: {what}; {advice}"));
+        }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
         let (drain, sweep) = (duration("drain"), duration("sweep"));
+        let clock_stays = duration("clock_stays").unwrap_or(CLOCK_STAYS);
         Some(Config {
             listen,
             admin,
@@ -169,6 +177,7 @@ impl Sheet<'_> {
             drain: drain.unwrap_or(Duration::from_secs(30)),
             cache_bytes_max: cache.and_then(|cache| u64::try_from(cache).ok()).unwrap_or(64 << 20),
             sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
+            clock_stays,
             upstream,
             relays,
             tenant: tenants.described,

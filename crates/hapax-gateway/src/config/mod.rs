@@ -14,6 +14,7 @@ mod probe;
 mod protection;
 mod reader;
 pub mod relays;
+mod revalidate;
 mod routes;
 mod tenants;
 mod units;
@@ -21,7 +22,7 @@ mod upstream;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
-use hapax_tower::{Cors, Routes, Tenancy};
+use hapax_tower::{Cors, PathReading, Routes, Tenancy};
 use http::Uri;
 
 pub use self::{
@@ -67,6 +68,8 @@ pub struct Config {
     pub cache_bytes_max: u64,
     /// How often operations whose owner vanished are looked for.
     pub sweep_every: Duration,
+    /// How long the store's clock must have gone steadily before anything expires by it.
+    pub clock_stays: Duration,
     /// Where the tenant comes from, in words.
     pub tenant: String,
     /// A line for each route, in order, and one for what no route names.
@@ -101,8 +104,14 @@ pub struct Upstream {
     pub connections_max: usize,
     /// How long an answer, or the next piece of one, may take on routes that are not protected.
     pub answer_timeout: Duration,
+    /// Largest head of an answer that is read, in bytes. An answer with a larger one is none.
+    pub answer_head_bytes_max: usize,
+    /// Most headers of an answer that are read. An answer with more is none.
+    pub answer_headers_max: usize,
     /// Whether the upstream sees the `Host` the client sent instead of its own.
     pub keep_host: bool,
+    /// How it reads the paths it is sent.
+    pub paths: PathReading,
     /// Certificates to trust, as a PEM file, instead of those of the system.
     pub ca: Option<PathBuf>,
 }

@@ -25,6 +25,7 @@ pub(crate) const TOP: &[&str] = &[
     "drain",
     "cache",
     "sweep",
+    "clock_stays",
     "otherwise",
     "upstream",
     "tls",
@@ -42,7 +43,10 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "idle",
     "connections",
     "answer_timeout",
+    "answer_head",
+    "answer_headers",
     "keep_host",
+    "paths",
     "ca",
 ];
 pub(crate) const TLS: &[&str] = &["certificate", "key"];
@@ -76,8 +80,9 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 27] = [
+const PROTECTION: [&str; 33] = [
     "key",
+    "forward_key",
     "header",
     "dialect",
     "scope",
@@ -90,13 +95,18 @@ const PROTECTION: [&str; 27] = [
     "grpc_timeout",
     "receive_within",
     "in_flight",
+    "respond_async",
     "wait",
     "wait_max",
     "results",
     "recovery",
     "probe",
+    "probe_status",
+    "upstream_works_for",
     "recover_for",
+    "revalidate",
     "keep_credentials",
+    "secret_headers",
     "request_max",
     "response_max",
     "rate_limit",

@@ -1,6 +1,6 @@
 //! Which requests a route means: `POST /payments/{id}`.
 
-use hapax_tower::SAFE_METHODS;
+use hapax_tower::{SAFE_METHODS, plain_path};
 use http::Method;
 
 /// Methods that change something, and are meant by `*`.
@@ -86,7 +86,10 @@ fn checked_path(path: &str) -> Result<String, String> {
             return Err(format!("has the path {path:?}; {advice}"));
         }
     }
-    Ok(path.to_owned())
+    plain_path(path).ok_or_else(|| {
+        let advice = "write a path without `.`, `..`, `\\` and stray `%` instead";
+        format!("has the path {path:?}, which servers read in different ways; {advice}")
+    })
 }
 
 /// Whether every path of `narrow` is one of `wide`, by the rules of `hapax_tower::Routes`.
@@ -137,6 +140,7 @@ mod tests {
             Match { methods: vec![Method::POST, Method::PUT], path: "/a/{id}".to_owned() }
         );
         assert_eq!(Match::parse("* /*").unwrap().methods, UNSAFE);
+        assert_eq!(Match::parse("POST /%70ay%c3%a9").unwrap().path, "/pay%C3%A9");
         for text in [
             "",
             "POST",
@@ -150,6 +154,8 @@ mod tests {
             "POST /{}",
             "POST /a{b}",
             "POST /ü",
+            "POST /a/../b",
+            "POST /a%",
             "P(ST /a",
         ] {
             assert!(Match::parse(text).is_err(), "{text}");

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Asked, Probed, Prober, signal};
+use hapax_tower::{Asked, Hosts, Probed, Prober, signal};
 use http::{
-    Request, StatusCode, Uri,
-    header::{ACCEPT, AUTHORIZATION},
+    HeaderValue, Request, StatusCode, Uri,
+    header::{ACCEPT, AUTHORIZATION, HOST},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -33,6 +33,10 @@ pub(super) struct Reading {
     pub(super) bytes_max: usize,
     /// How long it may take.
     pub(super) within: Duration,
+    /// The status of what happened, where it is not the probe's own.
+    pub(super) status: Option<StatusCode>,
+    /// Whether the host that the operation was for is the one to ask.
+    pub(super) hosts: Hosts,
 }
 
 impl Template {
@@ -75,8 +79,9 @@ impl Template {
         pieces.collect()
     }
 
-    /// Asks the upstream with GET: 2xx is the answer of the operation, 404 and 410 mean that it did
-    /// not happen, and everything else that nobody knows.
+    /// Asks the upstream with GET: 202, 409 and 425 mean that it is still at work, any other 2xx is the
+    /// answer of the operation, 404 and 410 mean that it did not happen, and everything else that
+    /// nobody knows.
     pub(super) fn prober(self, client: Client, reading: Reading) -> Prober {
         let template = Arc::new(self);
         Prober::from_fn(move |asked| {
@@ -100,23 +105,43 @@ impl Template {
                 request.headers_mut().append(&name, line.clone());
             }
         }
+        if reading.hosts == Hosts::Apart
+            && let Some(host) = host_of(&asked.request)
+        {
+            request.headers_mut().insert(HOST, host);
+        }
         // Whoever asks also asks again.
         signal::set_retried_further_out(request.headers_mut());
         match client.fetch(request, reading.bytes_max, reading.within).await {
-            Ok(answer) if answer.status().is_success() => Probed::Happened(answer),
-            Ok(answer) => match answer.status() {
+            Ok(mut answer) => match answer.status() {
+                StatusCode::ACCEPTED | StatusCode::CONFLICT | StatusCode::TOO_EARLY => {
+                    Probed::AtWork
+                }
+                status if status.is_success() => {
+                    *answer.status_mut() = reading.status.unwrap_or(status);
+                    Probed::Happened(answer)
+                }
                 StatusCode::NOT_FOUND | StatusCode::GONE => Probed::DidNotHappen,
                 status => {
-                    tracing::warn!(%status, "the upstream does not say whether it happened");
+                    let operation = asked.operation.id();
+                    tracing::warn!(%operation, %status, "the upstream does not say whether it happened");
                     Probed::Unknown
                 }
             },
             Err(error) => {
-                tracing::warn!(%error, "the upstream cannot be asked whether it happened");
+                let operation = asked.operation.id();
+                tracing::warn!(%operation, %error, "the upstream cannot be asked whether it happened");
                 Probed::Unknown
             }
         }
     }
+}
+
+/// The host a request was for, which is the one that knows about it.
+fn host_of<B>(request: &Request<B>) -> Option<HeaderValue> {
+    let named = request.headers().get(HOST).cloned();
+    let target = || HeaderValue::try_from(request.uri().authority()?.as_str()).ok();
+    named.or_else(target)
 }
 
 #[cfg(test)]

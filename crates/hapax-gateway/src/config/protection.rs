@@ -7,15 +7,17 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Credentials, Dialect, InFlight, KeyForm, KeyRule, Prober,
-    Protection, RateLimit, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule,
+    KeySpelling, Prober, Protection, RateLimit, Revalidator, Scoping, StoreDown,
 };
+use http::{HeaderName, StatusCode};
 use toml::Spanned;
 
 use super::{
     names::FINGERPRINT,
     probe::{Reading, Template},
     reader::Reader,
+    revalidate::{self, Revalidation},
     tenants::header_name,
     units,
 };
@@ -29,11 +31,12 @@ const WAIT: Duration = Duration::from_secs(10);
 const REQUEST_BODY_BYTES_MAX: usize = REQUEST_BYTES_MAX - (1 << 20);
 
 /// What `route` says. A key is needed as `unsaid` says where it does not say so itself; `client`
-/// is asked for when the upstream is to be probed.
+/// is asked for when the upstream is to be asked something.
 pub(super) fn read(
     route: &Reader<'_>,
     unsaid: KeyRule,
-    client: impl FnOnce() -> Option<Client>,
+    hosts: Hosts,
+    client: impl Fn() -> Option<Client>,
 ) -> Protection {
     let usual = Protection::default();
     let duration = |name| route.duration(name).map(Spanned::into_inner);
@@ -46,15 +49,22 @@ pub(super) fn read(
     let response_bytes_max =
         cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
     let policy = policy(route, timeout, usual.policy);
-    let reading = Reading { bytes_max: response_bytes_max, within: timeout };
+    let status = probe_status(route, policy.recovery());
+    let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
+    let dialect = dialect(route).unwrap_or(usual.dialect);
+    let asking = Asking { key_header: key_header(&dialect), hosts, within: timeout };
     Protection {
+        label: usual.label,
         policy,
         key,
         key_form,
-        dialect: dialect(route).unwrap_or(usual.dialect),
+        dialect,
+        key_spelling: key_spelling(route).unwrap_or(usual.key_spelling),
         scope: scope(route).unwrap_or(usual.scope),
+        hosts,
         in_flight: in_flight(route).unwrap_or(usual.in_flight),
+        respond_async: route.flag("respond_async").unwrap_or(usual.respond_async),
         wait_max: duration("wait_max").unwrap_or(usual.wait_max),
         timeout,
         grpc_timeout: route.flag("grpc_timeout").unwrap_or(usual.grpc_timeout),
@@ -69,9 +79,11 @@ pub(super) fn read(
             .unwrap_or(usual.request_bytes_max),
         response_bytes_max,
         store_down: store_down.unwrap_or(usual.store_down),
-        probe: probe(route, policy.recovery(), reading, client),
+        probe: probe(route, policy.recovery(), reading, &client),
+        revalidate: revalidate(route, asking, &client),
         recover_for: recover_for(route, policy.recovery()).unwrap_or(usual.recover_for),
         limit: limit(route),
+        secret_headers: headers("secret_headers").unwrap_or(usual.secret_headers),
         credentials: match route.flag("keep_credentials") {
             Some(true) => Credentials::Keep,
             Some(false) | None => usual.credentials,
@@ -88,6 +100,11 @@ fn key(route: &Reader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
     ];
     let key = route.word("key", &words).map(Spanned::into_inner);
     key.unwrap_or((unsaid, KeyForm::QuotedOrBare))
+}
+
+fn key_spelling(route: &Reader<'_>) -> Option<KeySpelling> {
+    let words = [("quoted", KeySpelling::Quoted), ("bare", KeySpelling::Bare)];
+    route.word("forward_key", &words).map(Spanned::into_inner)
 }
 
 fn dialect(route: &Reader<'_>) -> Option<Dialect> {
@@ -210,7 +227,34 @@ fn policy(route: &Reader<'_>, timeout: Duration, usual: Policy) -> Policy {
     };
     let lease = lease(route, timeout, usual.lease());
     check_retention(route, retention.window, lease);
-    Policy::new(lease, retention, results, recovery).unwrap_or(usual)
+    let works_for = works_for(route, recovery).unwrap_or(timeout);
+    Policy::new(lease, retention, results, recovery).unwrap_or(usual).working_for(works_for)
+}
+
+/// How long the upstream may be at work on what nobody waits for any more.
+fn works_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
+    if recovery != Recovery::Probe && route.counts_beside("upstream_works_for", "recovery") {
+        let what = "`upstream_works_for` means nothing here: nobody asks whether it happened";
+        let advice = "write `recovery = \"probe\"` too, or leave it out";
+        route.fault(route.place("upstream_works_for"), format!("{what}; {advice}"));
+    }
+    route.duration("upstream_works_for").map(Spanned::into_inner)
+}
+
+/// The status of what the probe says happened, where it is not the probe's own.
+fn probe_status(route: &Reader<'_>, recovery: Recovery) -> Option<StatusCode> {
+    let status = route.count("probe_status", 299)?;
+    let (place, status) = (status.span(), status.into_inner());
+    if recovery != Recovery::Probe && route.counts_beside("probe_status", "recovery") {
+        let what = "`probe_status` means nothing here; write `recovery = \"probe\"` too";
+        route.fault(place.clone(), format!("{what}, or leave it out"));
+    }
+    let known = u16::try_from(status).ok().filter(|status| (200..300).contains(status));
+    if known.is_none() {
+        let what = format!("`probe_status` cannot be {status}; write a status from 200 to 299");
+        route.fault(place, format!("{what} instead"));
+    }
+    known.and_then(|status| StatusCode::from_u16(status).ok())
 }
 
 /// The lease, longer than the timeout.
@@ -280,6 +324,31 @@ fn probe(
             None
         }
     }
+}
+
+/// How a caller is asked about.
+struct Asking {
+    key_header: HeaderName,
+    hosts: Hosts,
+    within: Duration,
+}
+
+fn key_header(dialect: &Dialect) -> HeaderName {
+    match dialect {
+        Dialect::Header(name) => name.clone(),
+        Dialect::Repeatability => HeaderName::from_static("repeatability-request-id"),
+    }
+}
+
+fn revalidate(
+    route: &Reader<'_>,
+    asking: Asking,
+    client: impl FnOnce() -> Option<Client>,
+) -> Option<Revalidator> {
+    let target = route.parsed("revalidate", revalidate::target)?.into_inner();
+    let Asking { key_header, hosts, within } = asking;
+    let revalidation = Revalidation { target, hosts, key_header, within };
+    Some(revalidation.revalidator(client()?))
 }
 
 fn recover_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {

@@ -2,8 +2,10 @@
 
 use std::{cell::OnceCell, path::Path};
 
-use hapax_core::Recovery;
-use hapax_tower::{InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment};
+use hapax_core::{Recovery, ResultPolicy};
+use hapax_tower::{
+    Credentials, Hosts, InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment,
+};
 use toml::Spanned;
 
 use super::{
@@ -41,27 +43,36 @@ pub(super) struct Read {
     /// A line for each route, in order, and one for the rest.
     pub(super) summary: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// Whether a route takes its callers as the whole gateway does, and never asks about them again.
+    pub(super) trusts_the_usual_tenant: bool,
 }
 
 impl Reading<'_> {
     /// Reads every route of the file.
     pub(super) fn read(&self, top: &Reader<'_>) -> Read {
         let defaults = top.table("defaults", DEFAULTS);
-        let words = [("protect", true), ("pass", false)];
-        let is_protected = top.word("otherwise", &words).is_none_or(Spanned::into_inner);
-        let mut read = Read { routes: None, summary: Vec::new(), notes: Vec::new() };
-        let otherwise = protection::read(&defaults, KeyRule::Optional, || self.client(top));
-        let otherwise = if is_protected {
-            self.check_room(&defaults, &otherwise);
-            Treatment::Protect(otherwise)
-        } else {
-            Treatment::PassThrough
+        let mut read = Read {
+            routes: None,
+            summary: Vec::new(),
+            notes: Vec::new(),
+            trusts_the_usual_tenant: false,
+        };
+        let otherwise =
+            protection::read(&defaults, KeyRule::Optional, self.hosts(), || self.client(top));
+        let otherwise = match top.word("otherwise", &TREATMENTS).map(Spanned::into_inner) {
+            None | Some(Word::Protect) => {
+                self.check_room(&defaults, &otherwise);
+                Treatment::Protect(otherwise)
+            }
+            Some(Word::Pass) => Treatment::PassThrough,
+            Some(Word::Refuse) => Treatment::Refuse,
         };
         let otherwise_summary =
             read.tell(self.store, "other requests that change something", &otherwise, self.tenants);
         if top.is_sound() {
             let refuse = |error: InvalidRoute| top.fault(top.place("defaults"), error.to_string());
-            read.routes = Routes::new(otherwise).map_err(refuse).ok();
+            let routes = Routes::new(otherwise).map_err(refuse).ok();
+            read.routes = routes.map(|routes| routes.reading(self.upstream.paths));
         }
         let mut seen: Vec<At<Match>> = Vec::new();
         let tables = top.tables("route", ROUTE);
@@ -90,14 +101,16 @@ impl Reading<'_> {
             route.fault(route.span(), what);
         }
         let label = route.text("match").map_or("", Spanned::into_inner);
-        let treatment = [("protect", true), ("pass", false)];
-        let is_protected = route.word("treatment", &treatment).is_none_or(Spanned::into_inner);
-        let (treatment, tenants) = if is_protected {
-            self.protected(&route.or(defaults))
-        } else {
+        let unprotected = |treatment| {
             refuse_idle_settings(route);
-            (Treatment::PassThrough, self.tenants.clone())
+            (treatment, self.tenants.clone())
         };
+        let (treatment, tenants) =
+            match route.word("treatment", &TREATMENTS).map(Spanned::into_inner) {
+                None | Some(Word::Protect) => self.protected(&route.or(defaults)),
+                Some(Word::Pass) => unprotected(Treatment::PassThrough),
+                Some(Word::Refuse) => unprotected(Treatment::Refuse),
+            };
         let Some(matched) = matched else { return };
         self.refuse_twice(route, &matched, seen);
         let line = read.tell(self.store, label, &treatment, &tenants);
@@ -113,10 +126,16 @@ impl Reading<'_> {
 
     fn protected(&self, route: &Reader<'_>) -> (Treatment, Tenants) {
         let tenants = tenants::read(route, self.dir);
-        let mut protection = protection::read(route, KeyRule::Required, || self.client(route));
+        let mut protection =
+            protection::read(route, KeyRule::Required, self.hosts(), || self.client(route));
         self.check_room(route, &protection);
         protection.tenancy = tenants.as_ref().map(|tenants| tenants.tenancy.clone());
         (Treatment::Protect(protection), tenants.unwrap_or_else(|| self.tenants.clone()))
+    }
+
+    /// An upstream that sees the host of the client may do something else for each.
+    fn hosts(&self) -> Hosts {
+        if self.upstream.keep_host { Hosts::Apart } else { Hosts::Alike }
     }
 
     /// No body may be larger than the room for all of them.
@@ -156,11 +175,38 @@ impl Reading<'_> {
     }
 }
 
-/// A route that passes has nothing else to say.
+/// What a server error of the upstream means on this route, where it could be a second effect.
+fn server_errors(protection: &Protection) -> Option<&'static str> {
+    let policy = &protection.policy;
+    match (policy.results(), policy.recovery()) {
+        (ResultPolicy::Terminal | ResultPolicy::SuccessOnly, Recovery::Hold) => Some(
+            "a 500 or 503 of the upstream frees the key, and a retry runs again: if it had its \
+             effect first, that happens twice",
+        ),
+        (
+            ResultPolicy::Terminal | ResultPolicy::SuccessOnly,
+            Recovery::Resend | Recovery::Probe,
+        )
+        | (ResultPolicy::Stripe | ResultPolicy::AtMostOnce, _) => None,
+    }
+}
+
+/// What can be done with a request.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Protect,
+    Pass,
+    Refuse,
+}
+
+const TREATMENTS: [(&str, Word); 3] =
+    [("protect", Word::Protect), ("pass", Word::Pass), ("refuse", Word::Refuse)];
+
+/// A route that passes, or is refused, has nothing else to say.
 fn refuse_idle_settings(route: &Reader<'_>) {
     for name in ROUTE.iter().filter(|name| !["match", "treatment"].contains(name)) {
         if route.has(name) {
-            let what = format!("`{name}` means nothing on a route that passes; leave it out");
+            let what = format!("`{name}` means nothing on an unprotected route; leave it out");
             route.fault(route.place(name), what);
         }
     }
@@ -175,14 +221,27 @@ impl Read {
         treatment: &Treatment,
         tenants: &Tenants,
     ) -> String {
-        let Treatment::Protect(protection) = treatment else {
-            return format!("{label}: passes, a key on it is ignored");
+        let protection = match treatment {
+            Treatment::Protect(protection) => protection,
+            Treatment::PassThrough => return format!("{label}: passes, a key on it is ignored"),
+            Treatment::Refuse => return format!("{label}: refused"),
         };
+        self.trusts_the_usual_tenant |=
+            protection.tenancy.is_none() && protection.revalidate.is_none();
         let accepts = protection.in_flight == InFlight::Accept;
         let resends = protection.policy.recovery() == Recovery::Resend;
         if store.starts_with("memory:") && (accepts || resends) {
             let what = "accepted and abandoned requests are lost when the gateway stops";
             self.notes.push(format!("{label}: the store is memory, so {what}"));
+        }
+        if let Some(what) = server_errors(protection) {
+            self.notes.push(format!("{label}: {what}"));
+        }
+        let later = accepts || protection.respond_async;
+        if later && protection.credentials == Credentials::LeaveOut {
+            let what = "requests with credentials are refused where they would be run later";
+            let advice = "write `keep_credentials = true` to accept them";
+            self.notes.push(format!("{label}: {what}; {advice}"));
         }
         if protection.store_down == StoreDown::RunUnprotected {
             let what = "requests run WITHOUT PROTECTION while the store is away";

@@ -2,6 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
+use hapax_tower::PathReading;
 use http::Uri;
 use toml::Spanned;
 
@@ -11,7 +12,9 @@ use super::{Limits, Protocol, Tls, Upstream, files, names, reader::Reader};
 const CONNECTIONS_MAX: u32 = 1_000_000;
 /// Bounds of a head, in bytes: below, ordinary cookies do not fit; above, no server reads on.
 const HEAD_BYTES: (u64, u64) = (8 << 10, 1 << 20);
-/// Most headers of a request.
+/// Bounds of the head of an answer, in bytes: it comes from whom we protect.
+const ANSWER_HEAD_BYTES: (u64, u64) = (8 << 10, 16 << 20);
+/// Most headers of a request or an answer.
 const HEADERS_MAX: u32 = 4096;
 /// Most requests at one time on an HTTP/2 connection.
 const STREAMS_MAX: u32 = 10_000;
@@ -29,7 +32,10 @@ impl Upstream {
             idle: Duration::from_secs(3),
             connections_max: 1024,
             answer_timeout: Duration::from_secs(60),
+            answer_head_bytes_max: 400 << 10,
+            answer_headers_max: 256,
             keep_host: false,
+            paths: PathReading::Lenient,
             ca: None,
         }
     }
@@ -40,7 +46,11 @@ impl Upstream {
         let protocols =
             [("auto", Protocol::Automatic), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
         let protocol = table.word("protocol", &protocols).map(Spanned::into_inner);
+        let paths = [("lenient", PathReading::Lenient), ("literal", PathReading::Literal)];
+        let paths = table.word("paths", &paths).map(Spanned::into_inner);
         let duration = |name| table.duration(name).map(Spanned::into_inner);
+        let (head_min, head_max) = ANSWER_HEAD_BYTES;
+        let answer_head = table.size("answer_head", head_min, head_max).map(Spanned::into_inner);
         Self {
             protocol: protocol.unwrap_or(usual.protocol),
             connect_timeout: duration("connect_timeout").unwrap_or(usual.connect_timeout),
@@ -48,7 +58,11 @@ impl Upstream {
             connections_max: count(table, "connections", CONNECTIONS_MAX)
                 .unwrap_or(usual.connections_max),
             answer_timeout: duration("answer_timeout").unwrap_or(usual.answer_timeout),
+            answer_head_bytes_max: answer_head.unwrap_or(usual.answer_head_bytes_max),
+            answer_headers_max: count(table, "answer_headers", HEADERS_MAX)
+                .unwrap_or(usual.answer_headers_max),
             keep_host: table.flag("keep_host").unwrap_or(usual.keep_host),
+            paths: paths.unwrap_or(usual.paths),
             ca: table
                 .text("ca")
                 .map(|path| files::expected(table, "ca", &path, dir, "BEGIN CERTIFICATE")),

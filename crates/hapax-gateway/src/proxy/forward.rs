@@ -1,14 +1,17 @@
 //! What of a request's and an answer's head belongs to one connection, and what is passed on.
 
+use hapax_tower::is_for_everybody;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Version,
+    HeaderMap, HeaderName, HeaderValue, Request, Uri, Version,
     header::{self, CONNECTION, COOKIE, HOST},
+    request::Parts,
 };
 
 use crate::server::Peer;
 
 /// Headers that belong to one connection, by RFC 9110.
-static HOPS: [HeaderName; 7] = [
+static HOPS: [HeaderName; 8] = [
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -24,15 +27,12 @@ static FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto"
 
 /// Makes a client's request one of our own. `host` replaces the one the client named.
 pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
-    let authority = match (request.headers().get(HOST), request.uri().authority()) {
-        (Some(host), _) => Some(host.clone()),
-        (None, Some(authority)) => HeaderValue::try_from(authority.as_str()).ok(),
-        (None, None) => None,
-    };
+    let authority = authority(request.headers(), request.uri());
     let peer = request.extensions().get::<Peer>().cloned();
     let version = request.version();
     let headers = request.headers_mut();
     strip_hops(headers);
+    remove_shadows(headers);
     headers.remove(header::PROXY_AUTHORIZATION);
     // The gateway has answered it by reading the body.
     headers.remove(header::EXPECT);
@@ -40,7 +40,7 @@ pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
         join_cookies(headers);
     }
     if let Some(peer) = peer {
-        tell_the_client(headers, &peer, authority.as_ref());
+        headers.extend(of_the_client(headers, &peer, authority.as_ref()));
     }
     if let Some(host) = host.or(authority.as_ref()) {
         headers.insert(HOST, host.clone());
@@ -64,30 +64,72 @@ pub(crate) fn strip_hops(headers: &mut HeaderMap) {
 }
 
 fn remove_named(headers: &mut HeaderMap, names: &str) {
-    for name in names.split(',').map(str::trim) {
-        // These frame the message, name its target and tell the upstream what the layer has to say:
-        // a client must not have them removed.
-        let is_kept = |kept: &str| name.eq_ignore_ascii_case(kept);
-        let is_ours = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("hapax-"));
-        if !is_ours && !["host", "content-length"].into_iter().any(is_kept) {
-            headers.remove(name);
-        }
+    for name in names.split(',').map(str::trim).filter(|name| !is_for_everybody(name)) {
+        headers.remove(name);
     }
 }
 
-fn tell_the_client(headers: &mut HeaderMap, peer: &Peer, authority: Option<&HeaderValue>) {
+/// Removes headers that a server which sees names as CGI does, where `-` and `_` are the same, would
+/// take for one that counts: one of ours, one that belongs to a connection, or another of the request.
+fn remove_shadows(headers: &mut HeaderMap) {
+    if !headers.keys().any(|name| name.as_str().as_bytes().contains(&b'_')) {
+        return;
+    }
+    let casts = |name: &&HeaderName| {
+        let read = name.as_str().replace('_', "-");
+        read != name.as_str()
+            && (is_for_everybody(&read)
+                || SHADOWED.contains(&&*read)
+                || HOPS.iter().any(|hop| *hop == *read)
+                || headers.contains_key(&read))
+    };
+    let shadows: Vec<_> = headers.keys().filter(casts).cloned().collect();
+    for name in shadows {
+        headers.remove(name);
+    }
+}
+
+/// Names that count beside those that are for everybody and those that belong to one connection.
+const SHADOWED: [&str; 6] = [
+    "idempotency-key",
+    "idempotency-expires",
+    "idempotent-replayed",
+    "proxy-authorization",
+    "repeatability-request-id",
+    "repeatability-first-sent",
+];
+
+/// Who a request came from, which scheme it used and which host it named: what the upstream is told,
+/// also when the request is run later. A request of which nobody knows says nothing.
+pub(crate) fn origin(parts: &Parts) -> HeaderMap {
+    let authority = authority(&parts.headers, &parts.uri);
+    let peer = parts.extensions.get::<Peer>();
+    peer.map(|peer| of_the_client(&parts.headers, peer, authority.as_ref())).unwrap_or_default()
+}
+
+fn authority(headers: &HeaderMap, uri: &Uri) -> Option<HeaderValue> {
+    match (headers.get(HOST), uri.authority()) {
+        (Some(host), _) => Some(host.clone()),
+        (None, Some(authority)) => HeaderValue::try_from(authority.as_str()).ok(),
+        (None, None) => None,
+    }
+}
+
+fn of_the_client(headers: &HeaderMap, peer: &Peer, authority: Option<&HeaderValue>) -> HeaderMap {
+    let mut told = HeaderMap::with_capacity(3);
     let address = match headers.get(&FORWARDED_FOR).and_then(|before| before.to_str().ok()) {
         Some(before) => HeaderValue::try_from(format!("{before}, {}", peer.address().ip())).ok(),
         None => Some(peer.forwarded_for().clone()),
     };
     if let Some(address) = address {
-        headers.insert(FORWARDED_FOR.clone(), address);
+        told.insert(FORWARDED_FOR.clone(), address);
     }
     let scheme = if peer.is_secure() { "https" } else { "http" };
-    headers.insert(FORWARDED_PROTO.clone(), HeaderValue::from_static(scheme));
+    told.insert(FORWARDED_PROTO.clone(), HeaderValue::from_static(scheme));
     if let Some(authority) = authority {
-        headers.insert(FORWARDED_HOST.clone(), authority.clone());
+        told.insert(FORWARDED_HOST.clone(), authority.clone());
     }
+    told
 }
 
 /// HTTP/2 may send a cookie in pieces; HTTP/1.1 knows one header only.
@@ -114,6 +156,8 @@ mod tests {
             .header("hapax-retry", "never")
             .header("x-hop", "1")
             .header("keep-alive", "timeout=5")
+            .header("upgrade", "h2c")
+            .header("http2-settings", "AAMAAABkAAQAAP__")
             .header("transfer-encoding", "chunked")
             .header("x-kept", "1")
             .body(())
@@ -123,6 +167,45 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["hapax-fence", "hapax-retry", "host", "x-kept"]);
         assert_eq!(request.headers()["host"], "inner:80");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_header_that_counts_is_not_passed_on() {
+        let mut request = Request::post("/pay").header("x-tenant", "a");
+        for name in [
+            "hapax_fence",
+            "Hapax_fence-x",
+            "idempotency_key",
+            "x_forwarded_for",
+            "x-forwarded_proto",
+            "x_real_ip",
+            "content_length",
+            "transfer_encoding",
+            "x_tenant",
+            "x_own",
+            "plain_",
+        ] {
+            request = request.header(name, "1");
+        }
+        let mut request = request.body(()).unwrap();
+        prepare(&mut request, None);
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["plain_", "x-tenant", "x_own"]);
+    }
+
+    #[test]
+    fn a_client_cannot_have_what_others_said_about_it_removed() {
+        let kept = ["authorization", "content-type", "forwarded", "x-forwarded-for", "x-real-ip"];
+        let mut request = Request::post("/pay").header("connection", "x-own").header("x-own", "1");
+        for name in kept {
+            request = request.header("connection", name.to_ascii_uppercase()).header(name, "1");
+        }
+        let mut request = request.body(()).unwrap();
+        prepare(&mut request, None);
+        let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, kept);
     }
 
     #[test]

@@ -17,8 +17,11 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-pub(crate) use self::stall::Stalling;
 use self::upload::Upload;
+pub(crate) use self::{
+    forward::{origin, prepare},
+    stall::{Stalled, Stalling},
+};
 use crate::{
     admin::{Exchange, Meter},
     client::{Client, SendError},
@@ -63,8 +66,8 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     // A protected attempt has a deadline of its own, and goes on when its client does not.
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
-    forward::prepare(&mut request, host);
-    let began = Instant::now();
+    prepare(&mut request, host);
+    let counted = Counted::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
@@ -82,7 +85,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         };
         answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
     };
-    inner.meter.record_exchange(exchange(&answered), began.elapsed());
+    counted.end(exchange(&answered));
     let mut response = answered.map_err(|error| match error {
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
         SendError::Unanswered(cause) => cause,
@@ -94,11 +97,39 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))
 }
 
-fn exchange(answered: &Result<Response<Body>, SendError>) -> Exchange {
+/// An exchange that is counted however it ends: dropped, as at the time limit of its route, it was
+/// not answered.
+struct Counted<'a> {
+    meter: &'a Meter,
+    began: Instant,
+    ended: Option<Exchange>,
+}
+
+impl<'a> Counted<'a> {
+    fn begin(meter: &'a Meter) -> Self {
+        Self { meter, began: Instant::now(), ended: Some(Exchange::Unanswered) }
+    }
+
+    fn end(mut self, exchange: Option<Exchange>) {
+        self.ended = exchange;
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.ended {
+            self.meter.record_exchange(ended, self.began.elapsed());
+        }
+    }
+}
+
+/// How the upstream did; `None` where its client did not let it.
+fn exchange(answered: &Result<Response<Body>, SendError>) -> Option<Exchange> {
     match answered {
-        Ok(response) => Exchange::Answered(response.status()),
-        Err(SendError::NothingSent(_)) => Exchange::NothingSent,
-        Err(SendError::Unanswered(_)) => Exchange::Unanswered,
+        Ok(response) => Some(Exchange::Answered(response.status())),
+        Err(error) if error.is_request_broken() => None,
+        Err(SendError::NothingSent(_)) => Some(Exchange::NothingSent),
+        Err(SendError::Unanswered(_)) => Some(Exchange::Unanswered),
     }
 }
 

@@ -11,8 +11,6 @@ use hapax_tower::BoxError;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::Overdue;
-
 /// Passes a body on, and fails when its next piece takes longer than allowed.
 pub(crate) struct Stalling<B> {
     body: B,
@@ -45,7 +43,7 @@ where
         }
         let patience = self.patience;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
-        timer.as_mut().poll(cx).map(|()| Some(Err(Overdue.into())))
+        timer.as_mut().poll(cx).map(|()| Some(Err(Stalled.into())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -56,3 +54,8 @@ where
         self.body.size_hint()
     }
 }
+
+/// A body stopped half-way for longer than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("the next piece of a body did not come in time")]
+pub(crate) struct Stalled;

@@ -23,6 +23,7 @@ use super::{
     handler::Handler,
     linger::Lingering,
     peer::Peer,
+    tls::{HTTP1, HTTP2},
     watch::{Bounds, Standing, Watch, Watched},
 };
 use crate::{admin::Meter, config::Limits, proxy::Proxy};
@@ -33,7 +34,7 @@ pub(crate) struct Wiring<S: Store> {
     pub(crate) serving: ArcSwap<Serving<S>>,
     pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
     pub(crate) bounds: Bounds,
-    pub(crate) protocols: auto::Builder<TokioExecutor>,
+    pub(crate) protocols: Protocols,
     /// Turns to true when connections should end after the request they have.
     pub(crate) draining: channel::Receiver<bool>,
 }
@@ -49,8 +50,33 @@ pub(crate) struct Serving<S: Store> {
     pub(crate) meter: Arc<Meter>,
 }
 
-/// The protocols spoken to clients, within these limits.
-pub(crate) fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
+/// The protocols spoken to clients, within the same limits.
+#[derive(Debug)]
+pub(crate) struct Protocols {
+    /// Whichever a connection begins with.
+    any: auto::Builder<TokioExecutor>,
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
+}
+
+impl Protocols {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let any = protocols(limits);
+        Self { http1: any.clone().http1_only(), http2: any.clone().http2_only(), any }
+    }
+
+    /// What is spoken where TLS agreed on this: that, and nothing else.
+    fn agreed(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+        match alpn {
+            Some(HTTP2) => &self.http2,
+            Some(HTTP1) => &self.http1,
+            // Nobody said: connections without TLS, and clients that know no ALPN.
+            Some(_) | None => &self.any,
+        }
+    }
+}
+
+fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // Heads and idle connections are watched by `watch`, with one timer for each connection.
     builder
@@ -87,25 +113,32 @@ pub(crate) async fn serve<S: Store>(tcp: TcpStream, wiring: Arc<Wiring<S>>) {
     let _counted = wiring.serving.load().meter.connection();
     let watch = Watch::new(wiring.bounds);
     match wiring.tls.load_full() {
-        None => drive(tcp, Peer::new(address, false), watch, wiring).await,
+        None => drive(tcp, None, Peer::new(address, false), watch, wiring).await,
         Some(config) => {
             let accepting = TlsAcceptor::from(config).accept(tcp);
             if let Ok(Ok(stream)) = timeout(wiring.bounds.head, accepting).await {
-                drive(stream, Peer::new(address, true), watch, wiring).await;
+                let agreed = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+                drive(stream, agreed, Peer::new(address, true), watch, wiring).await;
             }
         }
     }
 }
 
-async fn drive<I, S>(io: I, peer: Peer, watch: Arc<Watch>, wiring: Arc<Wiring<S>>)
-where
+/// `agreed` is what TLS found out about the protocol.
+async fn drive<I, S>(
+    io: I,
+    agreed: Option<Vec<u8>>,
+    peer: Peer,
+    watch: Arc<Watch>,
+    wiring: Arc<Wiring<S>>,
+) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     S: Store,
 {
     let mut draining = wiring.draining.clone();
     let handler = Handler { wiring: Arc::clone(&wiring), watch: Arc::clone(&watch), peer };
     let io = TokioIo::new(Watched::new(Lingering::new(io), Arc::clone(&watch)));
-    let connection = wiring.protocols.serve_connection(io, handler);
+    let connection = wiring.protocols.agreed(agreed.as_deref()).serve_connection(io, handler);
     let timer = sleep(wiring.bounds.head);
     pin!(connection, timer);
     let mut told_to_end = false;

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use hapax_core::Store;
-use hapax_tower::Body;
+use hapax_tower::{Body, TransferCoding};
 use http::{
     Method, Request, Response, Version,
     header::{HOST, ORIGIN},
@@ -27,7 +27,8 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
     type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let in_flight = self.watch.request_began(request.version() == Version::HTTP_2);
+        let version = request.version();
+        let in_flight = self.watch.request_began(version == Version::HTTP_2);
         let began = Instant::now();
         let serving = self.wiring.serving.load();
         let meter = Arc::clone(&serving.meter);
@@ -54,7 +55,7 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
                 }
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
-                    let mut response = refusal::upstream_failed(&*error);
+                    let mut response = refusal::upstream_failed(&*error, version);
                     if let Some(cors) = cors {
                         cors.apply(origin.as_ref(), response.headers_mut());
                     }
@@ -67,10 +68,17 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
     }
 }
 
-/// Refuses what names another target than this gateway, or none.
+/// Refuses what a gateway does not pass on, and what names another target than this one, or none.
 fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal::Refused> {
-    if request.method() == Method::CONNECT {
-        return Err(refusal::Refused::Connect);
+    match *request.method() {
+        Method::CONNECT => return Err(refusal::Refused::Connect),
+        Method::TRACE => return Err(refusal::Refused::Trace),
+        _ => {}
+    }
+    match TransferCoding::of(request.headers()) {
+        TransferCoding::Absent | TransferCoding::Chunked => {}
+        TransferCoding::ChunkedTwice => return Err(refusal::Refused::ChunkedTwice),
+        TransferCoding::Other => return Err(refusal::Refused::Coding),
     }
     let mut lines = request.headers().get_all(HOST).iter();
     let (named, further) = (lines.next(), lines.next());
@@ -87,6 +95,10 @@ fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal
         (None, _, Some(target)) => target.as_str(),
         (None, _, None) => "",
     };
+    // A name before the host is no part of it, and who reads it as one goes elsewhere.
+    if host.contains('@') {
+        return Err(refusal::Refused::Host);
+    }
     let name = host.rsplit_once(':').map_or(host, |(name, port)| {
         if port.bytes().all(|digit| digit.is_ascii_digit()) { name } else { host }
     });

@@ -12,7 +12,7 @@ mod worker;
 
 pub(crate) use self::{
     accept::Acceptor,
-    connection::{Serving, Wiring, protocols},
+    connection::{Protocols, Serving, Wiring},
     tls::server_config,
     watch::Bounds,
     worker::Workers,

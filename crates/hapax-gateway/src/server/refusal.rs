@@ -3,15 +3,24 @@
 use std::error::Error;
 
 use hapax_tower::{Body, Code, NothingSent, Site};
-use http::Response;
+use http::{HeaderValue, Response, Version, header::CONNECTION};
 
-use crate::proxy::Overdue;
+use crate::{
+    client::{OutsidePrefix, RequestBroken},
+    proxy::{Overdue, Stalled},
+};
 
 /// Why a request was not even looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// It asks for a tunnel.
     Connect,
+    /// It asks to be shown what arrived, with what others must not see.
+    Trace,
+    /// Its body is coded in a way that nobody here undoes.
+    Coding,
+    /// Its body is in chunks within chunks.
+    ChunkedTwice,
     /// It names no host, several, or contradicts itself.
     Host,
     /// It names a host this gateway does not answer for.
@@ -21,19 +30,39 @@ pub(crate) enum Refused {
 /// What the client of a refused request hears.
 pub(crate) fn answer(refused: Refused) -> Response<Body> {
     let (code, detail) = match refused {
-        Refused::Connect => (Code::TunnelRefused, "This gateway makes no tunnels."),
+        Refused::Connect => (Code::MethodRefused, "This gateway makes no tunnels."),
+        Refused::Trace => (Code::MethodRefused, "This gateway does not pass TRACE on."),
+        Refused::Coding => (Code::TransferCodingUnknown, "Send it as it is, or in chunks."),
+        Refused::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
         Refused::Host => (Code::HostUnclear, "Send one Host header that names this server."),
         Refused::Misdirected => (Code::HostUnknown, "This server does not answer for that host."),
     };
-    code.answer(detail, &Site::default())
+    let response = code.answer(detail, &Site::default());
+    match refused {
+        // Whoever frames requests so may mean another end of this one than we do.
+        Refused::Coding | Refused::ChunkedTwice => closing(response, Version::HTTP_11),
+        Refused::Connect | Refused::Trace | Refused::Host | Refused::Misdirected => response,
+    }
 }
 
-/// What the client of an unprotected request hears when the upstream gave no answer.
-pub(crate) fn upstream_failed(error: &(dyn Error + 'static)) -> Response<Body> {
-    tracing::warn!(error, "an unprotected request got no answer");
+/// What the client of an unprotected request, which came in this version, hears when there is no
+/// answer from the upstream.
+pub(crate) fn upstream_failed(error: &(dyn Error + 'static), version: Version) -> Response<Body> {
     let is = |wanted: fn(&(dyn Error + 'static)) -> bool| {
         std::iter::successors(Some(error), |error| (**error).source()).any(wanted)
     };
+    if is(|error| error.is::<RequestBroken>()) {
+        tracing::debug!(error, "an unprotected request ended early");
+        let detail = "What came of it was passed on, and given up.";
+        let is_slow = is(|error| error.is::<Stalled>());
+        let code = if is_slow { Code::BodyTooSlow } else { Code::BodyIncomplete };
+        return closing(code.answer(detail, &Site::default()), version);
+    }
+    if is(|error| error.is::<OutsidePrefix>()) {
+        let detail = "The path could lead out of what is served here.";
+        return Code::TargetUnclear.answer(detail, &Site::default());
+    }
+    tracing::warn!(error, "an unprotected request got no answer");
     let (code, detail) = if is(|error| error.is::<NothingSent>()) {
         (Code::ExecutionNotStarted, "Nothing was sent. Ask again.")
     } else if is(|error| error.is::<Overdue>()) {
@@ -42,4 +71,12 @@ pub(crate) fn upstream_failed(error: &(dyn Error + 'static)) -> Response<Body> {
         (Code::ExecutionUnanswered, "Nobody knows whether the request was carried out.")
     };
     code.answer(detail, &Site::default())
+}
+
+/// The last answer on its connection, where a connection has one answer at a time.
+fn closing(mut response: Response<Body>, version: Version) -> Response<Body> {
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

@@ -9,6 +9,10 @@ use rustls::{
 
 use crate::config::Tls;
 
+/// The protocols as TLS names them.
+pub(super) const HTTP2: &[u8] = b"h2";
+pub(super) const HTTP1: &[u8] = b"http/1.1";
+
 /// Reads the certificate and its key.
 pub(crate) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
     let unreadable = |file: &PathBuf| {
@@ -26,7 +30,7 @@ pub(crate) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(TlsError::Unusable)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
     Ok(Arc::new(config))
 }
 

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 
-use hapax_tower::Tenancy;
+use hapax_tower::{Tenancy, TenantKind, is_named_by_connection};
 use http::HeaderName;
 
 use super::named_by;
@@ -19,8 +19,11 @@ pub fn from_header(header: HeaderName, trusted: Vec<Network>) -> Tenancy {
     Tenancy::from_fn(move |parts| {
         let peer = parts.extensions.get::<Peer>()?.address().ip();
         let is_trusted = trusted.iter().any(|network| network.contains(peer));
-        is_trusted.then(|| named_by(&parts.headers, &header)).flatten()
+        // A header that is taken off on its way would leave the upstream without a tenant.
+        let goes_on = !is_named_by_connection(&parts.headers, &header);
+        (is_trusted && goes_on).then(|| named_by(&parts.headers, &header)).flatten()
     })
+    .of_kind(TenantKind::Header)
 }
 
 /// Some addresses: `10.0.0.7`, `10.0.0.0/8`, `fd00::/8`.

@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use hapax_core::Tenant;
-use hapax_tower::Tenancy;
+use hapax_tower::{Tenancy, TenantKind};
 use http::{HeaderMap, header::AUTHORIZATION};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, Validation, errors::Error};
 use serde_json::{Map, Value};
@@ -15,6 +15,8 @@ const SECRET_BYTES_MIN: usize = 32;
 /// key, in its time, from its issuer, for its audience. Everything else is refused with 401.
 pub fn from_token(verifier: Verifier) -> Tenancy {
     Tenancy::from_fn(move |parts| verifier.tenant(&parts.headers))
+        .of_kind(TenantKind::Jwt)
+        .reading([AUTHORIZATION])
 }
 
 /// What makes a token good, and which part of it names the tenant.
@@ -22,7 +24,7 @@ pub struct Verifier {
     key: DecodingKey,
     validation: Validation,
     claim: String,
-    /// Whether two issuers may use one name for two tenants.
+    /// Whether the issuer is part of the tenant.
     names_issuer: bool,
 }
 
@@ -36,12 +38,13 @@ impl Verifier {
         Self { key: key.key, validation, claim: claim.to_owned(), names_issuer: false }
     }
 
-    /// Accepts tokens of these issuers alone. With several, the issuer is part of the tenant.
+    /// Accepts tokens of these issuers alone. The issuer is then part of the tenant: two issuers may
+    /// use one name for two people, on one route or on two.
     #[must_use]
     pub fn issuers(mut self, issuers: &[String]) -> Self {
         self.validation.set_issuer(issuers);
         self.validation.required_spec_claims.insert("iss".to_owned());
-        self.names_issuer = issuers.len() > 1;
+        self.names_issuer = true;
         self
     }
 

@@ -11,6 +11,8 @@ pub use self::{
     subrequest::{Question, from_answer},
 };
 
+pub(crate) use self::subrequest::{ORIGINAL_METHOD, ORIGINAL_URI, original};
+
 use hapax_core::Tenant;
 use http::{HeaderMap, HeaderName};
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Caller, Identified, Tenancy};
+use hapax_tower::{Caller, Identified, Tenancy, TenantKind};
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri};
 
 use super::named_by;
@@ -16,11 +16,13 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// 401 or 403 that the request is refused with the same. Anything else refuses it with 503: nothing
 /// runs for somebody nobody knows.
 pub fn from_answer(client: Client, question: Question) -> Tenancy {
-    let (client, question) = (client, Arc::new(question));
+    let (credentials, question) = (question.forward.clone(), Arc::new(question));
     Tenancy::from_async_fn(move |caller| {
         let (client, question) = (client.clone(), Arc::clone(&question));
         async move { question.ask(&client, &caller).await }
     })
+    .of_kind(TenantKind::Subrequest)
+    .reading(credentials)
 }
 
 /// What is asked, and where the answer is.
@@ -49,11 +51,8 @@ impl Question {
         if headers.is_empty() {
             return Identified::Unknown;
         }
-        let path = caller.uri.path_and_query().map_or("/", |target| target.as_str());
-        for (name, value) in [(ORIGINAL_METHOD, caller.method.as_str()), (ORIGINAL_URI, path)] {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(name, value);
-            }
+        for (name, value) in [ORIGINAL_METHOD, ORIGINAL_URI].into_iter().zip(original(caller)) {
+            headers.extend(value.map(|value| (name, value)));
         }
         let answer = match client.fetch(request, ANSWER_BYTES_MAX, self.within).await {
             Ok(answer) => answer,
@@ -80,5 +79,11 @@ impl Question {
     }
 }
 
-const ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
-const ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
+pub(crate) const ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
+pub(crate) const ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
+
+/// What a caller asks for, as somebody is told who is asked about the caller.
+pub(crate) fn original(caller: &Caller) -> [Option<HeaderValue>; 2] {
+    let target = caller.uri.path_and_query().map_or("/", |target| target.as_str());
+    [caller.method.as_str(), target].map(|text| HeaderValue::try_from(text).ok())
+}

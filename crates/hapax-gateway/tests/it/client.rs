@@ -1,11 +1,21 @@
 //! The client of the upstream, against an upstream made of bytes.
 #![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
+use std::convert::Infallible;
+
 use bytes::Bytes;
-use hapax_gateway::{client::Client, config::Upstream};
+use hapax_gateway::{
+    client::{Client, SendError},
+    config::{Protocol, Upstream},
+};
 use hapax_tower::Body;
-use http::Request;
-use http_body_util::BodyExt;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Empty};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -16,9 +26,14 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const LARGE: usize = 32 << 20;
 
 async fn start() -> (TcpListener, Client) {
+    start_with(|upstream| upstream).await
+}
+
+async fn start_with(config: impl FnOnce(Upstream) -> Upstream) -> (TcpListener, Client) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    (listener, Client::new(&Upstream::at(url.parse().unwrap())).unwrap())
+    let client = Client::new(&config(Upstream::at(url.parse().unwrap()))).unwrap();
+    (listener, client)
 }
 
 async fn pay(client: &Client, bytes: usize) -> Bytes {
@@ -75,7 +90,15 @@ async fn an_unused_connection_is_dropped_when_the_upstream_closes_it() {
 /// What a client makes of these bytes, which an upstream sends all at once or one by one before it
 /// closes.
 async fn answered(method: &str, bytes: &[u8], one_by_one: bool) -> Option<Bytes> {
-    let (listener, client) = start().await;
+    heard(start().await, method, bytes, one_by_one).await.ok().map(Response::into_body)
+}
+
+async fn heard(
+    (listener, client): (TcpListener, Client),
+    method: &str,
+    bytes: &[u8],
+    one_by_one: bool,
+) -> Result<Response<Bytes>, SendError> {
     let upstream = async {
         let (mut connection, _) = listener.accept().await.unwrap();
         connection.set_nodelay(true).unwrap();
@@ -93,8 +116,10 @@ async fn answered(method: &str, bytes: &[u8], one_by_one: bool) -> Option<Bytes>
     };
     let asking = async {
         let request = Request::builder().method(method).uri("/pay").header("host", "shop.example");
-        let sent = client.send(request.body(Body::from(Bytes::new())).unwrap()).await.ok()?;
-        Some(sent.collect().await.ok()?.to_bytes())
+        let sent = client.send(request.body(Body::from(Bytes::new())).unwrap()).await?;
+        let (head, body) = sent.into_parts();
+        let body = body.collect().await.map_err(SendError::Unanswered)?;
+        Ok(Response::from_parts(head, body.to_bytes()))
     };
     let (answer, _connection) = tokio::join!(asking, upstream);
     answer
@@ -110,7 +135,7 @@ async fn an_answer_is_the_same_however_its_bytes_come() {
         ("POST", b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\ncontent-length: 1\r\n\r\na", b"a"),
         ("POST", b"HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\ncontent-length: 2\r\n\r\nok", b"ok"),
         ("POST", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n2;x\r\nbc\r\n0\r\n\r\n", b"abc"),
-        ("POST", b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, Chunked\r\ncontent-length: 9\r\n\r\n1\r\na\r\n0\r\n\r\n", b"a"),
+        ("POST", b"HTTP/1.1 200 OK\r\ntransfer-encoding: , Chunked\r\ncontent-length: 9\r\n\r\n1\r\na\r\n0\r\n\r\n", b"a"),
         ("POST", b"HTTP/1.0 200 OK\r\n\r\nuntil it closes", b"until it closes"),
     ];
     for (method, bytes, body) in right {
@@ -124,7 +149,7 @@ async fn an_answer_is_the_same_however_its_bytes_come() {
 
 #[tokio::test]
 async fn what_is_no_whole_answer_is_an_error() {
-    let wrong: [&[u8]; 9] = [
+    let wrong: [&[u8]; 17] = [
         b"",
         b"HTTP/1.1 200 OK\r\ncontent-le",
         b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok",
@@ -134,6 +159,14 @@ async fn what_is_no_whole_answer_is_an_error() {
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n",
         b"HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
         b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\n\r\nzipped",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: xchunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked, identity\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked, chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding:\r\ncontent-length: 1\r\n\r\na",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\ncontent-length: 1\r\n\r\na",
     ];
     for bytes in wrong {
         for one_by_one in [false, true] {
@@ -166,5 +199,103 @@ async fn bytes_nobody_asked_for_answer_nobody() {
         let asking = async { (pay(&client, 1).await, pay(&client, 1).await) };
         let ((one, two), ()) = tokio::join!(asking, upstream);
         assert_eq!((&*one, &*two), (&b"ok"[..], &b"ok"[..]), "{}", bytes.escape_ascii());
+    }
+}
+
+/// The next reader would decide for itself what a list, or a second line, means.
+#[tokio::test]
+async fn a_length_is_passed_on_as_one_number_or_not_at_all() {
+    let head = |lengths: &str| format!("HTTP/1.1 200 OK\r\n{lengths}\r\n");
+    for (method, lengths, passed_on) in [
+        ("HEAD", "content-length: 4\r\ncontent-length: 4\r\n", Some("4")),
+        ("HEAD", "content-length: 4, 4\r\n", Some("4")),
+        ("HEAD", "content-length: 4\r\n", Some("4")),
+        ("HEAD", "", None),
+        ("POST", "content-length: 0 ,0\r\n", Some("0")),
+        ("HEAD", "transfer-encoding: chunked\r\ncontent-length: 4\r\n", None),
+    ] {
+        let answer = heard(start().await, method, head(lengths).as_bytes(), false).await.unwrap();
+        let lines: Vec<_> = answer.headers().get_all("content-length").iter().collect();
+        assert_eq!(lines, passed_on.into_iter().collect::<Vec<_>>(), "{method} {lengths:?}");
+    }
+    for lengths in ["content-length: 4\r\ncontent-length: 5\r\n", "content-length: 4, x\r\n"] {
+        let answer = heard(start().await, "HEAD", head(lengths).as_bytes(), false).await;
+        assert!(answer.is_err(), "{lengths:?}");
+    }
+    let nothing = b"HTTP/1.1 204 No Content\r\ncontent-length: 4, 5\r\n\r\n";
+    let answer = heard(start().await, "POST", nothing, false).await.unwrap();
+    assert!(answer.headers().is_empty(), "the effect is not in doubt: {answer:?}");
+}
+
+#[tokio::test]
+async fn a_head_is_read_up_to_what_is_configured() {
+    let with_headers = |count: usize| {
+        let lines: String = (0..count).map(|number| format!("x-{number}: 1\r\n")).collect();
+        format!("HTTP/1.1 200 OK\r\n{lines}\r\n")
+    };
+    let with_bytes = |bytes: usize| {
+        let start = "HTTP/1.1 200 OK\r\nx: ";
+        format!("{start}{}\r\n\r\n", "x".repeat(bytes - start.len() - 4))
+    };
+    let (usual, small) = ((400 << 10, 256), (8 << 10, 3));
+    for ((head, headers), said, is_read) in [
+        (usual, with_headers(256), true),
+        (usual, with_headers(257), false),
+        (usual, with_bytes(400 << 10), true),
+        (usual, with_bytes((400 << 10) + 1), false),
+        (small, with_headers(3), true),
+        (small, with_headers(4), false),
+        (small, with_bytes(8 << 10), true),
+        (small, with_bytes((8 << 10) + 1), false),
+        ((1 << 20, 1000), with_headers(1000), true),
+        ((1 << 20, 1000), with_bytes(1 << 20), true),
+    ] {
+        let started = start_with(|upstream| Upstream {
+            answer_head_bytes_max: head,
+            answer_headers_max: headers,
+            ..upstream
+        });
+        let answer = heard(started.await, "HEAD", said.as_bytes(), false).await;
+        let length = said.len();
+        assert_eq!(answer.is_ok(), is_read, "{length} bytes: {answer:?}");
+        if let Err(SendError::NothingSent(why)) = answer {
+            panic!("it was sent: {why}");
+        }
+    }
+}
+
+/// Whoever drives an HTTP/2 connection passes headers on as they came.
+#[tokio::test]
+async fn a_length_that_an_http2_upstream_says_twice_is_passed_on_once() {
+    for (lengths, passed_on) in [(["4", "4"], Some("4")), (["4", "5"], None)] {
+        let (listener, client) =
+            start_with(|upstream| Upstream { protocol: Protocol::Http2, ..upstream }).await;
+        let serving = async {
+            let (connection, _) = listener.accept().await.unwrap();
+            let answer = service_fn(|_: Request<Incoming>| async move {
+                let [one, other] = lengths;
+                let answer = Response::builder();
+                let answer = answer.header("content-length", one).header("content-length", other);
+                Ok::<_, Infallible>(answer.body(Empty::<Bytes>::new()).unwrap())
+            });
+            let server = auto::Builder::new(TokioExecutor::new());
+            server.serve_connection(TokioIo::new(connection), answer).await.unwrap();
+        };
+        let asking = async {
+            let request = Request::head("/pay").header("host", "shop.example");
+            client.send(request.body(Body::empty()).unwrap()).await
+        };
+        let answer = tokio::select! {
+            answer = asking => answer,
+            () = serving => panic!("the connection ended early"),
+        };
+        match (answer, passed_on) {
+            (Ok(answer), Some(one)) => {
+                let lines: Vec<_> = answer.headers().get_all("content-length").iter().collect();
+                assert_eq!(lines, [one]);
+            }
+            (Err(SendError::Unanswered(_)), None) => {}
+            (answer, _) => panic!("{lengths:?}: {answer:?}"),
+        }
     }
 }

@@ -6,6 +6,7 @@ use hapax_core::{
     Faults, Scope,
     inbox::{Inbox, Message},
 };
+use tokio::sync::Mutex;
 
 use super::{
     dead::DeadLetters,
@@ -112,7 +113,9 @@ where
         let Self { name, inbox, handler, options, naming, dead, faults, future } = self;
         let consumer = unknown(name, options.retention);
         let options_too = options.clone();
-        let worker = Transactional { inbox, handler, consumer, options, dead, faults, future };
+        let clock = Mutex::default();
+        let worker =
+            Transactional { inbox, handler, consumer, options, dead, faults, clock, future };
         drive(source, worker, naming, options_too, stop).await
     }
 }

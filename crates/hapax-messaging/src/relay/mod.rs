@@ -13,6 +13,7 @@
 //! - `status`: what can be seen from outside.
 
 mod aside;
+mod episode;
 mod error;
 mod options;
 mod pipe;

@@ -120,7 +120,7 @@ impl Nats {
         match sent.await {
             Ok(_) => Ok(Verdict::Taken),
             Err(error) if error.kind() == PublishErrorKind::StreamNotFound => {
-                unheard(context, &subject).await
+                Err(unheard(context, &subject).await)
             }
             Err(error) => judge(error),
         }
@@ -167,15 +167,15 @@ impl fmt::Debug for Nats {
     }
 }
 
-/// Nobody took it. That is a refusal only if JetStream says that there is no stream for it: a stream
-/// without a leader is as silent.
-async fn unheard(context: &Context, subject: &str) -> Result<Verdict, Outage> {
+/// Nobody took it. That is no fault of the event, whatever the reason: a stream that is not there yet
+/// is made by somebody, and one without a leader finds another.
+async fn unheard(context: &Context, subject: &str) -> Outage {
     match context.stream_by_subject(subject).await {
-        Ok(stream) => Err(Outage::new(format!("the stream `{stream}` does not answer"))),
+        Ok(stream) => Outage::new(format!("the stream `{stream}` does not answer")),
         Err(error) if error.kind() == GetStreamByNameErrorKind::NotFound => {
-            Ok(Verdict::Refused(format!("no stream takes the subject `{subject}`")))
+            Outage::new(format!("no stream takes the subject `{subject}`; add one that does"))
         }
-        Err(error) => Err(Outage::new(error)),
+        Err(error) => Outage::new(error),
     }
 }
 

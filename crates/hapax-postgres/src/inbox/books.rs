@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{
     Fence, Key, Scope, StoreError, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{Consumer, Identity, Letter, Message, Partition, Taken, Waiting, decode_headers},
     time::micros,
 };
@@ -14,7 +15,7 @@ use super::{
     desk::Desk,
     unit::{BURY, letter, one},
 };
-use crate::transaction::error::Fault;
+use crate::{clock_mark, transaction::error::Fault};
 
 /// Waits five seconds for whoever makes the same consumer known.
 const ENLIST: &str =
@@ -93,6 +94,19 @@ pub(crate) async fn forget(desk: &mut impl Desk, limit: usize) -> Result<usize, 
     let rows = desk.ask(FORGET, &[limit.into()]).await.map_err(written)?;
     let gone = one(&rows).and_then(|row| row.number(0)).map_err(written)?;
     Ok(usize::try_from(gone).unwrap_or(usize::MAX))
+}
+
+pub(crate) async fn clock(desk: &mut impl Desk) -> Result<ClockReading, StoreError> {
+    let rows = desk.ask(clock_mark::READ, &[]).await.map_err(written)?;
+    let row = one(&rows).map_err(written)?;
+    let kept = |at| row.maybe_number(at).map_err(written);
+    let now = row.number(0).map_err(written)?;
+    Ok(clock_mark::reading_of(now, [kept(1)?, kept(2)?, kept(3)?]))
+}
+
+pub(crate) async fn keep_clock(desk: &mut impl Desk, mark: ClockMark) -> Result<(), StoreError> {
+    let values = clock_mark::columns(mark).map(Cell::from);
+    desk.ask(clock_mark::KEEP, &values).await.map(|_| ()).map_err(written)
 }
 
 /// A held message, as `inbox_waiting.sql` shows it.

@@ -4,6 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use hapax_core::{
     Key, Scope, StoreError, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{
         Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken, Waiting,
     },
@@ -113,6 +114,14 @@ impl Inbox for Database {
 
     async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
         books::forget(&mut Line(&mut *self.desk().await?), limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        books::clock(&mut Line(&mut *self.desk().await?)).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        books::keep_clock(&mut Line(&mut *self.desk().await?), mark).await
     }
 }
 

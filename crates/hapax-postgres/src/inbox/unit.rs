@@ -13,7 +13,7 @@ use super::{
     cell::{Cell, Cells},
     desk::Desk,
 };
-use crate::transaction::error::Fault;
+use crate::transaction::{error::Fault, unit::LockName};
 
 const RECORD: &str = include_str!("../sql/inbox_record.sql");
 const LOOK: &str = include_str!("../sql/inbox_look.sql");
@@ -33,12 +33,19 @@ pub(crate) const BURY: &str = include_str!("../sql/inbox_bury.sql");
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) arrival: Arrival,
-    /// The lock of its record.
-    pub(crate) lock: Option<i64>,
     /// What its key has come to.
     pub(crate) last: Option<i64>,
     /// How many of its key are held.
     pub(crate) held: u32,
+}
+
+impl Carried {
+    /// The lock of its record, which only this transaction has.
+    pub(crate) fn lock(&self) -> Option<LockName> {
+        let Arrival { consumer, message, proof, .. } = &self.arrival;
+        let name = || format!("{}\n{}", consumer.number, message.id.as_str());
+        (*proof == Proof::Record).then(|| LockName { kind: "message", name: name() })
+    }
 }
 
 /// The statement that goes out with `BEGIN`.
@@ -68,15 +75,14 @@ pub(crate) async fn enter(
     opened: Vec<Cells>,
 ) -> Result<Result<Carried, Answer>, TransactionError> {
     let entered = match arrival.proof {
-        Proof::Record => record(desk, arrival, opened).await?.map(Some),
-        Proof::Place(fence) => place(desk, arrival, fence, opened).await?.map(|()| None),
-        Proof::Held => let_go(desk, arrival, &opened).await?.map(|()| None),
+        Proof::Record => record(desk, arrival, opened).await?,
+        Proof::Place(fence) => place(desk, arrival, fence, opened).await?,
+        Proof::Held => let_go(desk, arrival, &opened).await?,
     };
-    let lock = match entered {
-        Ok(lock) => lock,
-        Err(answer) => return Ok(Err(answer)),
-    };
-    let mut carried = Carried { arrival: arrival.clone(), lock, last: None, held: 0 };
+    if let Err(answer) = entered {
+        return Ok(Err(answer));
+    }
+    let mut carried = Carried { arrival: arrival.clone(), last: None, held: 0 };
     if arrival.in_turn {
         let key = key_values(arrival)?;
         if arrival.proof != Proof::Held
@@ -143,24 +149,24 @@ pub(crate) fn letter(consumer: i32, message: &Message, reason: &Reason) -> Vec<C
     ]
 }
 
-/// The lock of the record, or why there is none to be had.
+/// Writes the record under its lock, or says why there is none to be had.
 async fn record(
     desk: &mut impl Desk,
     arrival: &Arrival,
     mut opened: Vec<Cells>,
-) -> Result<Result<i64, Answer>, TransactionError> {
+) -> Result<Result<(), Answer>, TransactionError> {
     let fault = Fault::before_commit;
     let values = record_values(arrival);
     for round in 0..CLAIM_ROUNDS_MAX {
         if round > 0 {
             opened = desk.ask(RECORD, &values).await.map_err(fault)?;
         }
-        if let Some(row) = opened.first() {
-            return Ok(Ok(row.number(0).map_err(fault)?));
+        if !opened.is_empty() {
+            return Ok(Ok(()));
         }
         let rows = desk.ask(LOOK, &values[..2]).await.map_err(fault)?;
         let row = one(&rows).map_err(fault)?;
-        let (lock, has_lock) = (row.number(0).map_err(fault)?, row.number(1).map_err(fault)? == 1);
+        let has_lock = row.number(0).map_err(fault)? == 1;
         let Some((now, found)) = found(row)? else {
             // Nothing is stored yet: somebody is at it, or was until a moment ago.
             if has_lock {
@@ -175,7 +181,7 @@ async fn record(
                 let mut values = values.clone();
                 values.push(found.received_at.as_micros().into());
                 if !desk.ask(RENEW, &values).await.map_err(fault)?.is_empty() {
-                    return Ok(Ok(lock));
+                    return Ok(Ok(()));
                 }
             }
         }
@@ -185,14 +191,14 @@ async fn record(
 
 fn found(row: &Cells) -> Result<Option<(Timestamp, Found)>, TransactionError> {
     let fault = Fault::before_commit;
-    let Some(digest) = row.maybe_bytes(2).map_err(fault)? else { return Ok(None) };
+    let Some(digest) = row.maybe_bytes(1).map_err(fault)? else { return Ok(None) };
     let damaged =
         |what: &str| StoreError::damaged(format!("{what} of a message's record is unknown"));
     let digest = digest.try_into().map_err(|_| damaged("the digest"))?;
-    let state = i16::try_from(row.number(3).map_err(fault)?).unwrap_or_default();
-    let state = State::from_number(state, row.maybe_text(4).map_err(fault)?);
-    let received_at = Timestamp::from_micros(row.number(5).map_err(fault)?);
-    let now = Timestamp::from_micros(row.number(6).map_err(fault)?);
+    let state = i16::try_from(row.number(2).map_err(fault)?).unwrap_or_default();
+    let state = State::from_number(state, row.maybe_text(3).map_err(fault)?);
+    let received_at = Timestamp::from_micros(row.number(4).map_err(fault)?);
+    let now = Timestamp::from_micros(row.number(5).map_err(fault)?);
     let state = state.ok_or_else(|| damaged("the state"))?;
     Ok(Some((now, Found { digest: Digest::from_bytes(digest), state, received_at })))
 }

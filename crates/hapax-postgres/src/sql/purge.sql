@@ -1,4 +1,4 @@
-WITH clock AS MATERIALIZED (SELECT hapax.clock() AS now),
+WITH clock AS MATERIALIZED (SELECT hapax.trusted_clock() AS now),
 oldest AS MATERIALIZED (
     SELECT id, state, filed_at, expires_at
     FROM hapax.operations

@@ -1,12 +1,14 @@
 settled AS (
     UPDATE hapax.operations AS o
     SET state = i.state, doubt = i.doubt, until = 0, changed_at = i.now,
-        expires_at = greatest(o.expires_at, i.now + i.keep),
+        expires_at = CASE WHEN i.keep < 0 THEN i.now - i.keep ELSE greatest(o.expires_at, i.now + i.keep) END,
+        retention = CASE WHEN i.keep < 0 THEN -i.keep ELSE o.retention END,
+        tombstone = CASE WHEN i.keep < 0 THEN 0 ELSE o.tombstone END,
         request = CASE WHEN i.state = 5 THEN o.request END,
         bucket = CASE WHEN i.head IS NOT NULL THEN hapax.bucket(greatest(o.expires_at, i.now + i.keep)) END,
         response = CASE WHEN i.head IS NOT NULL THEN nextval('hapax.response_ids') END,
         filed_at = CASE WHEN i.state = 5 THEN 9223372036854775807
-                        WHEN o.state = 5 THEN i.now
+                        WHEN o.state = 5 OR i.keep < 0 THEN i.now
                         ELSE o.filed_at END
     FROM (
         SELECT unnest($1::uuid[]) AS id, unnest($2::int8[]) AS fence, unnest($3::int8[]) AS owner,

@@ -6,7 +6,7 @@ WITH failed AS (
              LATERAL (SELECT c.now + (o.expires_at - o.created_at) AS expires_at) AS e
     )
     FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::bytea[]) AS i(id, head, body, digest)
-    WHERE o.id = i.id AND o.format = 1 AND o.state = 1 AND o.expires_at <= hapax.clock()
+    WHERE o.id = i.id AND o.format = 1 AND o.state = 1 AND o.expires_at <= (SELECT hapax.trusted_clock())
     RETURNING o.id, o.watched, o.bucket, o.response, i.head, i.body, i.digest
 ),
 stored AS (

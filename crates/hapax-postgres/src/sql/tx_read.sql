@@ -1,4 +1,5 @@
-SELECT hapax.clock(), o.bucket, o.response, o.format, o.tenant, o.scope, o.key, o.fingerprint, o.state, o.fence, o.owner,
+SELECT least(hapax.clock(), (SELECT m.trusted_until FROM hapax.clock_mark AS m)),
+       o.bucket, o.response, o.format, o.tenant, o.scope, o.key, o.fingerprint, o.state, o.fence, o.owner,
        o.recovery, o.doubt, o.until, o.created_at, o.changed_at, o.expires_at, o.tombstone, o.request,
        r.head, r.body, r.digest
 FROM hapax.operations AS o

@@ -61,6 +61,7 @@ const STORE: &str = include_str!("../sql/tx_store.sql");
 const END: &str = include_str!("../sql/tx_end.sql");
 const EMIT: &str = include_str!("../sql/tx_emit.sql");
 const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
-const LOCK: &str = "SELECT hapax.lock_operation($1::int8, $2::int8)";
+const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
+     FROM hapax.meta AS m";
 const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
 const MAKE_ROOM: &str = include_str!("../sql/tx_make_room.sql");

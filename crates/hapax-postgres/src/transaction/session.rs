@@ -8,7 +8,7 @@ use hapax_core::{
     transaction::Entrance,
 };
 
-use super::{error::Fault, unit::lock_of};
+use super::error::Fault;
 
 /// A connection with an open transaction.
 pub(crate) trait Session: Send {
@@ -22,7 +22,11 @@ pub(crate) trait Session: Send {
     ) -> impl Future<Output = Result<Option<Fresh>, Fault>> + Send;
 
     /// Waits for the lock of an operation, for so many microseconds.
-    fn lock(&mut self, lock: i64, wait: i64) -> impl Future<Output = Result<bool, Fault>> + Send;
+    fn lock(
+        &mut self,
+        id: OperationId,
+        wait: i64,
+    ) -> impl Future<Output = Result<bool, Fault>> + Send;
 
     /// What is stored, and the server's clock.
     fn read(&mut self, id: OperationId)
@@ -61,7 +65,6 @@ pub(crate) struct ClaimValues<'a> {
     pub(crate) recovery: i16,
     pub(crate) retention: i64,
     pub(crate) tombstone: i64,
-    pub(crate) lock: i64,
 }
 
 impl<'a> ClaimValues<'a> {
@@ -77,7 +80,6 @@ impl<'a> ClaimValues<'a> {
             recovery: entrance.policy.recovery() as i16,
             retention: micros(retention.window),
             tombstone: micros(retention.tombstone),
-            lock: lock_of(operation.id()),
         }
     }
 }

@@ -22,7 +22,7 @@ use super::{
     error::{CONFLICTS, Fault},
     events::Events,
     session::{ClaimValues, Fresh, Read, Session, read_row},
-    unit::{self, Held, Placing, Purpose, checked_salt, end_soon, enter_session},
+    unit::{self, Held, LockName, Placing, Purpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -54,9 +54,9 @@ impl Database {
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<i64>) {
-        if let Some(lock) = lock
-            && let Err(error) = sqlx::query(CANCEL).bind(lock).execute(&self.pool).await
+    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+        if let Some(LockName { kind, name }) = lock
+            && let Err(error) = sqlx::query(CANCEL).bind(kind).bind(name).execute(&self.pool).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
         }
@@ -274,16 +274,15 @@ impl Session for Line<'_> {
             .bind(values.owner)
             .bind(values.recovery)
             .bind(values.retention)
-            .bind(values.tombstone)
-            .bind(values.lock);
+            .bind(values.tombstone);
         let Some(row) = claim.fetch_optional(&mut *self.0).await? else { return Ok(None) };
         self.run(SAVEPOINT).await?;
         let expires_at = Timestamp::from_micros(row.try_get(0)?);
         Ok(Some(Fresh { expires_at, bucket: row.try_get(1)?, response: row.try_get(2)? }))
     }
 
-    async fn lock(&mut self, lock: i64, wait: i64) -> Result<bool, Fault> {
-        let lock = sqlx::query(LOCK).bind(lock).bind(wait);
+    async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, Fault> {
+        let lock = sqlx::query(LOCK).bind(id.to_string()).bind(wait);
         Ok(lock.fetch_one(&mut *self.0).await?.try_get(0)?)
     }
 

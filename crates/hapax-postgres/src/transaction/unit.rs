@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Attempt, Fence, OperationId, Record, Salt, StoreError, Timestamp, TransactionError, codec,
-    decide,
+    Attempt, Fence, Record, Salt, StoreError, Timestamp, TransactionError, codec, decide,
     limits::CLAIM_ROUNDS_MAX,
     store::Settlement,
     time::micros,
@@ -49,12 +48,21 @@ pub(crate) enum Purpose {
 
 impl Purpose {
     /// The lock that only this transaction has, by which it can be found.
-    pub(crate) fn lock(&self) -> Option<i64> {
+    pub(crate) fn lock(&self) -> Option<LockName> {
         match self {
-            Self::Operation { held, .. } => Some(lock_of(held.attempt.id)),
-            Self::Message(carried) => carried.lock,
+            Self::Operation { held, .. } => {
+                Some(LockName { kind: "operation", name: held.attempt.id.to_string() })
+            }
+            Self::Message(carried) => carried.lock(),
         }
     }
+}
+
+/// What a lock belongs to. Its number is known to the server alone, which has the salt.
+#[derive(Debug)]
+pub(crate) struct LockName {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
 }
 
 /// How the operation was claimed.
@@ -94,7 +102,7 @@ pub(crate) async fn enter_session(
         }
         if round == 0 {
             let wait = micros(entrance.wait);
-            if !session.lock(lock_of(id), wait).await.map_err(fault)? {
+            if !session.lock(id, wait).await.map_err(fault)? {
                 return Ok(Err(Answer::Busy { retry_after: TRY_AGAIN }));
             }
         }
@@ -141,7 +149,7 @@ pub(crate) async fn read_ended(
     attempt: &Attempt,
 ) -> Result<Option<Record>, TransactionError> {
     let fault = Fault::before_commit;
-    if !session.lock(lock_of(attempt.id), micros(END_WAIT)).await.map_err(fault)? {
+    if !session.lock(attempt.id, micros(END_WAIT)).await.map_err(fault)? {
         return Err(StoreError::unconfirmed("the transaction has not ended yet").into());
     }
     let Some(read) = session.read(attempt.id).await.map_err(fault)? else { return Ok(None) };
@@ -157,12 +165,6 @@ pub(crate) async fn end_soon(ending: impl Future<Output = ()>, cancel: impl Futu
         let _ = timeout(CANCEL_MAX, cancel).await;
         ending.await;
     }
-}
-
-/// The advisory lock of an operation: the beginning of its digest, as SQL takes it, too.
-pub(crate) fn lock_of(id: OperationId) -> i64 {
-    let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
-    i64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The salt, if this code can work with the schema it is in.

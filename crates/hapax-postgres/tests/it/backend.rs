@@ -17,6 +17,8 @@ use tokio_postgres::{Client, Config, NoTls, types::ToSql};
 pub(crate) struct Postgres {
     pub(crate) name: String,
     server: Config,
+    /// How it is entered, if not as who made it.
+    entry: Option<Config>,
     clock_offset: AtomicI64,
 }
 
@@ -32,13 +34,20 @@ impl Postgres {
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let name = format!("hapax_test_{}_{number}", process::id());
         connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
-        Self { name, server, clock_offset: AtomicI64::new(0) }
+        Self { name, server, entry: None, clock_offset: AtomicI64::new(0) }
     }
 
     pub(crate) fn config(&self) -> Config {
-        let mut config = self.server.clone();
+        let mut config = self.entry.clone().unwrap_or_else(|| self.server.clone());
         config.dbname(&self.name);
         config
+    }
+
+    /// From now on it is entered as this role.
+    pub(crate) fn act_as(&mut self, role: &str, password: &str) {
+        let mut config = self.server.clone();
+        config.user(role).password(password);
+        self.entry = Some(config);
     }
 
     pub(crate) async fn store(&self) -> Store {
@@ -52,6 +61,13 @@ impl Postgres {
     /// A plain connection, as an operator has.
     pub(crate) async fn client(&self) -> Client {
         connect(&self.config()).await
+    }
+
+    /// A connection with the rights of whoever runs the server.
+    pub(crate) async fn superuser(&self) -> Client {
+        let mut config = self.server.clone();
+        config.dbname(&self.name);
+        connect(&config).await
     }
 
     pub(crate) async fn execute(&self, text: &str, params: &[&(dyn ToSql + Sync)]) -> u64 {

@@ -8,6 +8,7 @@
 
 mod backend;
 mod buckets;
+mod complaints;
 mod failures;
 mod functions;
 #[cfg(all(feature = "deadpool", feature = "sqlx"))]
@@ -22,6 +23,8 @@ mod outbox;
 mod plans;
 mod reference;
 mod schema;
+mod server;
+mod strangers;
 mod sweeping;
 #[cfg(feature = "tail")]
 mod tail;

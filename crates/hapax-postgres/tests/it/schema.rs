@@ -6,7 +6,10 @@ use hapax_core::Store as _;
 use hapax_postgres::{OpenError, Options, Store, VERSION};
 use tokio_postgres::Config;
 
-use crate::backend::{Postgres, server};
+use crate::{
+    backend::{Postgres, server},
+    functions::{Service, rights::Role},
+};
 
 async fn refusal(config: &Config, migrate: bool) -> OpenError {
     let options = Options { migrate, ..Options::default() };
@@ -150,4 +153,89 @@ async fn a_schema_from_before_there_were_notes_is_brought_up_to_date() {
     assert!(matches!(refusal, OpenError::NotMigrated { found: 1 }));
     let id = hapax_core::OperationId::from_bytes([1; 16]);
     assert!(database.store().await.notes(id, 1).await.unwrap().is_empty());
+}
+
+/// The schema as a version before bound roles left it.
+async fn of_version_seven(database: &Postgres) {
+    let texts = [
+        include_str!("../../migrations/0001_store.sql"),
+        include_str!("../../migrations/0002_notes.sql"),
+        include_str!("../../migrations/0003_transactions.sql"),
+        include_str!("../../migrations/0004_steps.sql"),
+        include_str!("../../migrations/0005_natural.sql"),
+        include_str!("../../migrations/0006_outbox.sql"),
+        include_str!("../../migrations/0007_inbox.sql"),
+    ];
+    let operator = database.client().await;
+    operator
+        .batch_execute("CREATE SCHEMA hapax; CREATE TABLE payments (key text, amount int)")
+        .await
+        .unwrap();
+    for text in texts {
+        operator.batch_execute(text).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_could_call_the_functions_before_an_upgrade_can_call_them_after_it() {
+    let role = Role::create().await;
+    let database = Postgres::empty().await;
+    of_version_seven(&database).await;
+    let service = role.enter(&database).await;
+    service.run("BEGIN").await;
+    assert_eq!(service.pay("key").await, Ok(true));
+    service.run("COMMIT").await;
+    // Prepared before, with bytes that the server knew to be bytes.
+    let emit = service.client.prepare("SELECT hapax.emit('t', 'k', $1)").await.unwrap();
+    service.client.query(&emit, &[&&b"\xff"[..]]).await.unwrap();
+    database.store().await;
+    service.client.query(&emit, &[&&b"\xff"[..]]).await.unwrap();
+    assert_eq!(service.pay("key").await, Ok(false));
+    service.run("BEGIN").await;
+    assert_eq!(service.pay("another").await, Ok(true));
+    service.run("SELECT hapax.first_delivery('c', 'm'); COMMIT").await;
+    assert_eq!(service.refused("SELECT hapax.bind_tenants('postgres', '{a}')").await.code, "42501");
+    assert_eq!(database.number("SELECT count(*) FROM hapax.outbox").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_waits_for_open_emitters_and_keeps_the_order_of_their_keys() {
+    let database = Postgres::empty().await;
+    of_version_seven(&database).await;
+    let [first, second] = [Service::new(&database).await, Service::new(&database).await];
+    first.run("BEGIN; SELECT hapax.emit('t', 'k', 'one')").await;
+    let config = database.config();
+    let upgrade = tokio::spawn(async move { Store::migrate(&config).await });
+    second.until_waiting(1).await;
+    // This one comes with the old code, and waits in the middle of it for the upgrade.
+    let late = tokio::spawn(async move {
+        second.run("BEGIN; SELECT hapax.emit('t', 'j', 'one')").await;
+        second
+    });
+    Service::new(&database).await.until_waiting(2).await;
+    first.run("COMMIT").await;
+    upgrade.await.unwrap().unwrap();
+    let second = late.await.unwrap();
+    // And this one with the new code: it has to wait for the lock of the old.
+    let next = tokio::spawn(async move {
+        first.run("SELECT hapax.emit('t', 'j', 'two')").await;
+    });
+    Service::new(&database).await.until_waiting(1).await;
+    second.run("COMMIT").await;
+    next.await.unwrap();
+    let order = "SELECT count(*) FROM hapax.outbox AS a JOIN hapax.outbox AS b ON a.position < b.position \
+                 WHERE a.key = 'j' AND convert_from(a.payload, 'UTF8') = 'one' AND convert_from(b.payload, 'UTF8') = 'two'";
+    assert_eq!(database.number(order).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_for_somebody_else_to_run_does_what_a_migration_does() {
+    let database = Postgres::empty().await;
+    let name = &database.name;
+    let off = format!("ALTER DATABASE {name} SET standard_conforming_strings = off");
+    database.client().await.batch_execute(&off).await.unwrap();
+    database.client().await.batch_execute(&hapax_postgres::script(0)).await.unwrap();
+    let options = Options { migrate: false, ..Options::default() };
+    let store = database.store_with(options).await;
+    crate::reference::complete(&store, "key", b"body").await;
 }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{
     Fence, Key, Scope, StoreError, Timestamp, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{Consumer, Identity, Letter, Message, Partition, Taken, Waiting, decode_headers},
     time::micros,
 };
@@ -14,6 +15,7 @@ use super::{
     desk::Desk,
     unit::{BURY, letter, one},
 };
+use crate::clock_mark;
 
 const ENLIST: &str = "INSERT INTO hapax_inbox_consumers (name, retention) VALUES (?1, ?2) \
      ON CONFLICT (name) DO UPDATE SET retention = excluded.retention RETURNING number";
@@ -31,11 +33,13 @@ const WAITING: &str = "SELECT h.message_id, h.business_id, h.source, h.key, h.ve
        AND NOT EXISTS (SELECT 1 FROM hapax_inbox_held AS l \
                        WHERE l.consumer = h.consumer AND l.key = h.key AND l.version < h.version) \
      ORDER BY h.held_at LIMIT ?5";
-const FORGET: &str = "DELETE FROM hapax_inbox WHERE (consumer, message_id) IN \
+/// Takes the instant and the most to remove.
+pub(crate) const FORGET: &str = "DELETE FROM hapax_inbox WHERE (consumer, message_id) IN \
      (SELECT i.consumer, i.message_id FROM hapax_inbox_consumers AS c \
       JOIN hapax_inbox AS i ON i.consumer = c.number AND i.received_at <= ?1 - c.retention \
       WHERE i.state <> 3 LIMIT ?2) RETURNING 1";
-const FORGET_ATTEMPTS: &str = "DELETE FROM hapax_inbox_attempts WHERE (consumer, message_id) IN \
+/// The same for failed attempts.
+pub(crate) const FORGET_ATTEMPTS: &str = "DELETE FROM hapax_inbox_attempts WHERE (consumer, message_id) IN \
      (SELECT a.consumer, a.message_id FROM hapax_inbox_consumers AS c \
       JOIN hapax_inbox_attempts AS a ON a.consumer = c.number AND a.changed_at <= ?1 - c.retention \
       LIMIT ?2) RETURNING 1";
@@ -91,6 +95,7 @@ pub(crate) async fn waiting(
     consumer: &Consumer,
     waiting: &Waiting,
 ) -> Result<Vec<Arc<Message>>, StoreError> {
+    let now = clock_mark::ask(desk, now).await.map_err(written)?.trusted();
     let values = [
         consumer.number.into(),
         waiting.key.as_deref().into(),
@@ -107,6 +112,7 @@ pub(crate) async fn forget(
     now: Timestamp,
     limit: usize,
 ) -> Result<usize, StoreError> {
+    let now = clock_mark::ask(desk, now).await.map_err(written)?.trusted();
     let mut gone = 0;
     for text in [FORGET, FORGET_ATTEMPTS] {
         let most = i64::try_from(limit - gone).unwrap_or(i64::MAX);
@@ -114,6 +120,17 @@ pub(crate) async fn forget(
             desk.ask(text, &[now.as_micros().into(), most.into()]).await.map_err(written)?.len();
     }
     Ok(gone)
+}
+
+pub(crate) async fn clock(
+    desk: &mut impl Desk,
+    now: Timestamp,
+) -> Result<ClockReading, StoreError> {
+    clock_mark::ask(desk, now).await.map_err(written)
+}
+
+pub(crate) async fn keep_clock(desk: &mut impl Desk, mark: ClockMark) -> Result<(), StoreError> {
+    clock_mark::tell(desk, mark).await.map_err(written)
 }
 
 /// A held message, as [`WAITING`] shows it.

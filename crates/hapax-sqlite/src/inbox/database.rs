@@ -11,6 +11,7 @@ use std::{
 
 use hapax_core::{
     Event, Key, Scope, StoreError, Timestamp, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{
         Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken, Waiting,
     },
@@ -216,6 +217,14 @@ impl Inbox for Database {
 
     async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
         books::forget(&mut self.desk().await?, self.now(), limit).await
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        books::clock(&mut self.desk().await?, self.now()).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        books::keep_clock(&mut self.desk().await?, mark).await
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     cell::{Cell, Cells},
     desk::Desk,
 };
+use crate::clock_mark;
 
 const RECORD: &str = "INSERT INTO hapax_inbox (consumer, message_id, content, state, received_at) \
      VALUES (?1, ?2, ?3, 1, ?4) ON CONFLICT DO NOTHING RETURNING 1";
@@ -138,7 +139,12 @@ async fn record(
     }
     let rows = desk.ask(LOOK, &values[..2]).await?;
     let found = found(one(&rows)?)?;
-    match judge(now, &found, arrival.message.digest(), arrival.consumer.retention) {
+    let judge_at = |at| judge(at, &found, arrival.message.digest(), arrival.consumer.retention);
+    let mut judgement = judge_at(now);
+    if judgement == Judgement::Spent {
+        judgement = judge_at(clock_mark::ask(desk, now).await?.trusted());
+    }
+    match judgement {
         Judgement::Answer(answer) => Ok(Some(answer)),
         Judgement::Spent => {
             desk.ask(RENEW, &values).await?;

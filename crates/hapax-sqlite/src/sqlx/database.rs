@@ -2,6 +2,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
     Attempt, Faults, Record, Salt, StoreError, TransactionError,
+    clock::ClockReading,
     outbox::Ringer,
     transaction::{self, Answer, End, Entered, Entrance, Granted},
 };
@@ -18,11 +19,12 @@ use super::{
     transaction::{Held, Purpose, Transaction},
 };
 use crate::{
+    clock_mark,
     error::MigrateError,
     inbox::PATIENCE,
     options::Clock,
     row::Stored,
-    transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, place},
+    transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, is_due, place},
 };
 
 /// The longest a transaction waits for its turn and for the lock.
@@ -95,8 +97,24 @@ impl Database {
             Err(error) if is_busy(&error) => None,
             Err(error) => return Err(nothing_written(error)),
         };
+        let found = found.transpose()?;
+        let clock = self.read_clock(&mut held, found.as_ref()).await?;
         held.give_back();
-        Ok(enter(self.clock.now(), entrance, found.transpose()?)?.err())
+        Ok(enter(clock, entrance, found)?.err())
+    }
+
+    async fn read_clock(
+        &self,
+        held: &mut Held,
+        found: Option<&Stored>,
+    ) -> Result<ClockReading, StoreError> {
+        let now = self.clock.now();
+        if !is_due(now, found) {
+            return Ok(ClockReading { now, mark: None });
+        }
+        let kept = sqlx::query_as(clock_mark::READ).fetch_one(&mut **held).await;
+        let (since, seen, until) = kept.map_err(nothing_written)?;
+        Ok(ClockReading { now, mark: clock_mark::mark_of([since, seen, until]) })
     }
 
     async fn read_salt(&self) -> Result<Salt, TransactionError> {
@@ -145,7 +163,9 @@ impl transaction::Database for Database {
             Err(error) => return Err(nothing_written(error).into()),
         }
         let found = row::find(&mut held, entrance.operation.id()).await.map_err(nothing_written)?;
-        let claimed = match enter(self.clock.now(), entrance, found.transpose()?)? {
+        let found = found.transpose()?;
+        let clock = self.read_clock(&mut held, found.as_ref()).await?;
+        let claimed = match enter(clock, entrance, found)? {
             Ok(claimed) => claimed,
             Err(answer) => {
                 held.roll_back().await;

@@ -4,6 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use hapax_core::{
     Key, Scope, StoreError, TransactionError,
+    clock::{ClockMark, ClockReading},
     inbox::{
         Answer, Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken,
         Waiting,
@@ -118,6 +119,20 @@ impl Inbox for Database {
         let gone = books::forget(&mut desk, self.clock.now(), limit).await;
         desk.give_back();
         gone
+    }
+
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        let mut desk = self.hold().await?;
+        let reading = books::clock(&mut desk, self.clock.now()).await;
+        desk.give_back();
+        reading
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        let mut desk = self.hold().await?;
+        let kept = books::keep_clock(&mut desk, mark).await;
+        desk.give_back();
+        kept
     }
 }
 

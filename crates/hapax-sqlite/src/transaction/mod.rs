@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use hapax_core::{
     Attempt, Record, StoreError, Timestamp, apply,
+    clock::ClockReading,
     codec::Row,
     decide,
     store::{By, Settle},
@@ -62,19 +63,29 @@ pub(crate) struct Claimed {
     record: Record,
 }
 
+/// Whether it matters how far the clock is trusted: what was found seems to be past its time.
+pub(crate) fn is_due(now: Timestamp, found: Option<&Stored>) -> bool {
+    let now = now.as_micros();
+    let is_over = |until| until != 0 && until <= now;
+    found.is_some_and(|Stored { row, .. }| row.expires_at <= now || is_over(row.until))
+}
+
 /// Lets the machine decide about what was found, at the door of a transaction. The error is the
 /// row's: it is neither answered from nor written over.
+///
+/// What is found is judged as far as the clock is trusted; what is written is written as of now.
 pub(crate) fn enter(
-    now: Timestamp,
+    clock: ClockReading,
     entrance: &Entrance,
     found: Option<Stored>,
 ) -> Result<Result<Claimed, Answer>, StoreError> {
+    let (now, trusted) = (clock.now, clock.trusted());
     let (number, found) = match found {
         Some(Stored { number, row }) => (Some(number), Some(row.open(now)?)),
         None => (None, None),
     };
-    let decision = decide(now, &entrance.arrival(), found.as_ref(), &entrance.policy);
-    Ok(transaction::enter(now, decision, found.as_ref()).and_then(|claim| {
+    let decision = decide(trusted, &entrance.arrival(), found.as_ref(), &entrance.policy);
+    Ok(transaction::enter(trusted, decision, found.as_ref()).and_then(|claim| {
         let claimed = apply::claim(now, found.as_ref(), &claim);
         let record = claimed.ok_or(Answer::Busy { retry_after: BUSY_RETRY_AFTER })?;
         Ok(Claimed { number, record })

@@ -1,18 +1,21 @@
 use hapax_core::{
-    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError, settle,
+    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError,
+    clock::ClockReading,
+    settle,
     store::Settlement,
     transaction::{Answer, Answered, End, Entrance, Fate},
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
+    clock_mark,
     connect::is_busy,
     error::{commit_failed, nothing_written},
     options::Clock,
     row::{self, Stored},
     transaction::{
         BUSY_RETRY_AFTER, Claimed, EndedByHand, MAKE_CERTAIN, Meddled, RELEASE, SAVEPOINT, UNDO,
-        enter, place,
+        enter, is_due, place,
     },
 };
 
@@ -61,12 +64,14 @@ pub fn once<E>(
     unit: &Once,
     work: impl FnOnce(&Transaction<'_>) -> Result<Outcome, E>,
 ) -> Result<Answered, OnceError<E>> {
-    let entrance = unit.entrance()?;
+    let entrance = unit.entrance();
     unit.pass(place::BEFORE_BEGIN)?;
     // A finished operation is answered without waiting for anybody's lock.
     match row::find(connection, unit.operation.id()) {
         Ok(found) => {
-            if let Err(answer) = enter(unit.clock.now(), &entrance, found.transpose()?)? {
+            let found = found.transpose()?;
+            let clock = unit.read_clock(connection, found.as_ref())?;
+            if let Err(answer) = enter(clock, &entrance, found)? {
                 return told(answer);
             }
         }
@@ -81,7 +86,9 @@ pub fn once<E>(
         Err(error) => return Err(nothing_written(error).into()),
     };
     let found = row::find(&transaction, unit.operation.id()).map_err(nothing_written)?;
-    let claimed = match enter(unit.clock.now(), &entrance, found.transpose()?)? {
+    let found = found.transpose()?;
+    let clock = unit.read_clock(&transaction, found.as_ref())?;
+    let claimed = match enter(clock, &entrance, found)? {
         Ok(claimed) => claimed,
         Err(answer) => return told(answer),
     };
@@ -94,7 +101,7 @@ pub fn once<E>(
     match &end.to {
         Settlement::Completed(_) => {}
         Settlement::Failed(_) => transaction.execute_batch(UNDO).map_err(by_hand)?,
-        Settlement::Released | Settlement::InDoubt(_) => {
+        Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => {
             transaction.rollback().map_err(by_hand)?;
             return Ok(Answered { outcome, fate: Fate::RolledBack });
         }
@@ -162,15 +169,28 @@ impl Once {
         Self { operation, fingerprint, policy, clock, faults }
     }
 
-    fn entrance(&self) -> Result<Entrance, StoreError> {
-        let owner = getrandom::u64().map_err(StoreError::unavailable)?;
-        Ok(Entrance {
+    fn entrance(&self) -> Entrance {
+        Entrance {
             operation: self.operation.clone(),
             fingerprint: self.fingerprint,
-            owner: Owner(owner.cast_signed()),
+            owner: Owner::draw(),
             policy: self.policy,
             wait: std::time::Duration::ZERO,
-        })
+        }
+    }
+
+    fn read_clock(
+        &self,
+        connection: &Connection,
+        found: Option<&Stored>,
+    ) -> Result<ClockReading, StoreError> {
+        let now = self.clock.now();
+        let mark = if is_due(now, found) {
+            clock_mark::read(connection).map_err(nothing_written)?
+        } else {
+            None
+        };
+        Ok(ClockReading { now, mark })
     }
 
     fn pass(&self, place: &'static str) -> Result<(), StoreError> {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use hapax_core::{Event, inbox::Inbox};
+use hapax_core::{Event, Faults, Key, Scope, Store as _, inbox::Inbox};
 use hapax_sqlite::{Clock, inbox};
 use hapax_verify::conformance::inbox::Backend;
 
@@ -20,6 +20,27 @@ mod through_rusqlite {
 mod through_sqlx {
     use super::*;
     hapax_verify::inbox_conformance!(Pooled);
+}
+
+/// A file that a gateway or `hapax keys purge` looks after, and no consumer any more.
+#[tokio::test]
+async fn messages_past_their_retention_go_with_a_purge_of_the_store() {
+    let backend = Blocking(shop());
+    let store = hapax_verify::conformance::Backend::open(&backend.0, Faults::default()).await;
+    let inbox = backend.open().await;
+    let scope = Scope::parse("mailer").unwrap();
+    let mailer = inbox.enlist(&scope, Duration::from_secs(60)).await.unwrap();
+    for number in 0..5 {
+        inbox.missed(&mailer, &Key::parse(format!("m-{number}")).unwrap()).await.unwrap();
+    }
+    let record = "INSERT INTO hapax_inbox (consumer, message_id, state, content, received_at) \
+                  SELECT number, 'm-1', 1, zeroblob(16), 0 FROM hapax_inbox_consumers";
+    rusqlite::Connection::open(path(&backend.0)).unwrap().execute(record, []).unwrap();
+    assert_eq!(store.purge(10).await.unwrap().deleted, 1, "the record is older than that");
+    assert_eq!(store.purge(10).await.unwrap().deleted, 0);
+    backend.step_clock(61_000_000).await;
+    assert_eq!(store.purge(3).await.unwrap().deleted, 3);
+    assert_eq!(store.purge(10).await.unwrap().deleted, 2);
 }
 
 struct Blocking(Sqlite);

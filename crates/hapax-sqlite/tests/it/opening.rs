@@ -25,6 +25,43 @@ fn a_missing_directory_is_named() {
     assert!(!path.exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn the_files_of_a_new_store_are_for_their_owner_alone() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    for is_link in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("hapax.db");
+        if is_link {
+            symlink(directory.path().join("elsewhere.db"), &path).expect("a link");
+        }
+        let store = Store::open(&path, Options::default()).expect("opened");
+        let files = fs::read_dir(directory.path()).expect("listed");
+        let files = files.map(|file| file.expect("listed").path()).collect::<Vec<_>>();
+        assert_eq!(files.len(), if is_link { 4 } else { 3 }, "{files:?}");
+        for file in files {
+            let mode = fs::metadata(&file).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+        }
+        drop(store);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_rights_of_a_file_that_was_there_are_its_owners_to_decide() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("hapax.db");
+    drop(Store::open(&path, Options::default()).expect("opened"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
+    drop(Store::open(&path, Options::default()).expect("opened"));
+    let mode = fs::metadata(&path).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+}
+
 #[test]
 fn a_file_that_is_no_database_is_left_as_it_is() {
     let sqlite = Sqlite::new();
@@ -39,11 +76,35 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
 #[test]
 fn what_cannot_be_written_is_refused() {
     // Not even root may write these.
-    for path in ["/proc/version", "/proc/hapax.db", "/proc"] {
+    for path in ["/proc/version", "/proc/hapax.db"] {
         let refusal = refusal(path, Options::default());
         assert!(matches!(refusal, OpenError::ReadOnly { .. }), "{path}: {refusal:?}");
         assert!(refusal.to_string().contains("write access"), "{refusal}");
     }
+}
+
+#[test]
+fn a_directory_is_not_taken_for_a_file() {
+    let refusal = refusal("/proc", Options::default());
+    assert!(matches!(refusal, OpenError::Directory { .. }), "{refusal:?}");
+}
+
+#[test]
+fn a_file_that_is_only_looked_at_is_neither_made_nor_migrated() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let look = |name: &str| Store::open_to_read(directory.path().join(name), Options::default());
+    let refusal = look("missing.db").expect_err("there is nothing");
+    assert!(matches!(refusal, OpenError::Unreadable { .. }), "{refusal:?}");
+    assert!(!directory.path().join("missing.db").exists());
+    let own = directory.path().join("own.db");
+    let connection = rusqlite::Connection::open(&own).expect("a file of its own");
+    connection.execute_batch("CREATE TABLE mine (a)").expect("a table of its own");
+    let refusal = look("own.db").expect_err("it has no tables of ours");
+    assert!(matches!(refusal, OpenError::NotMigrated { found: 0, .. }), "{refusal:?}");
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .expect("counted");
+    assert_eq!(tables, 1);
 }
 
 #[test]

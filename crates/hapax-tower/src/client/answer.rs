@@ -120,6 +120,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
+    use crate::{Code, Site};
 
     fn read(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Answer {
         let pairs = headers
@@ -134,26 +135,104 @@ mod tests {
     const PROBLEM: (&str, &str) = ("content-type", "application/problem+json");
 
     #[test]
-    fn the_code_of_our_refusals_is_read_from_the_link_or_from_the_document() {
-        let link = ("link", "</.well-known/idempotency/errors/key-in-flight>; rel=\"describedby\"");
-        assert_eq!(read(409, &[PROBLEM, link], "").heard, Heard::InFlight);
+    fn the_code_of_our_refusals_is_read_from_its_mark_or_from_the_document() {
+        let marked = ("hapax-refusal", "key-in-flight");
+        assert_eq!(read(409, &[PROBLEM, marked], "").heard, Heard::InFlight);
         let document =
             r#"{"type": "https://x.test/errors/outcome-in-doubt", "code": "outcome-in-doubt"}"#;
         assert_eq!(read(409, &[PROBLEM], document).heard, Heard::InDoubt);
-        let several =
-            ("link", "<https://x.test/a,b>; rel=\"next\", </e/overloaded>; rel=describedby");
-        assert_eq!(read(503, &[PROBLEM, several], "").heard, Heard::NothingRan);
     }
 
     #[test]
     fn what_only_looks_like_our_refusal_is_read_by_its_status() {
         let link = ("link", "</errors/overloaded>; rel=\"describedby\"");
-        assert_eq!(read(503, &[link], "").heard, Heard::Status(503));
+        assert_eq!(read(503, &[PROBLEM, link], "").heard, Heard::Status(503));
+        assert_eq!(read(503, &[("hapax-refusal", "overloaded")], "").heard, Heard::Status(503));
         let foreign = r#"{"type": "https://bank.test/overloaded"}"#;
         assert_eq!(read(503, &[PROBLEM], foreign).heard, Heard::Status(503));
         assert_eq!(read(503, &[PROBLEM], "{").heard, Heard::Status(503));
-        let next = ("link", "</errors/overloaded>; rel=\"next\"");
-        assert_eq!(read(503, &[PROBLEM, next], "").heard, Heard::Status(503));
+    }
+
+    /// What a client must make of a refusal. A new code does not compile before it is known here.
+    fn expected(code: Code) -> Heard {
+        match code {
+            Code::KeyInFlight => Heard::InFlight,
+            Code::KeyReused => Heard::KeyReused,
+            Code::OutcomeInDoubt => Heard::InDoubt,
+            Code::ResponseNotRetained => Heard::NotRetained,
+            Code::KeyGone | Code::FirstSentTooOld => Heard::Gone,
+            Code::BodyIncomplete
+            | Code::CallerUnverifiable
+            | Code::DeadlinePassed
+            | Code::ExecutionNotStarted
+            | Code::Overloaded
+            | Code::ShuttingDown
+            | Code::StoreUnavailable
+            | Code::StoredByNewerVersion
+            | Code::TransactionRolledBack => Heard::NothingRan,
+            // Their status says all there is to say: refused for good, later, or unknown.
+            Code::KeyMissing
+            | Code::KeyMalformed
+            | Code::KeyNotQuoted
+            | Code::KeyEmpty
+            | Code::KeyTooLong
+            | Code::KeyRepeated
+            | Code::FirstSentMalformed
+            | Code::DeadlineMalformed
+            | Code::CredentialMissing
+            | Code::CallerRefused
+            | Code::CredentialsNotKept
+            | Code::ScopeUnusable
+            | Code::MethodRefused
+            | Code::TransferCodingUnknown
+            | Code::TransferCodingRepeated
+            | Code::TargetUnclear
+            | Code::RouteUnknown
+            | Code::HostUnclear
+            | Code::HostUnknown
+            | Code::BodyTooLarge
+            | Code::BodyTooSlow
+            | Code::BodyNotCanonical
+            | Code::BodyEncoded
+            | Code::OutcomeNotRecorded
+            | Code::StoredResponseCorrupt
+            | Code::RateLimited
+            | Code::ExecutionPanicked
+            | Code::ExecutionTimedOut
+            | Code::ExecutionUnanswered
+            | Code::OperationUnknown => Heard::Status(code.status().as_u16()),
+        }
+    }
+
+    /// Whether a refusal with this code leaves open what became of the operation.
+    fn leaves_doubt(code: Code) -> bool {
+        matches!(
+            code,
+            Code::KeyInFlight
+                | Code::OutcomeInDoubt
+                | Code::OutcomeNotRecorded
+                | Code::ExecutionPanicked
+                | Code::ExecutionTimedOut
+                | Code::ExecutionUnanswered
+                // It was done, and nobody can say with which answer.
+                | Code::StoredResponseCorrupt
+        )
+    }
+
+    #[test]
+    fn every_refusal_of_the_layer_is_understood_by_the_client() {
+        for code in Code::ALL {
+            let response = code.answer("Some detail.", &Site::default());
+            let (status, headers) = (response.status(), response.headers());
+            let key = key::OfRequest(HeaderValue::from_static("\"k-1\""));
+            let marked = Answer::read(status, headers, None, Some(&key));
+            assert_eq!(marked.heard, expected(*code), "{code:?}");
+            assert_eq!(marked.heard.leaves_doubt(), leaves_doubt(*code), "{code:?}");
+            let page = format!("https://x.test/errors/{}", code.code());
+            let document = format!(r#"{{"type": "{page}", "code": "{}"}}"#, code.code());
+            let typed = read(status.as_u16(), &[PROBLEM], &document);
+            assert_eq!(typed.heard, expected(*code), "{code:?} without its mark");
+        }
     }
 
     #[test]

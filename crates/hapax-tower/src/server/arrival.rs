@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{Operation, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
-use http::{Method, header::UPGRADE, request::Parts};
+use http::{HeaderMap, HeaderName, Method, request::Parts};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
@@ -21,9 +21,9 @@ use super::{
     receive::{Received, Refused, receive},
     said::{Said, too_late},
     span::span,
-    stored_request,
+    stored_request::{self, Kept},
 };
-use crate::body::Body;
+use crate::{body::Body, transfer_coding::TransferCoding};
 
 /// A request that may ask the engine.
 pub(crate) struct Arrival {
@@ -51,8 +51,10 @@ pub(crate) async fn arrive(
     protection: &Arc<Protection>,
     said: Said,
     operation: Operation,
-    (parts, body): (Parts, Body),
+    (mut parts, body): (Parts, Body),
 ) -> Result<Arrival, Refused> {
+    headers::ignore_upgrade(&mut parts.headers);
+    key::respell(&mut parts.headers, protection, operation.key());
     let Received { body, room } =
         receive(front.room.as_ref(), protection, said, &parts, body).await?;
     let nothing_left = |problem| (problem, Rest::Nothing);
@@ -70,11 +72,19 @@ pub(crate) async fn arrive(
     };
     let fingerprint = compared.map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
-    let accepts = protection.in_flight == InFlight::Accept || prefer.respond_async;
-    let for_later = has_later && accepts;
+    let prefers_async = prefer.respond_async && protection.respond_async;
+    let for_later = has_later && (protection.in_flight == InFlight::Accept || prefers_async);
+    if for_later && !headers::keeps_what_it_needs(&parts.headers, protection) {
+        let detail = "It would be run later without its credentials, which are not kept here.";
+        return Err(nothing_left(Problem::new(Code::CredentialsNotKept, detail)));
+    }
     let wish = match (for_later, has_later && protection.can_be_finished()) {
         (false, false) => Wish::Run { request: None },
-        (for_later, _) => wish(protection, &parts, &body, for_later).map_err(nothing_left)?,
+        (for_later, _) => {
+            let kept_as = if for_later { Kept::Accepted } else { Kept::WaitedFor };
+            let request = kept(front, protection, &parts, &body, kept_as).map_err(nothing_left)?;
+            if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } }
+        }
     };
     let patience = match (prefer.wait, protection.in_flight) {
         (Some(wait), _) => wait.min(protection.wait_max),
@@ -82,7 +92,7 @@ pub(crate) async fn arrive(
         (None, InFlight::Reject | InFlight::Accept) => Duration::ZERO,
     };
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
-    let (protection, prefers_async) = (Arc::clone(protection), prefer.respond_async);
+    let protection = Arc::clone(protection);
     Ok(Arrival {
         ask,
         parts,
@@ -110,30 +120,51 @@ pub(crate) async fn name(
         let detail = format!("Send {} with one key per operation.", protection.key_header());
         Problem::new(Code::KeyMissing, detail)
     })?;
-    if headers::named_by_connection(&parts.headers).contains(protection.key_header()) {
+    let of_this_connection = headers::named_by_connection(&parts.headers);
+    if of_this_connection.contains(protection.key_header()) {
         let detail = "Connection names the key, which would keep it from the service.";
         return Err(Problem::new(Code::KeyMalformed, detail));
     }
-    if parts.method == Method::CONNECT || parts.headers.contains_key(UPGRADE) {
-        let detail = "A connection that becomes something else cannot be replayed.";
-        return Err(Problem::new(Code::UpgradeRefused, detail));
+    let tells_apart =
+        |name: &HeaderName| protection.compared_headers.place(name.as_str()).is_some();
+    if of_this_connection.iter().any(tells_apart) {
+        let detail = "Connection names a header that tells operations apart, which would keep it \
+                      from the service.";
+        return Err(Problem::new(Code::TargetUnclear, detail));
     }
-    let scope = protection.scope.of(parts).ok_or_else(|| {
+    if parts.method == Method::CONNECT {
+        let detail = "A connection that becomes something else cannot be replayed.";
+        return Err(Problem::new(Code::MethodRefused, detail));
+    }
+    refuse_foreign_coding(&parts.headers)?;
+    let scope = protection.scope_of(parts).ok_or_else(|| {
         Problem::new(Code::ScopeUnusable, "The path is too long, or not visible ASCII.")
     })?;
     Ok(Operation::new(tenant, scope, key))
 }
 
+/// Refuses bytes that are not the body itself, but something nobody here makes it of.
+fn refuse_foreign_coding(headers: &HeaderMap) -> Result<(), Problem> {
+    let (code, detail) = match TransferCoding::of(headers) {
+        TransferCoding::Absent | TransferCoding::Chunked => return Ok(()),
+        TransferCoding::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
+        TransferCoding::Other => (Code::TransferCodingUnknown, "Send it as it is, or in chunks."),
+    };
+    Err(Problem::new(code, detail))
+}
+
 /// What is kept of the request, so that somebody else can run or finish it.
-fn wish(
+fn kept(
+    front: &Front,
     protection: &Protection,
     parts: &Parts,
     body: &Bytes,
-    for_later: bool,
-) -> Result<Wish, Problem> {
-    let request = stored_request::write(parts, body, protection.credentials);
+    kept_as: Kept,
+) -> Result<Bytes, Problem> {
+    let origin = front.origin.as_ref().map(|origin| origin(parts)).unwrap_or_default();
+    let request = stored_request::write(parts, body, kept_as, protection, &origin);
     if request.len() > REQUEST_BYTES_MAX {
         return Err(Problem::new(Code::BodyTooLarge, "The request is too large to be stored."));
     }
-    Ok(if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } })
+    Ok(request)
 }

@@ -22,7 +22,7 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
-    said::too_late,
+    said::{Said, too_late},
     service::{Judged, pass},
     unit::Unit,
     usual_time::{UnderWay, UsualTime},
@@ -43,7 +43,8 @@ where
     let begun = match begin(shared, &arrival).await {
         Ok(begun) => begun,
         Err(error) if runs_unprotected(&error, &arrival.protection) => {
-            tracing::error!(%error, "the store is away: running without protection");
+            let route = &*arrival.protection.label;
+            tracing::error!(%error, operation = %id, route, "the store is away: running without protection");
             arrival.span.record("decision", Verdict::Unprotected.as_str());
             let request = Request::from_parts(arrival.parts, Body::from(arrival.body));
             let mut response = pass(inner, arrival.said, request).await?;
@@ -66,13 +67,26 @@ where
             None => execute(inner, shared, usual_time, (permit, arrival)).await,
             Some(problem) => return Ok(given_back(permit, problem, site).await),
         },
+        Begun::TakenOver { permit, .. } if arrival.for_later => {
+            let look_again = usual_time.look_again();
+            let response = accepted(&arrival, async_status::accepted(site, id, None, look_again));
+            run_later(inner, shared, Arc::clone(usual_time), (permit, arrival));
+            response
+        }
         Begun::TakenOver { permit, .. } => {
             execute(inner, shared, usual_time, (permit, arrival)).await
         }
-        Begun::Queued(record) => {
-            let look_again = usual_time.look_again();
-            accepted(&arrival, async_status::accepted(site, id, Some(&record), look_again))
-        }
+        Begun::Queued(queued) => match over_limit(&arrival) {
+            None => {
+                let (record, look_again) = (queued.record(), usual_time.look_again());
+                accepted(&arrival, async_status::accepted(site, id, Some(record), look_again))
+            }
+            Some(problem) => {
+                queued.refuse().await;
+                let verdict = Verdict::Refused(problem.code);
+                return Ok((problem.into_response(site), verdict));
+            }
+        },
         Begun::Replay(record) => answer::replay(site, &record),
         Begun::Busy { lease_left, at_work } => {
             let lease = arrival.ask.policy.lease();
@@ -91,6 +105,7 @@ where
         }
         Begun::Gone { .. } => answer::gone().into_response(site),
     };
+    let verdict = verdict.after(&response);
     Ok((response, verdict))
 }
 
@@ -120,6 +135,29 @@ async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<
     }
 }
 
+/// Finds out what became of an operation whose caller does not wait for it.
+fn run_later<Inner, S>(
+    inner: Inner,
+    shared: &Arc<Shared<S>>,
+    usual_time: Arc<UsualTime>,
+    (permit, arrival): (Permit<S>, Arrival),
+) where
+    Inner: HttpService,
+    S: Store,
+{
+    let request = Request::from_parts(arrival.parts, arrival.body);
+    let site = Arc::clone(&shared.front.site);
+    let unit = Unit::new(permit, request, arrival.protection, Said::default(), site);
+    let room = arrival.room;
+    let run = async move {
+        let began = Instant::now();
+        unit.run(inner, None).await;
+        usual_time.add(began.elapsed());
+        drop(room);
+    };
+    tokio::spawn(Box::pin(run.instrument(arrival.span)));
+}
+
 /// Runs the attempt detached, and waits for its answer while the caller does.
 async fn execute<Inner, S>(
     inner: Inner,
@@ -133,25 +171,21 @@ where
 {
     let id = permit.attempt().id;
     arrival.span.record("fence", permit.attempt().fence.get());
-    let unit = Unit {
-        permit,
-        request: Request::from_parts(arrival.parts, arrival.body),
-        protection: arrival.protection,
-        said: arrival.said,
-        site: Arc::clone(&shared.front.site),
-    };
+    let request = Request::from_parts(arrival.parts, arrival.body);
+    let site = Arc::clone(&shared.front.site);
+    let unit = Unit::new(permit, request, arrival.protection, arrival.said, site);
     let answered = detach(unit, inner, (Arc::clone(usual_time), arrival.room), arrival.span);
     let answered = match arrival.said.until() {
         None => answered.await,
         Some(until) => match timeout_at(until, answered).await {
             Ok(answered) => answered,
             Err(_elapsed) => {
-                return answer::still_at_work(id).into_response(&shared.front.site);
+                return answer::still_at_work(id).in_place_of_an_answer(&shared.front.site);
             }
         },
     };
     // Without an answer the task died; its right was given up as interrupted.
-    answered.unwrap_or_else(|_| answer::in_doubt(id).into_response(&shared.front.site))
+    answered.unwrap_or_else(|_| answer::in_doubt(id).in_place_of_an_answer(&shared.front.site))
 }
 
 /// Starts the attempt in a task of its own.
@@ -188,10 +222,8 @@ fn over_limit(arrival: &Arrival) -> Option<Problem> {
 }
 
 fn runs_unprotected(error: &BeginError, protection: &Protection) -> bool {
-    let store_is_away = matches!(
-        error,
-        BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
-            | BeginError::Overloaded
-    );
+    // Not because there is too much to do: whoever sends enough could switch the protection off.
+    let store_is_away =
+        matches!(error, BeginError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_)));
     store_is_away && protection.store_down == StoreDown::RunUnprotected
 }

@@ -16,15 +16,10 @@ use super::{
     headers,
     layer::{Shared, Site},
     problem::{Problem, seconds},
-    stored_request,
+    revalidate, stored_request,
     usual_time::UnderWay,
 };
 use crate::body::Body;
-
-/// The path where an operation can be looked at.
-pub(crate) fn location(site: &Site, id: OperationId) -> String {
-    format!("{}/operations/{id}", site.home)
-}
 
 /// 202: it is accepted, and this is where to look.
 pub(crate) fn accepted(
@@ -36,16 +31,16 @@ pub(crate) fn accepted(
     let state = record.map_or(StateTag::Running, Record::tag);
     let mut response = state_of(StatusCode::ACCEPTED, state, look_again);
     let headers = response.headers_mut();
-    if let Ok(location) = HeaderValue::try_from(location(site, id)) {
-        headers.insert(LOCATION, location);
-    }
+    let location = site.operation(id).and_then(|address| HeaderValue::try_from(address).ok());
+    headers.extend(location.map(|location| (LOCATION, location)));
     if let Some(record) = record {
         headers::add_expiry(headers, record.expires_at);
     }
     response
 }
 
-/// What is seen at the address of an operation. Another tenant's operation is not there.
+/// What is seen at the address of an operation. Another tenant's operation is not there, and neither
+/// is one at an address that nobody was told.
 pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) -> Response<Body> {
     let site = &shared.front.site;
     let caller = match Known::by(shared, parts).await {
@@ -57,7 +52,8 @@ pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) 
         let unknown = || Problem::new(Code::OperationUnknown, detail);
         caller.unverified.clone().unwrap_or_else(unknown).into_response(site)
     };
-    let Some(id) = parse_id(id) else { return unknown() };
+    let told = id.parse().ok().and_then(|signed| shared.front.salt.verified(&signed));
+    let Some(id) = told else { return unknown() };
     let Loaded { now, record } = match shared.engine.load(id).await {
         Ok(loaded) => loaded,
         Err(error) => return answer::store_failed(&error).into_response(site),
@@ -65,10 +61,11 @@ pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) 
     let Some(record) = record.filter(|record| caller.is(record.operation.tenant())) else {
         return unknown();
     };
-    let mut response = if record.is_expired(now) {
-        answer::gone().into_response(site)
-    } else {
-        seen(site, &record, look_again(shared, now, &record))
+    let asked = shared.front.routes.revalidators(record.operation.scope());
+    let mut response = match revalidate::refusal_of_all(asked, parts, site).await {
+        Some(refusal) => refusal,
+        None if record.is_expired(now) => answer::gone().into_response(site),
+        None => seen(site, &record, look_again(shared, now, &record)),
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -149,17 +146,4 @@ fn state_of(status: StatusCode, state: StateTag, look_again: Duration) -> Respon
         headers.insert(RETRY_AFTER, seconds(look_again));
     }
     response
-}
-
-fn parse_id(text: &str) -> Option<OperationId> {
-    let digits = text.as_bytes();
-    let mut bytes = [0; 16];
-    if digits.len() != 2 * bytes.len() {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let [high, low] = [pair[0], pair[1]].map(|digit| char::from(digit).to_digit(16));
-        *byte = u8::try_from(high? * 16 + low?).ok()?;
-    }
-    Some(OperationId::from_bytes(bytes))
 }

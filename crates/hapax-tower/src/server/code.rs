@@ -37,16 +37,24 @@ pub enum Code {
     DeadlinePassed,
     /// Nobody can be told whose key this is.
     CredentialMissing,
+    /// It would be run later, without the credentials it came with.
+    CredentialsNotKept,
     /// The caller is known and may not ask.
     CallerRefused,
     /// Whoever knows the callers cannot be asked.
     CallerUnverifiable,
     /// The path is too long, or not visible ASCII.
     ScopeUnusable,
-    /// `CONNECT` or `Upgrade` came with a key.
-    UpgradeRefused,
-    /// A gateway was asked for a tunnel.
-    TunnelRefused,
+    /// The method is not offered: `CONNECT`, and by a gateway `TRACE`.
+    MethodRefused,
+    /// `Transfer-Encoding` names something else than chunks.
+    TransferCodingUnknown,
+    /// `Transfer-Encoding` names chunks more than once.
+    TransferCodingRepeated,
+    /// The path or the method could be read as another one.
+    TargetUnclear,
+    /// No route names the request, and nothing else is served.
+    RouteUnknown,
     /// It is not clear which host the request is for.
     HostUnclear,
     /// The request is for a host that is not served here.
@@ -110,11 +118,15 @@ impl Code {
         Self::DeadlineMalformed,
         Self::DeadlinePassed,
         Self::CredentialMissing,
+        Self::CredentialsNotKept,
         Self::CallerRefused,
         Self::CallerUnverifiable,
         Self::ScopeUnusable,
-        Self::UpgradeRefused,
-        Self::TunnelRefused,
+        Self::MethodRefused,
+        Self::TransferCodingUnknown,
+        Self::TransferCodingRepeated,
+        Self::TargetUnclear,
+        Self::RouteUnknown,
         Self::HostUnclear,
         Self::HostUnknown,
         Self::BodyTooLarge,
@@ -156,11 +168,15 @@ impl Code {
             Self::DeadlineMalformed => "deadline-malformed",
             Self::DeadlinePassed => "deadline-passed",
             Self::CredentialMissing => "credential-missing",
+            Self::CredentialsNotKept => "credentials-not-kept",
             Self::CallerRefused => "caller-refused",
             Self::CallerUnverifiable => "caller-unverifiable",
             Self::ScopeUnusable => "scope-unusable",
-            Self::UpgradeRefused => "upgrade-refused",
-            Self::TunnelRefused => "tunnel-refused",
+            Self::MethodRefused => "method-refused",
+            Self::TransferCodingUnknown => "transfer-coding-unknown",
+            Self::TransferCodingRepeated => "transfer-coding-repeated",
+            Self::TargetUnclear => "target-unclear",
+            Self::RouteUnknown => "route-unknown",
             Self::HostUnclear => "host-unclear",
             Self::HostUnknown => "host-unknown",
             Self::BodyTooLarge => "body-too-large",
@@ -203,11 +219,15 @@ impl Code {
             Self::DeadlineMalformed => "The time left is malformed",
             Self::DeadlinePassed => "The caller's time was over before anything was run",
             Self::CredentialMissing => "The request has no credential",
+            Self::CredentialsNotKept => "The request cannot be run later without its credentials",
             Self::CallerRefused => "The caller may not ask for this",
             Self::CallerUnverifiable => "It cannot be found out who asks",
             Self::ScopeUnusable => "The path cannot name an operation",
-            Self::UpgradeRefused => "A connection cannot be upgraded under an idempotency key",
-            Self::TunnelRefused => "Tunnels are not offered here",
+            Self::MethodRefused => "The method is not offered here",
+            Self::TransferCodingUnknown => "The body is coded in a way that is not known here",
+            Self::TransferCodingRepeated => "The body is said to be in chunks more than once",
+            Self::TargetUnclear => "The target can be read as another one",
+            Self::RouteUnknown => "No route names this request",
             Self::HostUnclear => "It is not clear which host is meant",
             Self::HostUnknown => "The host is not served here",
             Self::BodyTooLarge => "The request is too large",
@@ -244,8 +264,10 @@ impl Code {
             | Self::KeyRepeated
             | Self::FirstSentMalformed
             | Self::DeadlineMalformed
+            | Self::CredentialsNotKept
             | Self::ScopeUnusable
-            | Self::UpgradeRefused
+            | Self::TransferCodingRepeated
+            | Self::TargetUnclear
             | Self::HostUnclear
             | Self::BodyIncomplete
             | Self::BodyNotCanonical => StatusCode::BAD_REQUEST,
@@ -257,7 +279,7 @@ impl Code {
             Self::FirstSentTooOld => StatusCode::PRECONDITION_FAILED,
             Self::CredentialMissing => StatusCode::UNAUTHORIZED,
             Self::CallerRefused => StatusCode::FORBIDDEN,
-            Self::TunnelRefused => StatusCode::NOT_IMPLEMENTED,
+            Self::MethodRefused | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
             Self::HostUnknown => StatusCode::MISDIRECTED_REQUEST,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
@@ -276,7 +298,7 @@ impl Code {
             }
             Self::ExecutionTimedOut | Self::DeadlinePassed => StatusCode::GATEWAY_TIMEOUT,
             Self::ExecutionUnanswered => StatusCode::BAD_GATEWAY,
-            Self::OperationUnknown => StatusCode::NOT_FOUND,
+            Self::OperationUnknown | Self::RouteUnknown => StatusCode::NOT_FOUND,
         }
     }
 

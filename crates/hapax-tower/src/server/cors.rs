@@ -56,6 +56,13 @@ pub(crate) fn reader(cors: &Arc<Cors>, parts: &Parts) -> Reader {
     Box::new((Arc::clone(cors), parts.headers.get(ORIGIN).cloned()))
 }
 
+/// Lets whoever reads this answer do so, if it may.
+pub(crate) fn let_read(reader: Option<Reader>, response: &mut Response<Body>) {
+    if let Some((cors, origin)) = reader.as_deref() {
+        cors.apply(origin.as_ref(), response.headers_mut());
+    }
+}
+
 impl Cors {
     /// Lets a page of this origin read an answer, if it may.
     pub fn apply(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {

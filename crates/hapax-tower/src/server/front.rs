@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hapax_core::{Salt, Tenant, TenantKey};
-use http::{Response, request::Parts};
+use http::{HeaderMap, Response, request::Parts};
 use quick_cache::sync;
 
 use super::{
@@ -16,14 +16,19 @@ use super::{
 };
 use crate::body::Body;
 
+/// Says where a request came from, as headers.
+pub(crate) type OriginFn = dyn Fn(&Parts) -> HeaderMap + Send + Sync;
+
 /// The front of a layer: alike whether operations are run under a lease or in a transaction.
 #[derive(Clone)]
 pub(crate) struct Front {
-    /// Keys all fingerprints.
+    /// Keys all fingerprints, and signs the ids that clients are told.
     pub(crate) salt: Salt,
     pub(crate) tenancy: Tenancy,
     pub(crate) routes: Arc<Routes>,
     pub(crate) site: Arc<Site>,
+    /// Says where a request came from, for those that are run later.
+    pub(crate) origin: Option<Arc<OriginFn>>,
     /// Where request bodies are kept, if that is limited.
     pub(crate) room: Option<Room>,
     /// Where requests are compared.
@@ -37,8 +42,16 @@ pub(crate) struct Front {
 impl Front {
     pub(crate) fn new(salt: Salt, tenancy: Tenancy, routes: Arc<Routes>, site: Arc<Site>) -> Self {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
+        let routes = Routes::with_secrets(routes, tenancy.credentials());
+        site.sign_with(salt);
         let comparing = Comparing::default();
-        Self { salt, tenancy, routes, site, room: None, comparing, cors: None, keys }
+        Self { salt, tenancy, routes, site, origin: None, room: None, comparing, cors: None, keys }
+    }
+
+    /// Has its pages there from now on.
+    pub(crate) fn answer_at(&mut self, site: Arc<Site>) {
+        site.sign_with(self.salt);
+        self.site = site;
     }
 
     /// The key of a tenant's fingerprints; deriving it costs as much as using it.

@@ -2,6 +2,7 @@
 
 use hapax_core::Store;
 use hapax_engine::Begun;
+use http::Response;
 
 use super::code::Code;
 
@@ -18,10 +19,12 @@ pub struct Handled {
 /// What the layer did with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It was the first with its key, and was run.
+    /// It was the first with its key, and was run to an answer.
     Executed,
     /// It was run, or found out about, in place of an owner that vanished.
     TakenOver,
+    /// It was to be run, and came to no answer: this code says how. One of [`Verdict::UNANSWERED`].
+    Unanswered(Code),
     /// It was accepted to be run later.
     Queued,
     /// It was answered with the stored outcome.
@@ -47,11 +50,24 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// What an execution can come to instead of an answer.
+    pub const UNANSWERED: [Code; 8] = [
+        Code::ExecutionNotStarted,
+        Code::ExecutionUnanswered,
+        Code::ExecutionTimedOut,
+        Code::ExecutionPanicked,
+        Code::DeadlinePassed,
+        Code::KeyInFlight,
+        Code::OutcomeInDoubt,
+        Code::OutcomeNotRecorded,
+    ];
+
     /// The word used in spans and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Executed => "executed",
             Self::TakenOver => "taken_over",
+            Self::Unanswered(_) => "unanswered",
             Self::Queued => "queued",
             Self::Replayed => "replayed",
             Self::Busy => "busy",
@@ -78,4 +94,14 @@ impl Verdict {
             Begun::Gone { .. } => Self::Gone,
         }
     }
+
+    /// The verdict on a request that was to be run, once there is something to tell its client.
+    pub(crate) fn after<B>(self, response: &Response<B>) -> Self {
+        let unanswered = response.extensions().get::<Unanswered>();
+        unanswered.map_or(self, |Unanswered(code)| Self::Unanswered(*code))
+    }
 }
+
+/// Marks what a client is told in place of an answer: an extension of that response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unanswered(pub(crate) Code);

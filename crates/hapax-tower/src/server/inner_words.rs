@@ -18,13 +18,12 @@ pub(crate) enum Worth {
     Unknown,
 }
 
-/// What this answer is worth, by the page that explains it.
+/// What this answer is worth, by the code that another Hapax marks its refusals with.
 pub(crate) fn worth(parts: &Parts) -> Worth {
     if parts.status != StatusCode::CONFLICT && !parts.status.is_server_error() {
         return Worth::Outcome;
     }
-    let code = described::code(&parts.headers).filter(|_| described::is_problem(&parts.headers));
-    match code {
+    match described::code(&parts.headers) {
         None => Worth::Outcome,
         Some("execution-timed-out" | "execution-unanswered" | "outcome-not-recorded") => {
             Worth::Unknown

@@ -1,10 +1,14 @@
 //! The key, read from its header.
 
 use hapax_core::{InvalidName, Key};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use sfv::{BareItem, Item, Parser};
 
-use super::{code::Code, options::KeyForm, problem::Problem};
+use super::{
+    code::Code,
+    options::{IDEMPOTENCY_KEY, KeyForm, KeySpelling, Protection},
+    problem::Problem,
+};
 
 /// Reads the one key under this header; `None` if there is no such header.
 pub(crate) fn read(
@@ -18,6 +22,36 @@ pub(crate) fn read(
         return Err(Problem::new(Code::KeyRepeated, "Send the header with one key, once."));
     }
     parse(line.as_bytes(), form).map(Some)
+}
+
+/// Writes the key as the service is told every key of this route, however it was sent: what is kept
+/// or sent again must not look like another key.
+pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Key) {
+    let name = protection.key_header();
+    let is_quoted = match protection.key_spelling {
+        KeySpelling::OfTheHeader => *name == IDEMPOTENCY_KEY,
+        KeySpelling::Quoted => true,
+        KeySpelling::Bare => false,
+    };
+    let Some(written) = headers.get_mut(name) else { return };
+    let sent = written.as_bytes();
+    let bare_is_clear =
+        || parse(key.as_str().as_bytes(), KeyForm::QuotedOrBare).is_ok_and(|bare| bare == *key);
+    if is_quoted && plainly_quoted(sent) == Some(key.as_str().as_bytes())
+        || !is_quoted && sent == key.as_str().as_bytes()
+    {
+        return;
+    }
+    let spelled = if is_quoted || !bare_is_clear() {
+        let escaped = key.as_str().replace('\\', "\\\\").replace('"', "\\\"");
+        HeaderValue::try_from(["\"", &escaped, "\""].concat())
+    } else {
+        HeaderValue::from_str(key.as_str())
+    };
+    // A key is visible ASCII, which every header may hold.
+    if let Ok(spelled) = spelled {
+        *written = spelled;
+    }
 }
 
 /// The key in the value of a header, read as the layer reads it; otherwise why it is refused.

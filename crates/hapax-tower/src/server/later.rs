@@ -70,6 +70,11 @@ impl<S: Store> Later<S> {
         self.shared.routes.store(Arc::new(routes));
     }
 
+    /// Runs requests by the routes of this layer, which know the secrets of its tenancy too.
+    pub(crate) fn share(&self, routes: &Arc<Routes>) {
+        self.shared.routes.store(Arc::clone(routes));
+    }
+
     pub(crate) fn routes(&self) -> Arc<Routes> {
         self.shared.routes.load_full()
     }
@@ -131,14 +136,14 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());
             let (said, site) = (Said::default(), Arc::clone(&shared.site));
-            let unit = Unit { permit, request, protection, said, site };
+            let unit = Unit::new(permit, request, protection, said, site);
             let began = Instant::now();
             run(unit).instrument(span).await;
             usual_time.add(began.elapsed());
         }
         (_, _) => {
             let id = permit.attempt().id;
-            tracing::error!(%id, "a stored request cannot be run here; it is in doubt");
+            tracing::error!(operation = %id, "a stored request cannot be run here; it is in doubt");
             let _ = permit.settle(Ended::NotRecovered { told: Outcome::bare(500) }).await;
         }
     }

@@ -1,9 +1,13 @@
 //! The layer, and what it shares with every service it makes.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
-use hapax_core::Store;
+use hapax_core::{OperationId, Salt, Store};
 use hapax_engine::Engine;
+use http::{HeaderMap, request::Parts};
 use tower_layer::Layer;
 
 use super::{
@@ -40,13 +44,14 @@ impl<S: Store> IdempotencyLayer<S> {
     /// afterwards are those of the next layer.
     pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
         let front = Front::new(engine.salt(), tenancy, later.routes(), Arc::clone(later.site()));
+        later.share(&front.routes);
         Self::of(Shared { engine, front, has_later: true })
     }
 
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
-        self.with(|front| front.site = Arc::new(site))
+        self.with(|front| front.answer_at(Arc::new(site)))
     }
 
     /// The same layer, keeping at most this many bytes of protected requests in memory at once,
@@ -63,6 +68,14 @@ impl<S: Store> IdempotencyLayer<S> {
     #[must_use]
     pub fn cors(self, cors: Cors) -> Self {
         self.with(|front| front.cors = Some(Arc::new(cors)))
+    }
+
+    /// The same layer, keeping these headers with every request that may be run later, in place of
+    /// what its client said under their names: where it came from, which nobody knows any more when
+    /// it is run.
+    #[must_use]
+    pub fn with_origin(self, origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static) -> Self {
+        self.with(|front| front.origin = Some(Arc::new(origin)))
     }
 
     fn with(self, change: impl FnOnce(&mut Front)) -> Self {
@@ -117,23 +130,49 @@ impl<S: Store> Clone for Shared<S> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     /// What a problem's `type` starts with: the address of the pages in `docs/errors`.
-    ///
-    /// By default they are served by the layer itself.
-    pub errors: String,
+    errors: String,
     /// Where the layer answers for its policy, its errors and its operations.
-    pub home: String,
+    pub(crate) home: String,
+    /// Signs the addresses of operations; known once a layer answers there.
+    salt: OnceLock<Salt>,
 }
 
 impl Default for Site {
     fn default() -> Self {
-        let home = "/.well-known/idempotency";
-        Self { errors: format!("{home}/errors"), home: home.to_owned() }
+        Self::new("/.well-known/idempotency")
     }
 }
 
 impl Site {
+    /// Pages under this path. Those of the errors are served by the layer itself.
+    pub fn new(home: impl Into<String>) -> Self {
+        let home = home.into();
+        Self { errors: format!("{home}/errors"), home, salt: OnceLock::new() }
+    }
+
+    /// The same, with a problem's `type` starting with another address of the pages in
+    /// `docs/errors`.
+    #[must_use]
+    pub fn errors_at(self, errors: impl Into<String>) -> Self {
+        Self { errors: errors.into(), ..self }
+    }
+
+    /// Answers with the addresses that the store of this salt knows. All layers of one site share
+    /// a store.
+    pub(crate) fn sign_with(&self, salt: Salt) {
+        let known = self.salt.get_or_init(|| salt);
+        assert!(*known == salt, "two stores cannot share the pages of one site");
+    }
+
     /// The address of the page that explains a code.
     pub(crate) fn page(&self, code: Code) -> String {
         format!("{}/{}", self.errors, code.code())
+    }
+
+    /// The path where an operation can be looked at: nobody can make one up. `None` until a layer
+    /// answers there.
+    pub(crate) fn operation(&self, id: OperationId) -> Option<String> {
+        let salt = self.salt.get()?;
+        Some(format!("{}/operations/{}", self.home, salt.signed(id)))
     }
 }

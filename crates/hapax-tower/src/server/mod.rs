@@ -40,6 +40,7 @@ mod rate_limit;
 mod receive;
 mod recover;
 mod repeatability;
+mod revalidate;
 mod route;
 mod said;
 mod service;
@@ -47,6 +48,7 @@ mod span;
 #[cfg(test)]
 mod spans;
 pub mod stored_request;
+mod target;
 mod tenancy;
 mod transactional;
 mod unit;
@@ -59,19 +61,23 @@ pub use self::{
     compared_headers::ComparedHeaders,
     cors::{Cors, Readers},
     handled::{Handled, Verdict},
+    headers::{is_for_everybody, is_named_by_connection},
     key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
     openapi::openapi_fragment,
     options::{
-        BodyForm, Credentials, Dialect, InFlight, KeyForm, KeyRule, Protection, Scoping, StoreDown,
+        BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Protection,
+        Scoping, StoreDown,
     },
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
+    revalidate::{Revalidated, Revalidator},
     route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
-    tenancy::{Caller, Identified, Tenancy},
+    target::{PathReading, leaves_its_folder, plain_path},
+    tenancy::{Caller, Identified, Tenancy, TenantKind},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
     wellknown::published_policy,
 };

@@ -22,7 +22,7 @@ pub fn openapi_fragment(routes: &Routes, tenancy: &Tenancy) -> Value {
     let (mut paths, mut others) = (Map::new(), Vec::new());
     let mut templates = Templates::default();
     for route in routes.all() {
-        let Some(protection) = &route.protection else { continue };
+        let Some(protection) = route.treated.protection() else { continue };
         let is_shared = protection.tenancy.as_ref().unwrap_or(tenancy).is_shared();
         let described = operation(protection, is_shared);
         match (method_name(&route.method), templates.of(route)) {

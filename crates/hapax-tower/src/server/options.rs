@@ -6,16 +6,19 @@ use hapax_core::{
     Policy, Recovery, Scope,
     limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
 };
-use http::{HeaderName, Method, request::Parts};
+use http::{HeaderName, Method, header::HOST, request::Parts, uri::Authority};
 
 use super::{
-    compared_headers::ComparedHeaders, probe::Prober, rate_limit::RateLimit, route::InvalidRoute,
-    tenancy::Tenancy,
+    compared_headers::ComparedHeaders, probe::Prober, rate_limit::RateLimit,
+    revalidate::Revalidator, route::InvalidRoute, tenancy::Tenancy,
 };
+use crate::secret_header::is_secret_header;
 
 /// How the requests of one route are protected.
 #[derive(Debug, Clone)]
 pub struct Protection {
+    /// What the route is called in logs and metrics; as `POST /payments` where it is empty.
+    pub label: Arc<str>,
     /// Leases, retention, what a result means, what recovery may do.
     pub policy: Policy,
     /// Whose keys they are, where it is not as the layer says.
@@ -26,10 +29,17 @@ pub struct Protection {
     pub key_form: KeyForm,
     /// Which header carries the key.
     pub dialect: Dialect,
+    /// How the key is written to the service, however the client wrote it.
+    pub key_spelling: KeySpelling,
     /// Within what a key is unique.
     pub scope: Scoping,
+    /// Whether the same request to another host is another operation.
+    pub hosts: Hosts,
     /// What a duplicate hears while the first request is at work.
     pub in_flight: InFlight,
+    /// Whether a client may ask for 202 and an address to look at by `Prefer: respond-async`. Needs
+    /// [`Later`](crate::Later).
+    pub respond_async: bool,
     /// The longest wait a client may ask for by `Prefer: wait=N`.
     pub wait_max: Duration,
     /// How long the service may work, and how long its body or its reader may stall; shorter than
@@ -43,8 +53,11 @@ pub struct Protection {
     pub recover_for: Duration,
     /// Whom to ask whether an operation happened; needed for [`Recovery::Probe`].
     pub probe: Option<Prober>,
-    /// How many new operations each caller may begin; as many as it likes without one. Requests
-    /// accepted for later are not counted.
+    /// Who is asked, before anything is told from the store, whether its caller may still hear it.
+    /// Without one a stored answer is for whoever shows the credential it was stored under, as long
+    /// as it is kept.
+    pub revalidate: Option<Revalidator>,
+    /// How many new operations each caller may begin; as many as it likes without one.
     pub limit: Option<RateLimit>,
     /// How bodies are compared.
     pub body: BodyForm,
@@ -62,6 +75,11 @@ pub struct Protection {
     pub response_bytes_max: usize,
     /// What happens while the store cannot be asked.
     pub store_down: StoreDown,
+    /// Headers that carry secrets, beside those whose name says so
+    /// ([`is_secret_header`](crate::is_secret_header)) and those the tenancy takes credentials from.
+    /// They are not stored: neither with an answer, unless [`Protection::stored_headers`] names them,
+    /// nor with a request, unless it keeps its credentials.
+    pub secret_headers: Vec<HeaderName>,
     /// Whether a request that is kept, to be run later or by somebody else, keeps its credentials.
     pub credentials: Credentials,
 }
@@ -71,18 +89,23 @@ impl Default for Protection {
     /// 1 MiB each way, 30 s to come and 25 s to be answered.
     fn default() -> Self {
         Self {
+            label: Arc::default(),
             policy: Policy::default(),
             tenancy: None,
             key: KeyRule::Required,
             key_form: KeyForm::QuotedOrBare,
             dialect: Dialect::Header(IDEMPOTENCY_KEY),
+            key_spelling: KeySpelling::OfTheHeader,
             scope: Scoping::MethodAndPath,
+            hosts: Hosts::Alike,
             in_flight: InFlight::Reject,
+            respond_async: false,
             wait_max: Duration::from_secs(30),
             timeout: Duration::from_secs(25),
             grpc_timeout: false,
             recover_for: Duration::from_secs(60),
             probe: None,
+            revalidate: None,
             limit: None,
             body: BodyForm::Auto { ignored: Vec::new() },
             compared_headers: ComparedHeaders::Usual,
@@ -92,6 +115,7 @@ impl Default for Protection {
             request_bytes_max: 1 << 20,
             response_bytes_max: 1 << 20,
             store_down: StoreDown::Refuse,
+            secret_headers: Vec::new(),
             credentials: Credentials::LeaveOut,
         }
     }
@@ -133,6 +157,35 @@ impl Protection {
         }
     }
 
+    /// Within what the key of this request is unique; `None` refuses it.
+    pub(crate) fn scope_of(&self, parts: &Parts) -> Option<Scope> {
+        let scope = self.scope.of(parts)?;
+        match self.hosts {
+            Hosts::Alike => Some(scope),
+            Hosts::Apart => match host_of(parts)? {
+                host if host.is_empty() => Some(scope),
+                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok(),
+            },
+        }
+    }
+
+    /// Whether a request's header is left out when the request is kept.
+    pub(crate) fn leaves_out(&self, name: &HeaderName) -> bool {
+        match self.credentials {
+            Credentials::Keep => false,
+            Credentials::LeaveOut => {
+                let secret = is_secret_header(name) || self.is_named_secret(name);
+                secret && name != self.key_header()
+            }
+        }
+    }
+
+    /// Whether a header carries a secret because somebody said so.
+    pub(crate) fn is_named_secret(&self, name: &HeaderName) -> bool {
+        let of_tenancy = self.tenancy.as_ref().is_some_and(|own| own.credentials().contains(name));
+        of_tenancy || self.secret_headers.contains(name)
+    }
+
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
         match &self.dialect {
@@ -158,6 +211,27 @@ pub enum KeyForm {
     QuotedOrBare,
     /// As a quoted string of RFC 9651 alone.
     Quoted,
+}
+
+/// How a key is written to the service: alike for every attempt, so that a service that compares
+/// the header itself sees one key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeySpelling {
+    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header.
+    OfTheHeader,
+    /// As a quoted string of RFC 9651.
+    Quoted,
+    /// Without quotes, unless it could not be told from something else then.
+    Bare,
+}
+
+/// Whether requests to different hosts are different operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hosts {
+    /// They are the same: the service does not look at its name.
+    Alike,
+    /// They are different: each host has keys of its own.
+    Apart,
 }
 
 /// Which header carries the key.
@@ -200,6 +274,18 @@ impl Scoping {
     fn method_and_path(method: &Method, path: &str) -> Option<Scope> {
         Scope::parse([method.as_str(), " ", path].concat()).ok()
     }
+}
+
+/// The host a request is for in its one spelling, empty if it names none; `None` if that is unclear.
+fn host_of(parts: &Parts) -> Option<String> {
+    let mut lines = parts.headers.get_all(HOST).iter();
+    let host = match (lines.next(), lines.next()) {
+        (Some(line), None) => line.to_str().ok()?,
+        (None, _) => parts.uri.authority().map_or("", Authority::as_str),
+        (Some(_), Some(_)) => return None,
+    };
+    let host = host.strip_suffix(":80").or_else(|| host.strip_suffix(":443")).unwrap_or(host);
+    Some(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
 }
 
 impl fmt::Debug for Scoping {
@@ -258,7 +344,7 @@ pub enum StoreDown {
     RunUnprotected,
 }
 
-/// Whether a kept request keeps `Authorization` and `Cookie`.
+/// Whether a kept request keeps the headers that carry secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {
     /// It does not: nobody can read them in the store, and a service that asks for them refuses

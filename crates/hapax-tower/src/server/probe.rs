@@ -8,8 +8,10 @@ use http::{Request, Response};
 
 /// Finds out whether an operation happened that nobody answered for.
 ///
-/// It is asked before anything is sent again, and again later while it does not know. Its word is
-/// final: what it says happened is never run again, what it says did not happen is.
+/// It is asked before anything is sent again, and again later while it does not know. What it says
+/// happened is never run again. What it says did not happen is, but only if it was asked when nothing
+/// that was sent before could still be at work ([`Policy::works_for`](hapax_core::Policy::works_for)):
+/// whoever looks a key up finds nothing while its request still runs.
 #[derive(Clone)]
 pub struct Prober(Arc<ProbeFn>);
 
@@ -30,8 +32,10 @@ pub struct Asked {
 pub enum Probed {
     /// It happened, and this is what it should be answered with.
     Happened(Response<Bytes>),
-    /// It did not happen, and will not without being sent again.
+    /// It did not happen. Believed once nothing that was sent before can still be at work.
     DidNotHappen,
+    /// What was sent before is still being worked on; to be asked again.
+    AtWork,
     /// That cannot be told now.
     Unknown,
 }

@@ -10,7 +10,7 @@ use http::{
 };
 use serde_json::json;
 
-use super::{async_status, code::Code, layer::Site};
+use super::{code::Code, handled::Unanswered, headers::REFUSAL, layer::Site};
 use crate::body::Body;
 
 /// A refusal: its kind, and what this request should hear.
@@ -67,6 +67,14 @@ impl Problem {
         response
     }
 
+    /// What a client hears in place of the answer of something that was to be run.
+    pub(crate) fn in_place_of_an_answer(self, site: &Site) -> Response<Body> {
+        let unanswered = Unanswered(self.code);
+        let mut response = self.into_response(site);
+        response.extensions_mut().insert(unanswered);
+        response
+    }
+
     /// The same answer, to be stored where a policy stores what the client was told.
     pub(crate) fn to_outcome(&self, site: &Site) -> Outcome {
         let headers = self.headers(site).map(|(name, value)| Header {
@@ -84,6 +92,7 @@ impl Problem {
             (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
             (CONTENT_LANGUAGE, HeaderValue::from_static("en")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            (REFUSAL, HeaderValue::from_static(self.code.code())),
         ];
         headers.extend(HeaderValue::try_from(link).ok().map(|link| (LINK, link)));
         headers.extend(self.retry_after.map(|wait| (RETRY_AFTER, seconds(wait))));
@@ -102,8 +111,8 @@ impl Problem {
         if !self.differs.is_empty() {
             document["differs"] = self.differs.iter().map(|part| part.as_str()).collect();
         }
-        if let Some(id) = self.operation {
-            document["operation"] = async_status::location(site, id).into();
+        if let Some(address) = self.operation.and_then(|id| site.operation(id)) {
+            document["operation"] = address.into();
         }
         Bytes::from(document.to_string())
     }

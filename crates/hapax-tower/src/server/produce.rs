@@ -4,6 +4,7 @@ use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use hapax_core::{Attempt, OperationId};
 use http::{Request, response};
 use http_body_util::BodyExt;
 use tokio::{sync::mpsc, time::timeout};
@@ -56,7 +57,9 @@ pub(crate) async fn call<Inner>(
 where
     Inner: HttpService,
 {
-    poll_fn(|cx| inner.poll_ready(cx)).await.map_err(|error| noted(error, Failed::NotStarted))?;
+    let operation = request.extensions().get::<Attempt>().map(|attempt| attempt.id);
+    let ready = poll_fn(|cx| inner.poll_ready(cx)).await;
+    ready.map_err(|error| noted(operation, error, Failed::NotStarted))?;
     if said.is_over() {
         return Err(Failed::TooLate);
     }
@@ -65,16 +68,17 @@ where
         let error = error.into();
         let failed =
             if NothingSent::is_in(&*error) { Failed::NotStarted } else { Failed::Unanswered };
-        noted(error, failed)
+        noted(operation, error, failed)
     })?;
     let (parts, body) = response.into_parts();
     let captured = capture(Body::new(body), cap).await;
-    captured.map(|body| Answer { parts, body }).map_err(|error| noted(error, Failed::Unanswered))
+    let answered = captured.map(|body| Answer { parts, body });
+    answered.map_err(|error| noted(operation, error, Failed::Unanswered))
 }
 
-fn noted(error: impl Into<BoxError>, failed: Failed) -> Failed {
-    let error = error.into();
-    tracing::warn!(%error, "a protected service failed");
+fn noted(operation: Option<OperationId>, error: impl Into<BoxError>, failed: Failed) -> Failed {
+    let (operation, error) = (operation.map(tracing::field::display), error.into());
+    tracing::warn!(operation, %error, "a protected service failed");
     failed
 }
 
@@ -85,6 +89,7 @@ pub(crate) async fn pump(
     mut rest: Body,
     pipe: &mut Option<mpsc::Sender<Option<Bytes>>>,
     stall: Duration,
+    operation: OperationId,
 ) -> Result<u64, Failed> {
     let mut len = 0;
     let mut next = Some(read);
@@ -103,7 +108,9 @@ pub(crate) async fn pump(
                         break Some(data);
                     }
                 }
-                Ok(Some(Err(error))) => return Err(noted(error, Failed::Unanswered)),
+                Ok(Some(Err(error))) => {
+                    return Err(noted(Some(operation), error, Failed::Unanswered));
+                }
                 Ok(None) => break None,
                 Err(_elapsed) => return Err(Failed::TimedOut),
             }

@@ -6,13 +6,11 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use hapax_core::{
-    Ended, Outcome, Recovery, ResultPolicy, Store,
+    Evidence, Policy, Recovery, ResultPolicy, Store, evidence,
     limits::RETRY_ATTEMPTS_MAX,
     retry::{Backoff, Failure, Jitter, Next, Schedule},
-    settle,
-    store::Settlement,
 };
-use http::{Request, Response, header::RETRY_AFTER, response};
+use http::{Response, StatusCode, header::RETRY_AFTER, response};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
@@ -23,7 +21,7 @@ use super::{
     probe::{Asked, Probed},
     produce::{Answer, produce},
     said::Said,
-    unit::Unit,
+    unit::{Client, Unit},
 };
 use crate::{body::Body, http_service::HttpService};
 
@@ -39,6 +37,22 @@ pub(crate) enum Turn {
     },
 }
 
+impl Turn {
+    /// The same turn: that nothing was sent now says nothing about the owner before.
+    pub(crate) fn of_an_owner_before(self) -> Self {
+        match self {
+            Self::Doubt { failed: Failed::NotStarted | Failed::TooLate, pause_min } => {
+                Self::Doubt { failed: Failed::NotRecovered, pause_min }
+            }
+            turn @ (Self::Known(_) | Self::Doubt { .. }) => turn,
+        }
+    }
+
+    fn doubt(failed: Failed) -> Self {
+        Self::Doubt { failed, pause_min: Duration::ZERO }
+    }
+}
+
 /// Whether an earlier sending may have had the effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Before {
@@ -46,68 +60,103 @@ pub(crate) enum Before {
     Unknown,
 }
 
+/// How long after nothing can be at work any more an operation is still asked about by whoever
+/// waited for that.
+const ASKED_WHEN_QUIET: Duration = Duration::from_secs(15);
+
 impl<S: Store> Unit<S> {
     /// Whether this attempt goes on by itself until it is known what happened.
-    pub(crate) fn recovers(&self) -> bool {
-        let can = match self.permit.record().recovery {
-            Recovery::Resend => true,
-            Recovery::Probe => self.protection.probe.is_some(),
-            Recovery::Hold => false,
-        };
+    pub(crate) fn recovers(&self, before: Before) -> bool {
         // At most once means that there is no second attempt, whatever its key.
-        let may = self.protection.policy.results() != ResultPolicy::AtMostOnce;
-        can && may && !self.protection.recover_for.is_zero()
+        if self.protection.policy.results() == ResultPolicy::AtMostOnce {
+            return false;
+        }
+        match self.permit.record().recovery {
+            Recovery::Resend => !self.protection.recover_for.is_zero(),
+            // Whoever follows an owner stays until a "no" counts: given up earlier, the wait for
+            // that would begin anew with everybody who asks.
+            Recovery::Probe => {
+                let has_time = !self.protection.recover_for.is_zero() || before == Before::Unknown;
+                self.protection.probe.is_some() && has_time
+            }
+            Recovery::Hold => false,
+        }
     }
 
     /// Sends the request; after an attempt of unknown fate it asks first, where that is the way.
-    pub(crate) async fn turn<Inner>(
-        &self,
-        inner: Inner,
-        request: Request<Bytes>,
-        said: Said,
-        before: Before,
-    ) -> Turn
+    pub(crate) async fn turn<Inner>(&mut self, inner: Inner, said: Said, before: Before) -> Turn
     where
         Inner: HttpService,
     {
-        let doubt = |failed| Turn::Doubt { failed, pause_min: Duration::ZERO };
         if before == Before::Unknown && self.permit.record().recovery == Recovery::Probe {
-            match self.probe(&request).await {
+            let was_quiet = Instant::now() >= self.quiet_at;
+            match self.probe().await {
                 Probed::Happened(response) => return Turn::Known(Ok(self.told(response))),
-                Probed::DidNotHappen => {}
-                Probed::Unknown => return doubt(Failed::NotRecovered),
+                Probed::DidNotHappen if was_quiet => {}
+                Probed::DidNotHappen | Probed::AtWork | Probed::Unknown => {
+                    return Turn::doubt(Failed::NotRecovered);
+                }
             }
         }
         // Without a lease somebody else may be at work, and may have been told the same.
-        if before == Before::Unknown && self.permit.lease_left().is_zero() {
-            return doubt(Failed::NotRecovered);
+        if self.permit.lease_left().is_zero() {
+            return match before {
+                Before::Nothing => Turn::Known(Err(Failed::NotStarted)),
+                Before::Unknown => Turn::doubt(Failed::NotRecovered),
+            };
         }
-        match (produce(inner, request, said, &self.protection).await, before) {
-            (Ok(answer), Before::Unknown) if is_not_now(&answer.parts) => {
-                Turn::Doubt { failed: Failed::NotRecovered, pause_min: retry_after(&answer.parts) }
-            }
-            (Ok(answer), Before::Nothing)
-                if self.recovers() && worth(&answer.parts) == Worth::Unknown =>
-            {
-                Turn::Doubt { failed: Failed::Unanswered, pause_min: retry_after(&answer.parts) }
-            }
+        // Every sending has a fence of its own.
+        if self.is_sent && !self.permit.next_attempt().await {
+            return Turn::doubt(Failed::NotRecovered);
+        }
+        let request = self.marked_request(self.recovers(before));
+        let produced = produce(inner, request, said, &self.protection).await;
+        self.is_sent = !matches!(produced, Err(Failed::NotStarted | Failed::TooLate));
+        if self.is_sent {
+            self.quiet_at = Instant::now() + self.permit.policy().works_for();
+        }
+        self.judge(produced, before)
+    }
+
+    /// What one sending tells about the operation.
+    fn judge(&self, produced: Result<Answer, Failed>, before: Before) -> Turn {
+        let answer = match (produced, before) {
+            (Ok(answer), _) => answer,
             (Err(failed @ (Failed::Unanswered | Failed::TimedOut)), _)
             | (Err(failed @ (Failed::NotStarted | Failed::TooLate)), Before::Unknown) => {
-                doubt(failed)
+                return Turn::doubt(failed);
             }
-            (known, _) => Turn::Known(known),
+            (Err(failed), _) => return Turn::Known(Err(failed)),
+        };
+        let (parts, pause_min) = (&answer.parts, retry_after(&answer.parts));
+        match (self.tells(parts), before) {
+            (_, Before::Unknown) if is_not_now(parts) => {
+                Turn::Doubt { failed: Failed::NotRecovered, pause_min }
+            }
+            (Evidence::Inconclusive | Evidence::TakenForNotDone, Before::Unknown) => {
+                Turn::Doubt { failed: Failed::NotRecovered, pause_min }
+            }
+            (Evidence::Inconclusive, Before::Nothing) if self.recovers(before) => {
+                Turn::Doubt { failed: Failed::Unanswered, pause_min }
+            }
+            (_, _) => Turn::Known(Ok(answer)),
         }
+    }
+
+    /// What a complete answer says about the operation.
+    pub(crate) fn tells(&self, parts: &response::Parts) -> Evidence {
+        tells(parts, self.permit.policy())
     }
 
     /// Takes turns until it is known what happened, or the time for it is over. Whoever is sent
     /// something again is told that it is repeated here.
     pub(crate) async fn find_out<Inner>(
-        &self,
+        &mut self,
         inner: Inner,
-        request: Request<Bytes>,
         unknown: Failed,
         pause_min: Duration,
-    ) -> Result<Answer, Failed>
+        client: &mut Client,
+    ) -> Turn
     where
         Inner: HttpService,
     {
@@ -117,50 +166,62 @@ impl<S: Store> Unit<S> {
             attempt: 1,
             previous: Duration::ZERO,
             told: told(pause_min),
-            left: recover_for,
+            left: self.time_left(began + recover_for),
         };
         while let Next::Wait(pause) = schedule.next(failure, fastrand::u64(..)) {
-            sleep(pause).await;
+            client.meanwhile(unknown, sleep(pause)).await;
             let said = Said::repeating(timeout, grpc_timeout);
-            match self.turn(inner.clone(), request.clone(), said, Before::Unknown).await {
-                Turn::Known(known) => return known,
+            let turn = self.turn(inner.clone(), said, Before::Unknown);
+            match client.meanwhile(unknown, turn).await {
+                known @ Turn::Known(_) => return known,
                 Turn::Doubt { failed, pause_min } => {
                     tracing::debug!(code = failed.code().code(), "still unknown what happened");
+                    if self.permit.record().recovery == Recovery::Probe {
+                        client.tell_if_later_than(unknown, self.quiet_at);
+                    }
                     failure = Failure {
                         attempt: failure.attempt + 1,
                         previous: pause,
                         told: told(pause_min),
-                        left: recover_for.saturating_sub(began.elapsed()),
+                        left: self.time_left(began + recover_for),
                     };
                 }
             }
         }
-        Err(unknown)
+        Turn::Doubt { failed: unknown, pause_min: Duration::ZERO }
     }
 
-    async fn probe(&self, request: &Request<Bytes>) -> Probed {
+    /// How long it is looked after by itself. Who may ask stays until a "no" counts, and hears it.
+    fn time_left(&self, recover_until: Instant) -> Duration {
+        let until = match self.permit.record().recovery {
+            Recovery::Probe => recover_until.max(self.quiet_at + ASKED_WHEN_QUIET),
+            Recovery::Resend | Recovery::Hold => recover_until,
+        };
+        until.saturating_duration_since(Instant::now())
+    }
+
+    async fn probe(&self) -> Probed {
         let Some(prober) = &self.protection.probe else { return Probed::Unknown };
-        let operation = self.permit.record().operation.clone();
-        let asking = prober.ask(Asked { operation, request: request.clone() });
+        let (operation, id) = (self.permit.record().operation.clone(), self.permit.attempt().id);
+        let asking = prober.ask(Asked { operation, request: self.request.clone() });
         let probed = timeout(self.protection.timeout, AssertUnwindSafe(asking).catch_unwind());
         match probed.await {
-            Ok(Ok(Probed::Happened(response))) if !self.keeps(&response) => {
-                tracing::error!("a prober's answer is one the policy does not keep; not believed");
+            Ok(Ok(Probed::Happened(response))) if !self.keeps(response.status()) => {
+                let why = "a prober's answer is one the policy does not keep; not believed";
+                tracing::error!(operation = %id, "{why}");
                 Probed::Unknown
             }
             Ok(Ok(probed)) => probed,
             Ok(Err(_)) | Err(_) => {
-                tracing::warn!("a prober panicked or took too long");
+                tracing::warn!(operation = %id, "a prober panicked or took too long");
                 Probed::Unknown
             }
         }
     }
 
     /// Whether this answer would be stored. One that frees the key would have the effect repeated.
-    fn keeps(&self, response: &Response<Bytes>) -> bool {
-        let answered = Ended::Answered(Outcome::bare(response.status().as_u16()));
-        let end = settle(&self.permit.attempt(), answered, &self.protection.policy);
-        !matches!(end.to, Settlement::Released)
+    fn keeps(&self, status: StatusCode) -> bool {
+        evidence(status.as_u16(), false, self.permit.policy()) == Evidence::Conclusive
     }
 
     fn told(&self, response: Response<Bytes>) -> Answer {
@@ -174,6 +235,18 @@ impl<S: Store> Unit<S> {
     }
 }
 
+/// What a complete answer says about the operation: by the words of an inner Hapax, or by its status.
+fn tells(parts: &response::Parts, policy: &Policy) -> Evidence {
+    match worth(parts) {
+        Worth::NothingRan => Evidence::NotDone,
+        Worth::Unknown => Evidence::Inconclusive,
+        Worth::Outcome => {
+            let asks_to_wait = parts.headers.contains_key(RETRY_AFTER);
+            evidence(parts.status.as_u16(), asks_to_wait, policy)
+        }
+    }
+}
+
 /// Answers to a repeated request that say nothing about the first one: it is still at work, it is
 /// too much now, or the credential that was good then is gone.
 fn is_not_now(parts: &response::Parts) -> bool {
@@ -181,7 +254,7 @@ fn is_not_now(parts: &response::Parts) -> bool {
         || worth(parts) != Worth::Outcome
 }
 
-fn retry_after(parts: &response::Parts) -> Duration {
+pub(crate) fn retry_after(parts: &response::Parts) -> Duration {
     let seconds = parts.headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
     Duration::from_secs(seconds.unwrap_or(0))
 }

@@ -53,6 +53,7 @@ pub(crate) fn add_result(response: &mut Response<Body>, verdict: Verdict) {
     let result = match verdict {
         Verdict::Executed
         | Verdict::TakenOver
+        | Verdict::Unanswered(_)
         | Verdict::Queued
         | Verdict::Replayed
         | Verdict::Busy

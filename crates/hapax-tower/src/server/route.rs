@@ -2,10 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Method, request::Parts};
+use hapax_core::Scope;
+use http::{HeaderName, Method, Uri, request::Parts};
 
 use super::{
-    options::{Dialect, InFlight, Protection},
+    code::Code,
+    options::{Dialect, InFlight, Protection, Scoping},
+    problem::Problem,
+    revalidate::Revalidator,
+    service::applies,
+    target::{self, Doubt, Loose, Path, PathReading, plain_path},
     usual_time::UsualTime,
 };
 
@@ -17,36 +23,90 @@ pub enum Treatment {
     Protect(Protection),
     /// They pass; a key on them is ignored.
     PassThrough,
+    /// They are refused, and never reach the service.
+    Refuse,
 }
+
+/// A treatment that was found good.
+#[derive(Debug, Clone)]
+pub(crate) enum Treated {
+    Protected(Arc<Protection>),
+    Passes,
+    Refused,
+}
+
+impl Treated {
+    pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
+        match self {
+            Self::Protected(protection) => Some(protection),
+            Self::Passes | Self::Refused => None,
+        }
+    }
+
+    fn protection_mut(&mut self) -> Option<&mut Arc<Protection>> {
+        match self {
+            Self::Protected(protection) => Some(protection),
+            Self::Passes | Self::Refused => None,
+        }
+    }
+}
+
+/// What requests are called that no route is written for.
+const OTHERWISE: &str = "otherwise";
 
 /// Which route is treated how. The first that matches counts.
 #[derive(Debug, Clone)]
 pub struct Routes {
     routes: Vec<Route>,
-    otherwise: Option<Arc<Protection>>,
+    otherwise: Treated,
     /// Of what no route names.
     usual_time: Arc<UsualTime>,
+    reading: PathReading,
+    /// Whether there is a route for another method than POST.
+    has_other_methods: bool,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) method: Method,
     pub(crate) pattern: String,
-    pub(crate) protection: Option<Arc<Protection>>,
+    label: String,
+    loose: Loose,
+    pub(crate) treated: Treated,
     usual_time: Arc<UsualTime>,
 }
+
+/// Headers by which a POST asks to be taken for another method, for clients that can send no other.
+static METHOD_OVERRIDES: [HeaderName; 3] = [
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-method-override"),
+];
+
+/// The number of a route, and how it protects; `None` if its requests pass.
+type Found<'r> = (usize, Option<&'r Arc<Protection>>);
 
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
-        let otherwise = checked(otherwise)?;
-        Ok(Self { routes: Vec::new(), otherwise, usual_time: Arc::default() })
+        let otherwise = checked(otherwise, OTHERWISE)?;
+        let (routes, reading) = (Vec::new(), PathReading::Lenient);
+        let usual_time = Arc::default();
+        Ok(Self { routes, otherwise, usual_time, reading, has_other_methods: false })
+    }
+
+    /// The same routes for a service that reads paths so. Unless told, it is taken to be lenient,
+    /// and what it could read as the path of another route is refused.
+    #[must_use]
+    pub fn reading(self, reading: PathReading) -> Self {
+        Self { reading, ..self }
     }
 
     /// Adds a route.
     ///
     /// A pattern is a path whose segments are compared as they are; `{name}` stands for any one
-    /// segment, and a last `*` for whatever follows.
+    /// segment, and a last `*` for whatever follows. Characters that are percent-encoded and need
+    /// not be mean the same as themselves.
     pub fn route(
         mut self,
         method: Method,
@@ -56,42 +116,107 @@ impl Routes {
         if is_safe(&method) {
             return Err(InvalidRoute::SafeMethod { method });
         }
-        let rest = pattern.strip_suffix('*').unwrap_or(pattern);
-        if !pattern.starts_with('/') || rest.contains('*') {
-            return Err(InvalidRoute::Pattern { pattern: pattern.to_owned() });
+        let refuse = || InvalidRoute::Pattern { pattern: pattern.to_owned() };
+        let pattern = plain_path(pattern).ok_or_else(refuse)?;
+        let rest = pattern.strip_suffix('*').unwrap_or(&pattern);
+        if rest.contains('*') {
+            return Err(refuse());
         }
-        let protection = checked(treatment)?;
-        let (pattern, usual_time) = (pattern.to_owned(), Arc::default());
-        self.routes.push(Route { method, pattern, protection, usual_time });
+        let label = format!("{method} {pattern}");
+        let (loose, treated) = (Loose::of(&pattern), checked(treatment, &label)?);
+        self.has_other_methods |= method != Method::POST;
+        let usual_time = Arc::default();
+        self.routes.push(Route { method, pattern, label, loose, treated, usual_time });
         Ok(self)
     }
 
     /// The routes as `POST /payments`, in order, and `otherwise` at the end.
     pub fn labels(&self) -> Vec<String> {
-        let routes = self.routes.iter().map(|route| format!("{} {}", route.method, route.pattern));
-        routes.chain(["otherwise".to_owned()]).collect()
+        let routes = self.routes.iter().map(|route| label(&route.treated, &route.label));
+        routes.chain([label(&self.otherwise, OTHERWISE)]).map(str::to_owned).collect()
     }
 
-    /// Which route this request takes, and how it is protected; `None` if it passes.
-    pub(crate) fn find(&self, parts: &Parts) -> (usize, Option<&Arc<Protection>>) {
+    /// The label of the route that operations of this scope came by; `None` if it was none of these.
+    /// Where several share a scope, that of the first.
+    pub fn label_of(&self, scope: &Scope) -> Option<&str> {
+        let is_its_name = |protection: &Arc<Protection>| match &protection.scope {
+            Scoping::Named(name) => name.as_str() == within_host(scope),
+            Scoping::MethodAndPath | Scoping::FromFn(_) => false,
+        };
+        if let Some(named) = self.protections().find(|protection| is_its_name(protection)) {
+            return Some(&named.label);
+        }
+        let (method, path) =
+            within_host(scope).split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
+        let fits = |route: &&Route| {
+            route.treated.protection().is_some()
+                && route.method.as_str() == method
+                && path_fits(&route.pattern, path)
+        };
+        let protection = match self.routes.iter().find(fits) {
+            Some(route) => route.treated.protection(),
+            None => self.otherwise.protection(),
+        };
+        protection.map(|protection| &*protection.label)
+    }
+
+    /// Which route a request takes, once its target has the one spelling that everything after
+    /// this reads; otherwise how it is refused.
+    pub(crate) fn admit(&self, parts: &mut Parts) -> Result<Found<'_>, (usize, Problem)> {
+        if is_safe(&parts.method) || !self.cares() {
+            return Ok(self.find(parts));
+        }
+        let unknown = self.routes.len();
+        if target::is_misspelled(&parts.method) {
+            let detail = "Methods are written in capital letters.";
+            return Err((unknown, Problem::new(Code::TargetUnclear, detail)));
+        }
+        let path = Path::read(parts.uri.path());
+        let (at, treated) = self.take(&parts.method, &path.spelled);
+        let found = (at, treated.protection());
+        if let Some(problem) = self.unclear(parts, &path, found) {
+            return Err((at, problem));
+        }
+        if matches!(treated, Treated::Refused) {
+            let detail = "Only what a route names is served here.";
+            return Err((at, Problem::new(Code::RouteUnknown, detail)));
+        }
+        if !is_written(&parts.uri, &path.spelled) {
+            let respelled = target::with_path(&parts.uri, &path.spelled).ok_or_else(|| {
+                (at, Problem::new(Code::TargetUnclear, "The target is no path of a server."))
+            })?;
+            parts.uri = respelled;
+        }
+        Ok(found)
+    }
+
+    /// Which route a request that was admitted takes.
+    pub(crate) fn find(&self, parts: &Parts) -> Found<'_> {
         if is_safe(&parts.method) {
             return (self.routes.len(), None);
         }
-        let matching = self.routes.iter().enumerate().find(|(_, route)| {
-            route.method == parts.method && path_fits(&route.pattern, parts.uri.path())
-        });
+        let (at, treated) = self.take(&parts.method, parts.uri.path());
+        (at, treated.protection())
+    }
+
+    fn take(&self, method: &Method, path: &str) -> (usize, &Treated) {
+        let matching = self
+            .routes
+            .iter()
+            .enumerate()
+            .find(|(_, route)| route.method == *method && path_fits(&route.pattern, path));
         match matching {
-            Some((at, route)) => (at, route.protection.as_ref()),
-            None => (self.routes.len(), self.otherwise.as_ref()),
+            Some((at, route)) => (at, &route.treated),
+            None => (self.routes.len(), &self.otherwise),
         }
     }
 
-    /// How a request of this method and path would be protected.
+    /// How a request of this method and path would be protected, however the path is spelled.
     pub(crate) fn protection(&self, method: &Method, path: &str) -> Option<&Arc<Protection>> {
-        let (mut parts, ()) = http::Request::new(()).into_parts();
-        parts.method = method.clone();
-        parts.uri = path.parse().ok()?;
-        self.find(&parts).1
+        if is_safe(method) {
+            return None;
+        }
+        self.take(method, &Path::read(path).spelled).1.protection()
     }
 
     /// How long the work of a route usually takes, by its place.
@@ -99,18 +224,130 @@ impl Routes {
         self.routes.get(route).map_or(&self.usual_time, |route| &route.usual_time)
     }
 
+    /// Whether it matters which path a request has: if nothing is protected or refused, it does not.
+    fn cares(&self) -> bool {
+        !self.routes.is_empty() || !matches!(self.otherwise, Treated::Passes)
+    }
+
+    /// Refuses what the service may run as something else than what it is taken for here: without
+    /// protection, or as another operation than the one its key belongs to.
+    fn unclear(&self, parts: &Parts, path: &Path<'_>, found: Found<'_>) -> Option<Problem> {
+        let unclear = |detail: String| Some(Problem::new(Code::TargetUnclear, detail));
+        let (at, protection) = found;
+        let is_protected = || protection.is_some_and(|protection| applies(protection, parts));
+        let counts = match (path.doubt, self.reading) {
+            (None, _) | (Some(Doubt::Ambiguous), PathReading::Literal) => false,
+            (Some(Doubt::Ambiguous), PathReading::Lenient) => is_protected(),
+            (Some(Doubt::Crooked), _) => !self.routes.is_empty() || is_protected(),
+        };
+        if counts {
+            let what = "Servers disagree about which path this is.";
+            return unclear(format!("{what} Write it without what is read in two ways."));
+        }
+        let mistaken = match self.reading {
+            PathReading::Literal => None,
+            PathReading::Lenient => self.mistaken(&parts.method, path, at),
+        };
+        let mistaken = mistaken.or_else(|| {
+            let method = self.overridden(parts)?;
+            self.if_it_matters(at, self.take(&method, &path.spelled).0)
+        });
+        match self.routes.get(mistaken?) {
+            Some(Route { method, pattern, .. }) => {
+                unclear(format!("It could be read as {method} {pattern}."))
+            }
+            None => unclear("It could be read as what is protected here.".to_owned()),
+        }
+    }
+
+    /// The route that the loosest reader of paths takes, if that is another one and it matters.
+    fn mistaken(&self, method: &Method, path: &Path<'_>, at: usize) -> Option<usize> {
+        // The first route is found by every reader; a path that a route spells out is meant.
+        let is_spelled_out = || {
+            let route = self.routes.get(at);
+            route.is_some_and(|route| route.pattern == path.spelled)
+        };
+        if at == 0 && path.doubt.is_none() || is_spelled_out() {
+            return None;
+        }
+        let fits = |route: &Route| route.method == *method && route.loose.fits(path.loose());
+        let loose = self.routes.iter().position(fits).unwrap_or(self.routes.len());
+        self.if_it_matters(at, loose)
+    }
+
+    /// The method that a service may take a POST for, because a header says so.
+    fn overridden(&self, parts: &Parts) -> Option<Method> {
+        if !self.has_other_methods || parts.method != Method::POST {
+            return None;
+        }
+        let named = METHOD_OVERRIDES.iter().find_map(|name| parts.headers.get(name))?;
+        Method::from_bytes(&named.as_bytes().trim_ascii().to_ascii_uppercase()).ok()
+    }
+
+    /// The other route, unless it treats its requests like the one that was found.
+    fn if_it_matters(&self, at: usize, other: usize) -> Option<usize> {
+        let passes = |at: usize| {
+            let treated = self.routes.get(at).map_or(&self.otherwise, |route| &route.treated);
+            matches!(treated, Treated::Passes)
+        };
+        (other != at && !(passes(other) && passes(at))).then_some(other)
+    }
+
+    /// The same, with these headers kept secret on every route that has no tenancy of its own.
+    pub(crate) fn with_secrets(mut routes: Arc<Self>, secrets: &[HeaderName]) -> Arc<Self> {
+        let lacks = |route: &Arc<Protection>| {
+            route.tenancy.is_none() && !secrets.iter().all(|name| route.is_named_secret(name))
+        };
+        if routes.protections().any(lacks) {
+            let own = Arc::make_mut(&mut routes);
+            let all = own.routes.iter_mut().map(|route| &mut route.treated);
+            let all = all.chain([&mut own.otherwise]).filter_map(Treated::protection_mut);
+            for protection in all {
+                if lacks(protection) {
+                    Arc::make_mut(protection).secret_headers.extend_from_slice(secrets);
+                }
+            }
+        }
+        routes
+    }
+
+    /// Who says whether a caller may still hear of an operation with this scope: whoever is asked on
+    /// the routes that may have protected it.
+    pub(crate) fn revalidators(&self, scope: &Scope) -> Vec<&Revalidator> {
+        let mut asked = Vec::new();
+        let mut is_reached = true;
+        for (route, protection) in self.reachable() {
+            let may_be = match protection.map(|protection| &protection.scope) {
+                Some(Scoping::Named(name)) => name.as_str() == within_host(scope),
+                Some(Scoping::FromFn(_)) => true,
+                // As requests are: by the first route that fits.
+                Some(Scoping::MethodAndPath) | None => is_reached && fits(route, scope),
+            };
+            is_reached &= !fits(route, scope);
+            let revalidator = protection.and_then(|protection| protection.revalidate.as_ref());
+            asked.extend(revalidator.filter(|_| may_be));
+        }
+        asked
+    }
+
+    /// Every route in the order requests meet them, and at the end what no route names.
+    fn reachable(&self) -> impl Iterator<Item = (Option<&Route>, Option<&Arc<Protection>>)> {
+        let routes = self.routes.iter().map(|route| (Some(route), route.treated.protection()));
+        routes.chain([(None, self.otherwise.protection())])
+    }
+
     /// How every protected route is protected.
     pub(crate) fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
-        let all = self.routes.iter().filter_map(|route| route.protection.as_ref());
-        all.chain(&self.otherwise)
+        let all = self.routes.iter().map(|route| &route.treated);
+        all.chain([&self.otherwise]).filter_map(Treated::protection)
     }
 
     pub(crate) fn all(&self) -> &[Route] {
         &self.routes
     }
 
-    pub(crate) fn otherwise(&self) -> Option<&Arc<Protection>> {
-        self.otherwise.as_ref()
+    pub(crate) fn otherwise(&self) -> &Treated {
+        &self.otherwise
     }
 
     /// Refuses what a transaction cannot do.
@@ -123,18 +360,50 @@ impl Routes {
     }
 
     pub(crate) fn accepts_for_later(&self) -> bool {
-        self.protections().any(|route| route.in_flight == InFlight::Accept)
+        self.protections().any(|route| route.in_flight == InFlight::Accept || route.respond_async)
     }
 }
 
-fn checked(treatment: Treatment) -> Result<Option<Arc<Protection>>, InvalidRoute> {
+/// Whether requests of a scope made of method and path take this route; `None` is what no route
+/// names.
+fn fits(route: Option<&Route>, scope: &Scope) -> bool {
+    route.is_none_or(|route| {
+        let named = within_host(scope).split_once(' ');
+        named.is_some_and(|(method, path)| {
+            route.method.as_str() == method && path_fits(&route.pattern, path)
+        })
+    })
+}
+
+/// The scope within its host, where hosts are told apart.
+fn within_host(scope: &Scope) -> &str {
+    let scope = scope.as_str();
+    let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
+    within.map_or(scope, |(_, within)| within)
+}
+
+/// What a route is called.
+fn label<'a>(treated: &'a Treated, unprotected: &'a str) -> &'a str {
+    treated.protection().map_or(unprotected, |protection| &*protection.label)
+}
+
+fn checked(treatment: Treatment, label: &str) -> Result<Treated, InvalidRoute> {
     match treatment {
-        Treatment::Protect(protection) => {
+        Treatment::Protect(mut protection) => {
             protection.check()?;
-            Ok(Some(Arc::new(protection)))
+            if protection.label.is_empty() {
+                protection.label = label.into();
+            }
+            Ok(Treated::Protected(Arc::new(protection)))
         }
-        Treatment::PassThrough => Ok(None),
+        Treatment::PassThrough => Ok(Treated::Passes),
+        Treatment::Refuse => Ok(Treated::Refused),
     }
+}
+
+/// Whether a target is written with this path; one can also have no path, which means `/`.
+fn is_written(uri: &Uri, path: &str) -> bool {
+    uri.path_and_query().is_some_and(|target| target.as_str().starts_with(path))
 }
 
 /// Methods that promise to change nothing, by the registry of HTTP: a key on them is ignored.

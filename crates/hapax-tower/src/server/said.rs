@@ -65,6 +65,7 @@ impl Said {
             let read = signal::time_left(headers);
             retried_further_out = signal::is_retried_further_out(headers);
             headers::strip_ours(headers);
+            headers.remove(headers::REFUSAL);
             left = read.map_err(|malformed| refused(&malformed))?;
         }
         if grpc {

@@ -25,6 +25,7 @@ use super::{
     problem::Problem,
     receive::Refused,
     repeatability,
+    revalidate::Listener,
     said::Said,
     wellknown,
 };
@@ -112,15 +113,25 @@ where
     S: Store,
 {
     let (mut parts, body) = request.into_parts();
-    let (route, protection) = shared.front.routes.find(&parts);
-    let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let mut reader = None;
     if let Some(cors) = &shared.front.cors {
         if let Some(preflight) = shared.front.preflight(cors, &parts) {
+            let route = shared.front.routes.find(&parts).0;
             return Ok((preflight, Handled { verdict: Verdict::Page, route }));
         }
         reader = Some(cors::reader(cors, &parts));
     }
+    let (route, protection) = match shared.front.routes.admit(&mut parts) {
+        Ok(found) => found,
+        Err((route, problem)) => {
+            let rest = Rest::Unread(body);
+            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
+            let (mut response, verdict) = refused;
+            cors::let_read(reader, &mut response);
+            return Ok((response, Handled { verdict, route }));
+        }
+    };
+    let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
@@ -134,10 +145,8 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
-    if let Some((cors, origin)) = reader.as_deref()
-        && (protection.is_some() || verdict == Verdict::Page)
-    {
-        cors.apply(origin.as_ref(), response.headers_mut());
+    if protection.is_some() || verdict == Verdict::Page {
+        cors::let_read(reader, &mut response);
     }
     Ok((response, Handled { verdict, route }))
 }
@@ -177,9 +186,14 @@ where
     let arrived = arrived(shared, protection, said, (parts, body)).await;
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
-            let span = arrival.span.clone();
+            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
             let usual_time = shared.front.routes.usual_time(route);
-            ask(inner, shared, usual_time, arrival).instrument(span).await?
+            let judged = ask(inner, shared, usual_time, arrival).instrument(span).await?;
+            match listener {
+                // Boxed, so that only routes that ask pay for its size.
+                Some(listener) => Box::pin(listener.hear(judged, &shared.front.site)).await,
+                None => judged,
+            }
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);

@@ -20,10 +20,9 @@ pub(crate) fn span(operation: &Operation, tenant_key: Option<&TenantKey>) -> Spa
         decision = Empty,
     );
     if let Some(tenant_key) = tenant_key.filter(|_| !span.is_disabled()) {
-        let key = operation.key().as_str().as_bytes();
-        let hash =
-            |body| hex(&tenant_key.fingerprint(&RequestParts { body, ..Default::default() }));
-        span.record("tenant", hash(&b""[..])).record("key", hash(key));
+        let body = operation.key().as_str().as_bytes();
+        let key = hex(&tenant_key.fingerprint(&RequestParts { body, ..Default::default() }));
+        span.record("tenant", tenant_key.pseudonym()).record("key", key);
     }
     span
 }

@@ -22,7 +22,9 @@ use tracing::{
     span,
 };
 
-use crate::{Body, IdempotencyLayer, Later, Protection, Routes, Site, Tenancy, Treatment};
+use crate::{
+    Body, Credentials, IdempotencyLayer, Later, Protection, Routes, Site, Tenancy, Treatment,
+};
 
 /// Writes down the fields of the layer's spans.
 #[derive(Clone, Default)]
@@ -94,7 +96,9 @@ async fn an_attempt_nobody_waits_for_has_a_span_too() {
     let notes = Notes::default();
     let guard = tracing::subscriber::set_default(notes.clone());
     let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
-    let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
+    let protection =
+        Protection { respond_async: true, credentials: Credentials::Keep, ..Protection::default() };
+    let routes = Routes::new(Treatment::Protect(protection)).unwrap();
     let later = Later::new(routes, Site::default());
     let options = Options { finisher: Some(later.finisher()), ..Options::default() };
     let layer =

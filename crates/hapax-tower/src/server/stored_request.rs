@@ -1,20 +1,48 @@
 //! A request as a pending record keeps it, to be run later: versioned, length-prefixed.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use http::{HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, request::Parts};
 
-use super::{headers, options::Credentials};
+use super::{headers, options::Protection};
 
 const FORMAT: u8 = 1;
+/// The format of a request whose client was told that it will be done: the same, but for this byte.
+const ACCEPTED_FORMAT: u8 = 2;
+
+/// What becomes of a request that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Its client waits; it is kept in case that its owner vanishes.
+    WaitedFor,
+    /// Its client was told that it will be done.
+    Accepted,
+}
+
+/// Whether the client of a kept request was told that it will be done.
+pub fn is_accepted(bytes: &Bytes) -> bool {
+    bytes.first() == Some(&ACCEPTED_FORMAT)
+}
 
 /// The bytes that keep this request, without what belongs to one connection, and without
-/// credentials unless they are to be kept too.
-pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials) -> Bytes {
+/// credentials unless its route keeps them too. What `origin` says replaces what the client said.
+pub fn write(
+    parts: &Parts,
+    body: &Bytes,
+    kept_as: Kept,
+    protection: &Protection,
+    origin: &HeaderMap,
+) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
-    out.put_u8(FORMAT);
+    out.put_u8(match kept_as {
+        Kept::WaitedFor => FORMAT,
+        Kept::Accepted => ACCEPTED_FORMAT,
+    });
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
-    let kept: Vec<_> = headers::kept_for_later(&parts.headers, credentials).collect();
+    let kept = headers::kept_for_later(&parts.headers, protection);
+    let kept = kept.filter(|(name, _)| !origin.contains_key(*name));
+    let origin = origin.iter().map(|(name, value)| (name, value.as_bytes()));
+    let kept: Vec<_> = kept.chain(origin).collect();
     out.put_u32(u32::try_from(kept.len()).unwrap_or(u32::MAX));
     for (name, value) in kept {
         put(&mut out, name.as_str().as_bytes());
@@ -26,7 +54,7 @@ pub fn write(parts: &Parts, body: &Bytes, credentials: Credentials) -> Bytes {
 
 /// The request kept in these bytes; `None` if no version of this code wrote them.
 pub fn read(mut bytes: Bytes) -> Option<Request<Bytes>> {
-    if bytes.try_get_u8().ok()? != FORMAT {
+    if !matches!(bytes.try_get_u8().ok()?, FORMAT | ACCEPTED_FORMAT) {
         return None;
     }
     let method = Method::from_bytes(&take(&mut bytes)?).ok()?;
@@ -55,6 +83,7 @@ fn take(bytes: &mut Bytes) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::options::{Credentials, Dialect};
 
     #[test]
     fn a_request_comes_back_without_credentials_and_connection_headers() {
@@ -68,21 +97,62 @@ mod tests {
             .body(())
             .unwrap();
         let (parts, ()) = request.into_parts();
-        let stored = write(&parts, &Bytes::from_static(b"pay"), Credentials::LeaveOut);
+        let (pay, nothing) = (Bytes::from_static(b"pay"), HeaderMap::new());
+        let stored = write(&parts, &pay, Kept::WaitedFor, &Protection::default(), &nothing);
+        assert!(!is_accepted(&stored));
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
         assert_eq!(back.uri().query(), Some("a=1"));
         assert_eq!(back.headers().get_all("x-two").iter().count(), 2);
         assert_eq!(back.headers().len(), 3);
-        let whole = read(write(&parts, &Bytes::new(), Credentials::Keep)).unwrap();
+        let origin = HeaderMap::from_iter([(
+            HeaderName::from_static("x-two"),
+            HeaderValue::from_static("ours"),
+        )]);
+        let keeping = Protection { credentials: Credentials::Keep, ..Protection::default() };
+        let whole = write(&parts, &Bytes::new(), Kept::Accepted, &keeping, &origin);
+        assert!(is_accepted(&whole));
+        let whole = read(whole).unwrap();
         assert_eq!(
-            (whole.headers().len(), &whole.headers()["authorization"]),
-            (4, &HeaderValue::from_static("secret"))
+            (whole.headers().len(), &whole.headers()["authorization"], &whole.headers()["x-two"]),
+            (3, &HeaderValue::from_static("secret"), &HeaderValue::from_static("ours"))
         );
         assert_eq!(back.into_body(), "pay");
         for cut in 0..stored.len() {
             assert!(read(stored.slice(..cut)).is_none());
         }
+    }
+
+    #[test]
+    fn headers_that_carry_secrets_are_not_kept_by_whatever_name() {
+        let request = Request::post("/payments")
+            .header("cookie", "a=1")
+            .header("x-api-key", "secret")
+            .header("x-amz-security-token", "secret")
+            .header("x-badge", "secret")
+            .header("x-who", "secret")
+            .header("x-request-token", "k-1")
+            .header("x-account", "7")
+            .body(())
+            .unwrap();
+        let (parts, ()) = request.into_parts();
+        let own = crate::Tenancy::from_fn(|_| None).reading([HeaderName::from_static("x-who")]);
+        let protection = Protection {
+            secret_headers: vec![HeaderName::from_static("x-badge")],
+            tenancy: Some(own),
+            dialect: Dialect::Header(HeaderName::from_static("x-request-token")),
+            ..Protection::default()
+        };
+        let back =
+            read(write(&parts, &Bytes::new(), Kept::WaitedFor, &protection, &HeaderMap::new()))
+                .unwrap();
+        let mut names: Vec<_> = back.headers().keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            ["x-account", "x-request-token"],
+            "the key is kept whatever it is called"
+        );
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use hapax_core::{Fingerprint, InvalidName, RequestParts, Salt, Tenant};
-use http::{HeaderMap, HeaderValue, Method, Uri, header::AUTHORIZATION, request::Parts};
+use http::{
+    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header::AUTHORIZATION,
+    request::Parts,
+};
 use quick_cache::sync;
 use tokio::time::timeout;
 
@@ -12,12 +15,63 @@ use super::{code::Code, problem::Problem};
 /// How the tenant of a request is found.
 #[derive(Clone)]
 pub struct Tenancy {
-    kind: Kind,
+    source: Source,
+    kind: TenantKind,
+    /// The headers it takes credentials from.
+    credentials: Vec<HeaderName>,
     challenge: HeaderValue,
 }
 
+/// In which way tenants are found. Names found in different ways never meet: each is kept with its
+/// kind before it, as in `jwt:alice`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TenantKind {
+    /// The application says who asks.
+    Application,
+    /// By the hash of a credential nobody here can verify.
+    Credential,
+    /// A trusted proxy names it in a header.
+    Header,
+    /// A signed token names it.
+    Jwt,
+    /// There is one for everybody.
+    Single,
+    /// Somebody who is asked for each request names it.
+    Subrequest,
+}
+
+impl TenantKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Application,
+        Self::Credential,
+        Self::Header,
+        Self::Jwt,
+        Self::Single,
+        Self::Subrequest,
+    ];
+
+    /// The word before the name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Application => "app",
+            Self::Credential => "credential",
+            Self::Header => "header",
+            Self::Jwt => "jwt",
+            Self::Single => "single",
+            Self::Subrequest => "subrequest",
+        }
+    }
+
+    /// The tenant of this name among those found in this way: what records, listings and filters
+    /// call it.
+    pub fn tenant(self, name: &str) -> Result<Tenant, InvalidName> {
+        Tenant::parse([self.as_str(), ":", name].concat())
+    }
+}
+
 #[derive(Clone)]
-enum Kind {
+enum Source {
     Credential(Arc<Hashes>),
     Single(Tenant),
     FromFn(Arc<TenantFn>),
@@ -37,6 +91,8 @@ pub struct Caller {
     pub uri: Uri,
     /// Its headers.
     pub headers: HeaderMap,
+    /// Its extensions, such as what an earlier layer found out.
+    pub extensions: Extensions,
 }
 
 /// Who asks.
@@ -60,18 +116,20 @@ impl Tenancy {
     /// what stands in front of this layer. Clients whose tokens change between retries need
     /// [`Tenancy::from_fn`].
     pub fn credential() -> Self {
-        Self::of_kind(Kind::Credential(Arc::new(Hashes::new(KNOWN_MAX))))
+        let hashes = Arc::new(Hashes::new(KNOWN_MAX));
+        Self::new(Source::Credential(hashes), TenantKind::Credential).reading([AUTHORIZATION])
     }
 
     /// One tenant for everybody: every client can hit every key. For services with one caller.
     pub fn single(name: &str) -> Result<Self, InvalidName> {
-        Tenant::parse(name).map(|tenant| Self::of_kind(Kind::Single(tenant)))
+        let tenant = TenantKind::Single.tenant(name)?;
+        Ok(Self::new(Source::Single(tenant), TenantKind::Single))
     }
 
     /// The tenant the application found, such as the account an earlier layer verified; `None`
-    /// refuses the request with 401.
+    /// refuses the request with 401. Its name is kept as `app:` and what is returned here.
     pub fn from_fn(tenant: impl Fn(&Parts) -> Option<Tenant> + Send + Sync + 'static) -> Self {
-        Self::of_kind(Kind::FromFn(Arc::new(tenant)))
+        Self::new(Source::FromFn(Arc::new(tenant)), TenantKind::Application)
     }
 
     /// The tenant somebody else has to be asked for, such as whoever issued a token. Without an
@@ -81,7 +139,7 @@ impl Tenancy {
         F: Future<Output = Identified> + Send + 'static,
     {
         let identify = move |caller| -> Identifying { Box::pin(identify(caller)) };
-        Self::of_kind(Kind::FromAsyncFn(Arc::new(identify)))
+        Self::new(Source::FromAsyncFn(Arc::new(identify)), TenantKind::Application)
     }
 
     /// The same, telling callers with this `WWW-Authenticate` how to prove who they are. It is
@@ -91,18 +149,44 @@ impl Tenancy {
         Self { challenge, ..self }
     }
 
-    fn of_kind(kind: Kind) -> Self {
-        Self { kind, challenge: HeaderValue::from_static("Bearer") }
+    /// The same, with the tenants an application's own function finds counted as of this kind, so
+    /// that they are other tenants than those of the same name that are found in other ways.
+    ///
+    /// What is found by [`Tenancy::credential`] and [`Tenancy::single`] keeps its own kind.
+    #[must_use]
+    pub fn of_kind(self, kind: TenantKind) -> Self {
+        match self.source {
+            Source::FromFn(_) | Source::FromAsyncFn(_) => Self { kind, ..self },
+            Source::Credential(_) | Source::Single(_) => self,
+        }
+    }
+
+    /// The same, taking credentials from these headers too: they are not stored with requests, as
+    /// little as those of [`Protection::secret_headers`](crate::Protection::secret_headers).
+    #[must_use]
+    pub fn reading(mut self, credentials: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.credentials.extend(credentials);
+        self
+    }
+
+    fn new(source: Source, kind: TenantKind) -> Self {
+        let challenge = HeaderValue::from_static("Bearer");
+        Self { source, kind, credentials: Vec::new(), challenge }
+    }
+
+    /// The headers it takes credentials from.
+    pub(crate) fn credentials(&self) -> &[HeaderName] {
+        &self.credentials
     }
 
     /// Who asks, or how they are refused.
     pub(crate) async fn tenant(&self, salt: &Salt, parts: &Parts) -> Result<Tenant, Problem> {
-        let known = match &self.kind {
-            Kind::Credential(hashes) => from_credential(hashes, salt, parts),
-            Kind::Single(tenant) => Some(tenant.clone()),
-            Kind::FromFn(tenant) => tenant(parts),
-            Kind::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await {
-                Identified::As(tenant) => Some(tenant),
+        let known = match &self.source {
+            Source::Credential(hashes) => from_credential(hashes, salt, parts),
+            Source::Single(tenant) => Some(tenant.clone()),
+            Source::FromFn(tenant) => tenant(parts).and_then(|tenant| self.named(&tenant)),
+            Source::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await {
+                Identified::As(tenant) => self.named(&tenant),
                 Identified::Unknown => None,
                 Identified::Refused => {
                     return Err(Problem::new(Code::CallerRefused, "Nothing was run."));
@@ -122,23 +206,34 @@ impl Tenancy {
 
     /// Whether all callers share their keys.
     pub(crate) fn is_shared(&self) -> bool {
-        match self.kind {
-            Kind::Single(_) => true,
-            Kind::Credential(_) | Kind::FromFn(_) | Kind::FromAsyncFn(_) => false,
+        match self.source {
+            Source::Single(_) => true,
+            Source::Credential(_) | Source::FromFn(_) | Source::FromAsyncFn(_) => false,
         }
+    }
+
+    /// The tenant a function found, among those of its kind; `None` if the two together are longer
+    /// than a name may be.
+    fn named(&self, found: &Tenant) -> Option<Tenant> {
+        self.kind.tenant(found.as_str()).ok()
     }
 
     /// Whether both find the same tenant for every request.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        match (&self.kind, &other.kind) {
-            (Kind::Credential(_), Kind::Credential(_)) => true,
-            (Kind::Single(one), Kind::Single(other)) => one == other,
-            (Kind::FromFn(one), Kind::FromFn(other)) => Arc::ptr_eq(one, other),
-            (Kind::FromAsyncFn(one), Kind::FromAsyncFn(other)) => Arc::ptr_eq(one, other),
-            (Kind::Credential(_) | Kind::Single(_) | Kind::FromFn(_) | Kind::FromAsyncFn(_), _) => {
-                false
-            }
-        }
+        let same_source = match (&self.source, &other.source) {
+            (Source::Credential(_), Source::Credential(_)) => true,
+            (Source::Single(one), Source::Single(other)) => one == other,
+            (Source::FromFn(one), Source::FromFn(other)) => Arc::ptr_eq(one, other),
+            (Source::FromAsyncFn(one), Source::FromAsyncFn(other)) => Arc::ptr_eq(one, other),
+            (
+                Source::Credential(_)
+                | Source::Single(_)
+                | Source::FromFn(_)
+                | Source::FromAsyncFn(_),
+                _,
+            ) => false,
+        };
+        same_source && self.kind == other.kind
     }
 }
 
@@ -153,11 +248,12 @@ async fn in_time(identifying: Identifying) -> Identified {
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 impl Caller {
-    fn of(parts: &Parts) -> Self {
+    pub(crate) fn of(parts: &Parts) -> Self {
         Self {
             method: parts.method.clone(),
             uri: parts.uri.clone(),
             headers: parts.headers.clone(),
+            extensions: parts.extensions.clone(),
         }
     }
 }
@@ -186,7 +282,7 @@ fn hashed(salt: &Salt, credential: &HeaderValue) -> Option<Tenant> {
     let all_credentials = Tenant::parse("credential").ok()?;
     let request = RequestParts { headers: &headers, ..RequestParts::default() };
     let hash = salt.tenant_key(&all_credentials).fingerprint(&request);
-    Tenant::parse(format!("credential-{}", hex(&hash))).ok()
+    TenantKind::Credential.tenant(&hex(&hash)).ok()
 }
 
 /// The deciding bytes of a keyed hash, as text.
@@ -196,11 +292,13 @@ pub(crate) fn hex(hash: &Fingerprint) -> String {
 
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Credential(_) => f.write_str("Tenancy::credential()"),
-            Kind::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
-            Kind::FromFn(_) => f.write_str("Tenancy::from_fn(..)"),
-            Kind::FromAsyncFn(_) => f.write_str("Tenancy::from_async_fn(..)"),
+        match &self.source {
+            Source::Credential(_) => f.write_str("Tenancy::credential()"),
+            Source::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
+            Source::FromFn(_) => write!(f, "Tenancy::from_fn(..).of_kind({:?})", self.kind),
+            Source::FromAsyncFn(_) => {
+                write!(f, "Tenancy::from_async_fn(..).of_kind({:?})", self.kind)
+            }
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{Body as StoredBody, Ended, OperationId, Outcome, Store};
+use hapax_core::{
+    AcceptedEnd, Body as StoredBody, Ended, Evidence, Fence, OperationId, Outcome, Recovery, Store,
+    accepted, limits::RETRY_AFTER_MAX,
+};
 use hapax_engine::{Permit, SettleError, Settled};
 use http::{Request, Response, response};
 use tokio::{
@@ -17,13 +20,13 @@ use super::{
     code::Code,
     failed::Failed,
     headers,
-    inner_words::{Worth, worth},
     layer::Site,
     options::Protection,
     problem::Problem,
     produce::{Answer, pump},
-    recover::{Before, Turn},
+    recover::{Before, Turn, retry_after},
     said::Said,
+    stored_request,
 };
 use crate::{body::Body, http_service::HttpService};
 
@@ -34,25 +37,86 @@ pub(crate) struct Unit<S: Store> {
     pub(crate) protection: Arc<Protection>,
     pub(crate) said: Said,
     pub(crate) site: Arc<Site>,
+    /// Whether its client was told that it will be done, and waits for no answer.
+    pub(crate) is_accepted: bool,
+    /// Whether something was sent under the present fence.
+    pub(crate) is_sent: bool,
+    /// From when on nothing that was sent before can still be at work.
+    pub(crate) quiet_at: Instant,
 }
 
 /// Where the answer goes, if somebody waits for it.
 pub(crate) type Reply = Option<oneshot::Sender<Response<Body>>>;
 
+/// A client that may have to be told before anything is known.
+pub(crate) struct Client {
+    reply: Reply,
+    answer_by: Instant,
+    id: OperationId,
+    site: Arc<Site>,
+}
+
+impl Client {
+    /// Does something, and answers the client if its time is over meanwhile.
+    pub(crate) async fn meanwhile<T>(
+        &mut self,
+        unknown: Failed,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut work = std::pin::pin!(work);
+        if self.reply.is_none() {
+            return work.await;
+        }
+        match timeout_at(self.answer_by, &mut work).await {
+            Ok(done) => done,
+            Err(_elapsed) => {
+                self.tell(unknown);
+                work.await
+            }
+        }
+    }
+
+    /// Answers a client that would wait in vain: nothing is decided before `at`.
+    pub(crate) fn tell_if_later_than(&mut self, unknown: Failed, at: Instant) {
+        if at > self.answer_by {
+            self.tell(unknown);
+        }
+    }
+
+    fn tell(&mut self, unknown: Failed) {
+        if let Some(reply) = self.reply.take() {
+            let told = unknown.while_finding_out(self.id).in_place_of_an_answer(&self.site);
+            send(Some(reply), told);
+        }
+    }
+}
+
 impl<S: Store> Unit<S> {
+    /// An attempt of which nothing is sent yet.
+    pub(crate) fn new(
+        permit: Permit<S>,
+        request: Request<Bytes>,
+        protection: Arc<Protection>,
+        said: Said,
+        site: Arc<Site>,
+    ) -> Self {
+        let quiet_at = Instant::now() + permit.quiet_in();
+        let is_accepted = permit.record().request().is_some_and(stored_request::is_accepted);
+        Self { permit, request, protection, said, site, is_accepted, is_sent: false, quiet_at }
+    }
+
     /// Runs it, stores how it ended, then answers.
     pub(crate) async fn run<Inner>(mut self, inner: Inner, mut reply: Reply)
     where
         Inner: HttpService,
     {
-        let request = self.marked_request();
         let before = if self.permit.follows_an_owner() { Before::Unknown } else { Before::Nothing };
-        let said = self.onward(before, &reply);
-        let turn = if self.recovers() {
+        let said = self.onward(&reply);
+        let turn = if self.recovers(before) {
             // Boxed, so that only routes that recover pay for its size.
-            Box::pin(self.persist(inner, request, said, before, &mut reply)).await
+            Box::pin(self.persist(inner, said, before, &mut reply)).await
         } else {
-            match self.turn(inner, request, said, before).await {
+            match self.turn(inner, said, before).await {
                 Turn::Doubt { failed, .. } => Turn::Known(Err(failed)),
                 known @ Turn::Known(_) => known,
             }
@@ -64,38 +128,44 @@ impl<S: Store> Unit<S> {
             Turn::Known(Ok(Answer { parts, body: Captured::Larger { read, rest } })) => {
                 self.pass_on(parts, read, rest, reply).await;
             }
+            Turn::Known(Err(failed @ Failed::NotStarted)) if self.is_accepted => {
+                let told =
+                    failed.problem(self.permit.attempt().id).in_place_of_an_answer(&self.site);
+                self.queue_again(Duration::ZERO, told, reply).await;
+            }
             Turn::Known(Err(failed)) => self.fail(failed, reply).await,
             Turn::Doubt { failed, pause_min } => self.leave(failed, pause_min, reply).await,
         }
     }
 
     /// The request, telling the service which attempt it is.
-    fn marked_request(&mut self) -> Request<Bytes> {
+    pub(crate) fn marked_request(&mut self, may_be_sent_again: bool) -> Request<Bytes> {
         let attempt = self.permit.attempt();
-        let mut request = std::mem::replace(&mut self.request, Request::new(Bytes::new()));
+        let mut request = if may_be_sent_again {
+            self.request.clone()
+        } else {
+            std::mem::replace(&mut self.request, Request::new(Bytes::new()))
+        };
         headers::add_fence(request.headers_mut(), attempt.fence);
         request.extensions_mut().insert(attempt);
         request.extensions_mut().insert(self.permit.record().operation.clone());
         request
     }
 
-    /// What the service is told: the words of the caller, or our own where nobody asked for this
-    /// now and it is repeated because its owner vanished.
-    fn onward(&self, before: Before, reply: &Reply) -> Said {
-        match (before, reply) {
-            (Before::Unknown, None) => {
-                Said::repeating(self.protection.timeout, self.protection.grpc_timeout)
-            }
-            (Before::Unknown | Before::Nothing, _) => self.said,
+    /// What the service is told: the words of the caller, or our own where nobody waits and it is
+    /// repeated here.
+    fn onward(&self, reply: &Reply) -> Said {
+        match reply {
+            None => Said::repeating(self.protection.timeout, self.protection.grpc_timeout),
+            Some(_) => self.said,
         }
     }
 
     /// Runs it, and does not stop before it is known what happened, unless somebody further out
     /// repeats it. The client hears what is known when its time is over.
     async fn persist<Inner>(
-        &self,
+        &mut self,
         inner: Inner,
-        request: Request<Bytes>,
         said: Said,
         before: Before,
         reply: &mut Reply,
@@ -103,41 +173,50 @@ impl<S: Store> Unit<S> {
     where
         Inner: HttpService,
     {
-        let answer_by = Instant::now() + self.protection.timeout;
-        let mut first = std::pin::pin!(self.turn(inner.clone(), request.clone(), said, before));
-        let turn = match timeout_at(answer_by, &mut first).await {
-            Ok(turn) => turn,
-            Err(_elapsed) => {
-                self.tell_unknown(Failed::TimedOut, reply);
-                first.await
+        let mut client = Client {
+            reply: reply.take(),
+            answer_by: Instant::now() + self.protection.timeout,
+            id: self.permit.attempt().id,
+            site: Arc::clone(&self.site),
+        };
+        let first = self.turn(inner.clone(), said, before);
+        let turn = client.meanwhile(Failed::TimedOut, first).await;
+        let turn = match turn.of_an_owner_before() {
+            known @ Turn::Known(_) => known,
+            Turn::Doubt { failed, pause_min } if self.is_left_to_the_next(before) => {
+                Turn::Doubt { failed, pause_min }
+            }
+            Turn::Doubt { failed: unknown, pause_min } => {
+                self.warn(unknown, "no answer; finding out what happened");
+                let is_asked = self.permit.record().recovery == Recovery::Probe;
+                if is_asked && before == Before::Unknown {
+                    client.tell_if_later_than(unknown, self.quiet_at);
+                }
+                match self.find_out(inner, unknown, pause_min, &mut client).await {
+                    Turn::Doubt { failed, .. } if !self.is_left_to_the_sweeper() => {
+                        Turn::Known(Err(failed))
+                    }
+                    turn @ (Turn::Known(_) | Turn::Doubt { .. }) => turn,
+                }
             }
         };
-        let (unknown, pause_min) = match turn {
-            known @ Turn::Known(_) => return known,
-            // That nothing was sent now says nothing about the owner before.
-            Turn::Doubt { failed: Failed::NotStarted | Failed::TooLate, pause_min } => {
-                (Failed::NotRecovered, pause_min)
-            }
-            Turn::Doubt { failed, pause_min } => (failed, pause_min),
-        };
-        if self.said.retried_further_out {
-            return Turn::Doubt { failed: unknown, pause_min };
-        }
-        tracing::warn!(code = unknown.code().code(), "no answer; finding out what happened");
-        let mut finding = std::pin::pin!(self.find_out(inner, request, unknown, pause_min));
-        Turn::Known(match timeout_at(answer_by, &mut finding).await {
-            Ok(known) => known,
-            Err(_elapsed) => {
-                self.tell_unknown(unknown, reply);
-                finding.await
-            }
-        })
+        *reply = client.reply;
+        turn
     }
 
-    /// Answers a client that cannot wait longer.
-    fn tell_unknown(&self, unknown: Failed, reply: &mut Reply) {
-        let told = unknown.while_finding_out(self.permit.attempt().id);
-        send(reply.take(), told.into_response(&self.site));
+    /// Whether somebody further out repeats the request, and may find out. Who was told "no" too
+    /// early does not leave: the next one would be told the same.
+    fn is_left_to_the_next(&self, before: Before) -> bool {
+        let may = match (self.permit.record().recovery, before) {
+            (Recovery::Resend, _) | (_, Before::Nothing) => true,
+            (Recovery::Probe | Recovery::Hold, Before::Unknown) => false,
+        };
+        may && self.said.retried_further_out
+    }
+
+    /// Whether what nobody knows yet is taken up again later: somebody was told that it will be done.
+    fn is_left_to_the_sweeper(&self) -> bool {
+        self.is_accepted && !self.permit.is_past_retention()
     }
 
     async fn answer(self, mut parts: response::Parts, body: Bytes, reply: Reply) {
@@ -145,12 +224,20 @@ impl<S: Store> Unit<S> {
         // a record in memory would keep all of it.
         let kept = StoredBody::Kept(Bytes::copy_from_slice(&body));
         let outcome = outcome(&parts, kept, &self.protection);
-        let ended = match worth(&parts) {
-            Worth::NothingRan => Ended::NothingSent { told: outcome },
-            Worth::Outcome | Worth::Unknown => Ended::Answered(outcome),
-        };
+        let told = self.tells(&parts);
+        let (status, pause) = (parts.status.as_u16(), retry_after(&parts));
         headers::strip_ours(&mut parts.headers);
         let first = Response::from_parts(parts, Body::from(body));
+        let end = if self.is_accepted { accepted(status, told) } else { AcceptedEnd::AsUsual };
+        let ended = match (end, told) {
+            (AcceptedEnd::Again, _) if !self.permit.is_past_retention() => {
+                return self.queue_again(pause, first, reply).await;
+            }
+            (AcceptedEnd::Again | AcceptedEnd::Final, _) => Ended::Final(outcome),
+            (AcceptedEnd::Doubt, _) => Ended::Unanswered { told: outcome },
+            (AcceptedEnd::AsUsual, Evidence::NotDone) => Ended::NotDone { told: outcome },
+            (AcceptedEnd::AsUsual, _) => Ended::Answered(outcome),
+        };
         self.settle(ended, first, reply).await;
     }
 
@@ -164,7 +251,7 @@ impl<S: Store> Unit<S> {
         headers::add_expiry(&mut parts.headers, self.permit.record().expires_at);
         send(reply, Response::from_parts(parts, Body::piped(piped)));
         let (stall, mut pipe) = (self.protection.timeout, Some(pipe));
-        match pump(read, rest, &mut pipe, stall).await {
+        match pump(read, rest, &mut pipe, stall, self.permit.attempt().id).await {
             Ok(len) => {
                 let body = StoredBody::NotKept { len };
                 let outcome = outcome(&outcome_parts, body, &self.protection);
@@ -175,25 +262,35 @@ impl<S: Store> Unit<S> {
             }
             Err(failed) => {
                 let ended = failed.ended(self.permit.attempt().id, &self.site);
-                tracing::warn!(code = failed.code().code(), "a response broke off half-way");
+                self.warn(failed, "a response broke off half-way");
                 let _ = self.permit.settle(ended).await;
             }
         }
     }
 
     async fn fail(self, failed: Failed, reply: Reply) {
-        tracing::warn!(code = failed.code().code(), "a protected service gave no answer");
+        self.warn(failed, "a protected service gave no answer");
         let id = self.permit.attempt().id;
-        let told = failed.problem(id).into_response(&self.site);
+        let told = failed.problem(id).in_place_of_an_answer(&self.site);
         let ended = failed.ended(id, &self.site);
         self.settle(ended, told, reply).await;
     }
 
+    /// Puts what was accepted, and had no effect yet, back into the queue: longer each time, and at
+    /// least for as long as the service asked for.
+    async fn queue_again(self, asked_for: Duration, told: Response<Body>, reply: Reply) {
+        let attempt = self.permit.attempt();
+        let pause = pause_before_again(attempt.fence).max(asked_for.min(RETRY_AFTER_MAX));
+        tracing::warn!(operation = %attempt.id, ?pause, "not done yet; it is tried again");
+        let queued = self.permit.queue_again(pause).await;
+        send(reply, settled(queued, &self.site, attempt.id, told));
+    }
+
     /// Leaves an operation of unknown fate to whoever asks next, or to the sweeper if nobody does.
     async fn leave(self, failed: Failed, pause: Duration, reply: Reply) {
-        let (code, id) = (failed.code().code(), self.permit.attempt().id);
-        tracing::warn!(code, "no answer; whoever repeats the request finds out what happened");
-        let told = failed.left_to_the_next(id, pause).into_response(&self.site);
+        let id = self.permit.attempt().id;
+        self.warn(failed, "no answer; whoever repeats the request finds out what happened");
+        let told = failed.left_to_the_next(id, pause).in_place_of_an_answer(&self.site);
         if self.permit.record().request().is_some() {
             let left = self.permit.leave(pause).await;
             send(reply, settled(left, &self.site, id, told));
@@ -203,6 +300,19 @@ impl<S: Store> Unit<S> {
             let ended = failed.ended(id, &self.site);
             self.settle(ended, told, reply).await;
         }
+    }
+
+    /// Says which operation got no answer, to those who log no spans, too.
+    fn warn(&self, failed: Failed, what: &str) {
+        let operation = &self.permit.record().operation;
+        tracing::warn!(
+            operation = %operation.id(),
+            route = &*self.protection.label,
+            scope = operation.scope().as_str(),
+            tenant = self.permit.pseudonym(),
+            code = failed.code().code(),
+            "{what}",
+        );
     }
 
     /// Stores the end, and answers with `first` if that is what counts.
@@ -229,14 +339,22 @@ fn settled(
         }
         Ok(Settled::Superseded(record)) => answer::superseded(site, id, record.as_deref()),
         Err(error) => {
-            tracing::error!(%error, %id, "an outcome could not be recorded");
+            tracing::error!(%error, operation = %id, "an outcome could not be recorded");
             let detail = "The request may have been carried out. Ask again with the same key.";
             Problem::new(Code::OutcomeNotRecorded, detail)
                 .operation(id)
                 .retry_after(Duration::from_secs(1))
-                .into_response(site)
+                .in_place_of_an_answer(site)
         }
     }
+}
+
+/// How long an accepted operation waits for its next attempt: from a second to a minute. It takes two
+/// fences each time, one to be run and one to be queued again.
+fn pause_before_again(fence: Fence) -> Duration {
+    let doublings = u32::try_from(fence.get() / 2).unwrap_or(u32::MAX).saturating_sub(1).min(6);
+    let pause = Duration::from_secs(1 << doublings).min(Duration::from_secs(60));
+    pause / 2 + pause.mul_f64(fastrand::f64() / 2.0)
 }
 
 /// A client that hung up needs no answer.

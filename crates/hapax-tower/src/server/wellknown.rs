@@ -15,9 +15,9 @@ use super::{
     key_format,
     layer::Shared,
     openapi::openapi_fragment,
-    options::{BodyForm, InFlight, KeyForm, KeyRule, Protection, Scoping},
+    options::{BodyForm, Hosts, InFlight, KeyForm, KeyRule, Scoping},
     pages,
-    route::Routes,
+    route::{Routes, Treated},
     tenancy::Tenancy,
 };
 use crate::body::Body;
@@ -56,22 +56,27 @@ pub(crate) fn written(front: &Front, page: &str) -> Option<Response<Body>> {
 /// The policy in force, as the document clients find at `/.well-known/idempotency`.
 pub fn published_policy(routes: &Routes, tenancy: &Tenancy) -> Value {
     let named = routes.all().iter().map(|route| {
-        let mut policy = described(route.protection.as_deref(), tenancy);
+        let mut policy = described(&route.treated, tenancy);
         policy.insert("method".to_owned(), route.method.as_str().into());
         policy.insert("path".to_owned(), route.pattern.as_str().into());
         Value::Object(policy)
     });
     json!({
         "routes": named.collect::<Vec<_>>(),
-        "otherwise": described(routes.otherwise().map(AsRef::as_ref), tenancy),
+        "otherwise": described(routes.otherwise(), tenancy),
         "replay_header": "Idempotent-Replayed",
         "expiry_header": "Idempotency-Expires",
     })
 }
 
-fn described(protection: Option<&Protection>, tenancy: &Tenancy) -> Map<String, Value> {
-    let Some(route) = protection else {
-        return Map::from_iter([("protected".to_owned(), false.into())]);
+fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
+    let route = match treated {
+        Treated::Protected(route) => route,
+        Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
+        Treated::Refused => {
+            let said = [("protected", false), ("refused", true)];
+            return said.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+        }
     };
     let retention = route.policy.retention();
     let is_shared = route.tenancy.as_ref().unwrap_or(tenancy).is_shared();
@@ -94,6 +99,7 @@ fn described(protection: Option<&Protection>, tenancy: &Tenancy) -> Map<String, 
             (Scoping::FromFn(_), false) => "caller and what the application says",
             (Scoping::FromFn(_), true) => "what the application says, for all callers alike",
         },
+        "hosts": match route.hosts { Hosts::Alike => "alike", Hosts::Apart => "apart" },
         "compared": match route.body {
             BodyForm::Auto { .. } => "body by its media type",
             BodyForm::Raw => "bytes of the body",
@@ -106,6 +112,7 @@ fn described(protection: Option<&Protection>, tenancy: &Tenancy) -> Map<String, 
             InFlight::Wait(_) => "wait, then 409",
             InFlight::Accept => "202",
         },
+        "respond_async": route.respond_async || route.in_flight == InFlight::Accept,
         "wait_seconds_max": route.wait_max.as_secs(),
         "results": route.policy.results().as_str(),
         "recovery": route.policy.recovery().as_str(),

@@ -1,11 +1,11 @@
 //! Every response says what was done to have it.
 
 use axum::{body::Body, response::Response};
-use hapax_core::{Recovery, ResultPolicy};
+use hapax_core::{Recovery, ResultPolicy, Scope};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Code, Handled, IdempotencyLayer, Later, Protection, Routes, Site, StoreDown, Tenancy,
-    Treatment, Verdict,
+    Code, Credentials, Handled, IdempotencyLayer, Later, Protection, Routes, Scoping, Site,
+    StoreDown, Tenancy, Treatment, Verdict,
 };
 use http::{Method, Request};
 use tower::ServiceExt;
@@ -19,7 +19,9 @@ fn routes() -> Routes {
         store_down: StoreDown::RunUnprotected,
         ..Protection::default()
     };
-    Routes::new(Treatment::Protect(Protection::default()))
+    let usual =
+        Protection { respond_async: true, credentials: Credentials::Keep, ..Protection::default() };
+    Routes::new(Treatment::Protect(usual))
         .unwrap()
         .route(Method::POST, "/open/*", Treatment::PassThrough)
         .unwrap()
@@ -56,19 +58,52 @@ async fn every_response_tells_the_verdict_and_the_route() {
     check(keyed("/pay"), "100", Verdict::Replayed, 2).await;
     check(keyed("/pay"), "999", Verdict::Mismatch, 2).await;
     check(post("/pay"), "100", Verdict::Refused(Code::KeyMissing), 2).await;
-    check(keyed("/panic"), "100", Verdict::Executed, 2).await;
+    let panicked = Verdict::Unanswered(Code::ExecutionPanicked);
+    check(keyed("/panic"), "100", panicked, 2).await;
     check(keyed("/panic"), "100", Verdict::InDoubt, 2).await;
     check(keyed("/open/pay"), "100", Verdict::Passed, 0).await;
     check(get("/pay"), "", Verdict::Passed, 2).await;
     check(get("/.well-known/idempotency"), "", Verdict::Page, 2).await;
-    check(keyed("/risky/panic"), "100", Verdict::Executed, 1).await;
-    check(keyed("/risky/panic"), "100", Verdict::TakenOver, 1).await;
+    check(keyed("/risky/panic"), "100", panicked, 1).await;
+    check(keyed("/risky/panic"), "100", panicked, 1).await;
     let queued = || keyed("/slow").header("prefer", "respond-async");
     check(queued(), "100", Verdict::Queued, 2).await;
     check(keyed("/slow"), "100", Verdict::Busy, 2).await;
     store.away(true);
     check(keyed("/other"), "100", Verdict::Undecided, 2).await;
     check(keyed("/risky/other"), "100", Verdict::Unprotected, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_takes_too_long_is_not_counted_as_one_that_answered() {
+    let engine = Engine::start(Wire::new(), Options::default());
+    let layer = IdempotencyLayer::new(engine.clone(), Tenancy::credential(), routes()).unwrap();
+    let app = router(&service(|| unreachable!())).layer(layer);
+    let Handled { verdict, .. } = handled(&app, keyed("/slow"), "100").await;
+    assert_eq!(verdict, Verdict::Unanswered(Code::ExecutionTimedOut));
+    assert_eq!(handled(&app, keyed("/slow"), "100").await.verdict, Verdict::InDoubt);
+    let stats = engine.stats();
+    assert_eq!((stats.executions, stats.left_in_doubt, stats.in_doubt), (1, 1, 1));
+}
+
+#[test]
+fn the_scope_of_a_record_tells_the_route_it_came_by() {
+    let named = Protection {
+        scope: Scoping::Named(Scope::parse("refunds").unwrap()),
+        label: "the refunds".into(),
+        ..Protection::default()
+    };
+    let routes = routes().route(Method::POST, "/refunds/*", Treatment::Protect(named)).unwrap();
+    for (scope, label) in [
+        ("POST /risky/pay", Some("POST /risky/{what}")),
+        ("POST /elsewhere", Some("otherwise")),
+        ("PUT /risky/pay", Some("otherwise")),
+        ("refunds", Some("the refunds")),
+        ("an outbox", None),
+    ] {
+        assert_eq!(routes.label_of(&Scope::parse(scope).unwrap()), label, "{scope}");
+    }
+    assert_eq!(routes.labels()[2..], ["the refunds", "otherwise"]);
 }
 
 #[test]

@@ -108,12 +108,37 @@ async fn requests_that_change_nothing_pass_and_their_key_is_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_cannot_be_upgraded_under_a_key() {
+async fn the_wish_for_another_protocol_is_ignored_under_a_key() {
     let world = World::new();
-    let upgrade = keyed("/pay").header("upgrade", "websocket").header("connection", "upgrade");
-    world.send(upgrade, "").await.check(400, "upgrade-refused");
-    world.send(keyed("/pay").method("CONNECT"), "").await.check(400, "upgrade-refused");
+    let upgrade = || {
+        let settings = keyed("/pay").header("http2-settings", "AAMAAABkAAQAAP__");
+        settings.header("upgrade", "h2c").header("connection", "Upgrade, HTTP2-Settings")
+    };
+    for replayed in [false, true] {
+        let answer = world.send(upgrade(), "").await;
+        assert_eq!((answer.status, answer.is_replay()), (201, replayed));
+    }
+    assert_eq!(world.runs(), 1);
+    let seen = world.service.last.lock().unwrap().clone().unwrap();
+    assert!(!seen.contains_key("upgrade") && !seen.contains_key("http2-settings"), "{seen:?}");
+    world.send(keyed("/tunnel").method("CONNECT"), "").await.check(501, "method-refused");
+    assert_eq!(world.runs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_coded_for_its_way_is_refused_under_a_key() {
+    let world = World::new();
+    for (coding, status, code) in [
+        ("gzip, chunked", 501, "transfer-coding-unknown"),
+        ("identity, chunked", 501, "transfer-coding-unknown"),
+        ("chunked, chunked", 400, "transfer-coding-repeated"),
+    ] {
+        let request = keyed("/pay").header("transfer-encoding", coding);
+        world.send(request, "zipped").await.check(status, code);
+    }
     assert_eq!(world.runs(), 0);
+    let request = keyed("/pay").header("transfer-encoding", "chunked");
+    assert_eq!(world.send(request, "plain").await.status, 201);
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +202,7 @@ async fn a_method_that_promises_to_change_nothing_passes_with_and_without_a_key(
     }
     assert_eq!(world.runs(), 3 * SAFE_METHODS.len());
     assert!(world.store.all().await.is_empty());
-    for method in ["POST", "PUT", "PATCH", "DELETE", "MKCOL", "query"] {
+    for method in ["POST", "PUT", "PATCH", "DELETE", "MKCOL"] {
         world.send(post("/pay").method(method), "100").await.check(400, "key-missing");
     }
 }

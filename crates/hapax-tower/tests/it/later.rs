@@ -3,13 +3,19 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, response::IntoResponse};
+use hapax_core::{Recovery, ResultPolicy, StateTag};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    IdempotencyLayer, InFlight, Later, Protection, Routes, Site, Tenancy, Treatment,
+    Credentials, IdempotencyLayer, InFlight, Later, Protection, RateLimit, Routes, Site, Tenancy,
+    Treatment,
 };
 use http::Request;
+use tokio::time::Instant;
 
-use crate::world::{Answer, Service, Wire, keyed, policy, post, router, send, service};
+use crate::{
+    script::{self, Act},
+    world::{Answer, Service, Wire, keyed, policy, post, router, send, service},
+};
 
 /// One process: an engine, the layer, and whoever runs what was accepted.
 struct Process {
@@ -48,7 +54,13 @@ impl Process {
 }
 
 fn accept() -> Protection {
-    Protection { in_flight: InFlight::Accept, ..Protection::default() }
+    let credentials = Credentials::Keep;
+    Protection { in_flight: InFlight::Accept, credentials, ..Protection::default() }
+}
+
+fn respond_async() -> Protection {
+    let credentials = Credentials::Keep;
+    Protection { respond_async: true, credentials, ..Protection::default() }
 }
 
 async fn finished(process: &Process, location: &str) -> Answer {
@@ -128,9 +140,9 @@ async fn what_a_dying_process_accepted_is_run_by_the_next_one() {
     let last = second.service.last.lock().unwrap().clone().unwrap();
     assert_eq!(
         (&last["idempotency-key"], &last["hapax-fence"]),
-        (&"k-1".parse().unwrap(), &"2".parse().unwrap())
+        (&"\"k-1\"".parse().unwrap(), &"2".parse().unwrap())
     );
-    assert!(!last.contains_key("authorization"));
+    assert_eq!(last["authorization"], "Bearer alice");
 }
 
 #[tokio::test(start_paused = true)]
@@ -146,7 +158,7 @@ async fn requests_wait_until_there_is_a_service_to_run_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_may_prefer_to_be_answered_before_it_is_run() {
-    let process = Process::start(&Wire::new(), Protection::default(), true).serves();
+    let process = Process::start(&Wire::new(), respond_async(), true).serves();
     let request = keyed("/pay").header("prefer", "respond-async");
     let accepted = send(&process.app, request, "100").await;
     assert_eq!(accepted.status, 202);
@@ -156,16 +168,122 @@ async fn a_client_may_prefer_to_be_answered_before_it_is_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_request_that_fails_for_now_is_run_again_only_when_asked() {
-    let process = Process::start(&Wire::new(), accept(), true).serves();
-    let accepted = send(&process.app, keyed("/500").header("prefer", "wait=9"), "100").await;
-    let location = accepted.header("location").unwrap().to_owned();
-    tokio::time::sleep(Duration::from_secs(120)).await;
-    assert_eq!(process.look(&location).await.json()["state"], "released");
-    assert_eq!(process.runs(), 1);
-    assert_eq!(send(&process.app, keyed("/500"), "100").await.status, 202);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(process.runs(), 2);
+async fn who_prefers_it_is_answered_as_usual_where_the_route_does_not_offer_it() {
+    let process = Process::start(&Wire::new(), Protection::default(), true).serves();
+    let request = keyed("/pay").header("prefer", "respond-async");
+    let answer = send(&process.app, request, "100").await;
+    assert_eq!((answer.status, answer.header("preference-applied")), (201, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_be_run_without_its_credentials_is_refused_and_nothing_is_kept() {
+    for protection in [
+        Protection { in_flight: InFlight::Accept, ..Protection::default() },
+        Protection { respond_async: true, ..Protection::default() },
+    ] {
+        let store = Wire::new();
+        let process = Process::start(&store, protection, true).serves();
+        let request = || keyed("/pay").header("prefer", "respond-async");
+        send(&process.app, request(), "100").await.check(400, "credentials-not-kept");
+        let request = request().header("cookie", "session=1");
+        send(&process.app, request, "100").await.check(400, "credentials-not-kept");
+        assert_eq!((process.runs(), store.all().await.len()), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_does_not_wait_has_the_same_share_as_any_other() {
+    let one = std::num::NonZeroU32::new(1).unwrap();
+    let protection = Protection { limit: Some(RateLimit::per_tenant(one, one)), ..accept() };
+    let store = Wire::new();
+    let process = Process::start(&store, protection, true).serves();
+    for number in 0..20 {
+        let request = || post("/pay").header("idempotency-key", format!("k-{number}"));
+        let expected = if number == 0 { 202 } else { 429 };
+        assert_eq!(send(&process.app, request(), "100").await.status, expected);
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(process.runs(), 1, "what was refused is never run");
+}
+
+/// What becomes of an accepted request whose service acts like this.
+async fn accepted(script: &[Act], protection: Protection) -> (script::Process, Wire) {
+    let store = Wire::new();
+    let process = script::Process::start(&store, protection, script);
+    assert_eq!(process.send("respond-async").await.status, 202);
+    (process, store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_is_tried_again_while_the_service_is_away_or_says_not_now() {
+    let script = [
+        Act::CannotBeReached,
+        Act::Says(429),
+        Act::SaysWait(503, 7),
+        Act::CannotBeReached,
+        Act::Says(425),
+        Act::Says(503),
+        Act::Says(201),
+    ];
+    for recovery in [Recovery::Hold, Recovery::Resend] {
+        let policy = policy(ResultPolicy::Terminal, recovery);
+        let script = if recovery == Recovery::Hold { &script[..] } else { &script[..3] };
+        let (process, store) = accepted(script, Protection { policy, ..respond_async() }).await;
+        for _ in 0..600 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if store.all().await[0].stamp.tag == StateTag::Completed {
+                break;
+            }
+        }
+        assert!(process.send("").await.is_replay(), "{recovery:?}");
+        let fences: Vec<u64> = process.fences().iter().map(|f| f.parse().unwrap()).collect();
+        assert!(fences.is_sorted_by(|a, b| a < b), "{fences:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_and_refused_for_good_is_failed_with_that_answer() {
+    for status in [400, 401, 403, 413, 422] {
+        let (process, store) = accepted(&[Act::Says(status)], respond_async()).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(store.all().await[0].stamp.tag, StateTag::Failed, "{status}");
+        assert_eq!((process.send("").await.status, process.fences().len()), (status, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_and_may_have_happened_is_in_doubt_and_never_forgotten() {
+    for act in [Act::Says(500), Act::Says(502), Act::Breaks, Act::Panics] {
+        let (process, store) = accepted(&[act], respond_async()).await;
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert_eq!(store.all().await[0].stamp.tag, StateTag::InDoubt, "{act:?}");
+        process.send("").await.check(409, "outcome-in-doubt");
+        assert_eq!(process.fences().len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_and_never_done_fails_when_its_time_is_over() {
+    let (process, store) = accepted(&[Act::CannotBeReached; 10_000], respond_async()).await;
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+    }
+    assert_eq!(store.all().await[0].stamp.tag, StateTag::Failed);
+    assert_eq!(process.send("").await.status, 504);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_accepted_is_sent_again_until_it_is_known_where_the_service_deduplicates() {
+    let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let protection = Protection { policy, ..respond_async() };
+    let (process, store) = accepted(&[Act::Breaks; 60], protection).await;
+    for _ in 0..2000 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if store.all().await[0].stamp.tag == StateTag::Completed {
+            break;
+        }
+    }
+    assert!(process.send("").await.is_replay(), "longer than it is looked after by one owner");
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,11 +303,14 @@ async fn an_operation_is_not_there_for_anybody_else() {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_past_its_retention_is_gone() {
+    let (began, seconds) = (Instant::now(), Duration::from_secs);
     let process = Process::start(&Wire::new(), accept(), true).serves();
+    // Between two purges, which come every five seconds.
+    tokio::time::sleep(seconds(1)).await;
     let accepted = send(&process.app, keyed("/pay"), "100").await;
     let location = accepted.header("location").unwrap().to_owned();
     finished(&process, &location).await;
-    tokio::time::advance(Duration::from_secs(25 * 3600)).await;
+    tokio::time::sleep_until(began + seconds(24 * 3600 + 4)).await;
     process.look(&location).await.check(410, "key-gone");
 }
 
@@ -205,7 +326,7 @@ async fn an_accepted_request_that_panics_is_in_doubt_at_its_address() {
 #[tokio::test(start_paused = true)]
 async fn under_resend_the_next_process_finishes_what_a_vanished_one_began() {
     let store = Wire::new();
-    let resend = policy(hapax_core::ResultPolicy::Terminal, hapax_core::Recovery::Resend);
+    let resend = policy(ResultPolicy::Terminal, Recovery::Resend);
     let protection = Protection { policy: resend, ..Protection::default() };
     let first = Process::start(&store, protection.clone(), true);
     let app = first.app.clone();

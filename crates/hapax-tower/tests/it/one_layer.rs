@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     script::{
-        Act::{Breaks, CannotBeReached, Hangs, Refuses, Says, SaysWait},
+        Act::{Breaks, CannotBeReached, Hangs, Refuses, Resembles, Says, SaysWait},
         Process,
     },
     world::{Wire, policy},
@@ -107,8 +107,8 @@ async fn that_a_repetition_never_left_does_not_end_the_doubt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_somebody_can_be_asked_each_request_asks_once() {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Probe);
+async fn where_somebody_can_be_asked_the_next_request_stays_until_it_is_known() {
+    let policy = policy(ResultPolicy::Terminal, Recovery::Probe).working_for(Duration::ZERO);
     let answers = std::sync::Mutex::new(vec![Probed::DidNotHappen, Probed::Unknown]);
     let prober = Prober::from_fn(move |_| {
         let answer = answers.lock().unwrap().pop().unwrap();
@@ -117,9 +117,9 @@ async fn where_somebody_can_be_asked_each_request_asks_once() {
     let protection = Protection { policy, probe: Some(prober), ..Protection::default() };
     let process = Process::start(&Wire::new(), protection, &[Breaks, Says(201)]);
     process.send_with(&[NEVER]).await.check(502, "execution-unanswered");
-    process.send_with(&[NEVER]).await.check(409, "key-in-flight");
     assert_eq!(process.fences(), ["1"]);
     assert_eq!(process.send_with(&[NEVER]).await.status, 201);
+    assert_eq!(process.fences(), ["1", "2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,10 +150,31 @@ async fn a_refusal_further_in_that_says_to_ask_again_is_never_kept() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_foreign_problem_that_resembles_a_refusal_is_an_answer_like_any_other() {
+    for (status, code) in [(409, "key-in-flight"), (409, "outcome-in-doubt"), (503, "overloaded")] {
+        let policy = policy(ResultPolicy::Stripe, Recovery::Hold);
+        let protection = Protection { policy, ..Protection::default() };
+        let script = [Resembles(status, code), Says(201)];
+        let process = Process::start(&Wire::new(), protection, &script);
+        assert_eq!(process.send("").await.status, status, "{code}");
+        let replay = process.send("").await;
+        assert_eq!((replay.status, replay.is_replay()), (status, true), "{code}");
+        assert_eq!(process.fences(), ["1"], "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_further_in_is_passed_on_with_its_mark() {
+    let script = [Refuses(409, "key-in-flight")];
+    let process = Process::start(&Wire::new(), Protection::default(), &script);
+    assert_eq!(process.send("").await.header("hapax-refusal"), Some("key-in-flight"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_unknown_further_in_is_found_out_by_whoever_repeats() {
     let unknown = [Refuses(504, "execution-timed-out"), Refuses(502, "execution-unanswered")];
     let script = [unknown[0], unknown[1], Refuses(409, "key-in-flight"), Says(201)];
     let process = Process::start(&Wire::new(), resend(), &script);
     assert_eq!(process.send("").await.status, 201);
-    assert_eq!(process.fences(), ["1"; 4]);
+    assert_eq!(process.fences(), ["1", "2", "3", "4"]);
 }

@@ -115,10 +115,7 @@ async fn the_pages_of_problems_may_be_elsewhere() {
     let store = crate::world::Wire::new();
     let engine = hapax_engine::Engine::start(store, hapax_engine::Options::default());
     let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
-    let site = hapax_tower::Site {
-        errors: "https://example.com/docs/errors".to_owned(),
-        ..Default::default()
-    };
+    let site = hapax_tower::Site::default().errors_at("https://example.com/docs/errors");
     let tenancy = Tenancy::credential();
     let layer = hapax_tower::IdempotencyLayer::new(engine, tenancy, routes).unwrap().site(site);
     let app = crate::world::router(&crate::world::service(|| unreachable!())).layer(layer);

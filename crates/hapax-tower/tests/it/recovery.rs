@@ -31,7 +31,7 @@ async fn an_unanswered_request_is_sent_again_and_its_client_hears_the_answer() {
     let answer = process.send("").await;
     assert_eq!((answer.status, &answer.body[..]), (201, &b"answer 2"[..]));
     assert!(began.elapsed() < Duration::from_millis(200));
-    assert_eq!(process.fences(), ["1", "1"]);
+    assert_eq!(process.fences(), ["1", "2"], "every sending has its own fence");
     let again = process.send("").await;
     assert!(again.is_replay());
     assert_eq!(again.body, answer.body);
@@ -43,17 +43,64 @@ async fn what_says_not_now_to_a_repeated_request_is_never_taken_for_its_answer()
     let script = [Breaks, Says(409), Says(425), Says(429), Says(503), CannotBeReached, Says(201)];
     let process = Process::start(&store, resend(), &script);
     assert_eq!(process.send("").await.status, 201);
-    assert_eq!(process.fences(), ["1"; 6]);
+    assert_eq!(process.fences(), ["1", "2", "3", "4", "5", "6"]);
     assert!(process.send("").await.is_replay());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_first_answer_counts_whatever_it_says() {
-    for (status, state_after) in [(409, StateTag::Failed), (503, StateTag::Released)] {
+    for (status, state_after) in [(409, StateTag::Failed), (429, StateTag::Released)] {
         let store = Wire::new();
         let process = Process::start(&store, resend(), &[Says(status)]);
         assert_eq!(process.send("").await.status, status);
         assert_eq!((process.fences().len(), state(&store).await), (1, state_after));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_error_is_sent_again_to_a_service_that_deduplicates() {
+    for status in [500, 502, 503, 504, 524, 599] {
+        let store = Wire::new();
+        let process = Process::start(&store, resend(), &[Says(status), Says(201)]);
+        let answer = process.send("").await;
+        assert_eq!((answer.status, process.fences()), (201, vec!["1".into(), "2".into()]));
+        assert!(process.send("").await.is_replay());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_somebody_in_between_is_none() {
+    for results in [ResultPolicy::Terminal, ResultPolicy::SuccessOnly] {
+        for status in [502, 504, 520, 527, 600, 999] {
+            let protection =
+                Protection { policy: policy(results, Recovery::Hold), ..Protection::default() };
+            let store = Wire::new();
+            let process = Process::start(&store, protection, &[Says(status), Says(201)]);
+            assert_eq!(process.send("").await.status, status);
+            assert_eq!(state(&store).await, StateTag::InDoubt, "{status}");
+            process.send("").await.check(409, "outcome-in-doubt");
+            assert_eq!(process.fences(), ["1"]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_says_nothing_was_done_frees_the_key_under_every_policy() {
+    for results in [
+        ResultPolicy::Terminal,
+        ResultPolicy::Stripe,
+        ResultPolicy::SuccessOnly,
+        ResultPolicy::AtMostOnce,
+    ] {
+        for recovery in [Recovery::Hold, Recovery::Resend] {
+            for act in [Says(425), SaysWait(503, 1)] {
+                let protection =
+                    Protection { policy: policy(results, recovery), ..Protection::default() };
+                let process = Process::start(&Wire::new(), protection, &[act, Says(201)]);
+                assert!(matches!(process.send("").await.status, 425 | 503));
+                assert_eq!(process.send("").await.status, 201, "{results:?} {recovery:?} {act:?}");
+            }
+        }
     }
 }
 
@@ -138,7 +185,7 @@ async fn whoever_takes_over_goes_on_as_well() {
     process.send("").await.check(500, "execution-panicked");
     assert_eq!(state(&store).await, StateTag::InDoubt);
     assert_eq!(process.send("").await.status, 201);
-    assert_eq!(process.fences(), ["1", "2", "2", "2"]);
+    assert_eq!(process.fences(), ["1", "2", "3", "4"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +242,7 @@ fn what_a_process_was_finding_out_when_it_died_is_finished_by_the_next_one() {
         let answer = process.send("wait=9").await;
         assert!(answer.is_replay());
         assert_eq!((answer.status, &answer.body[..]), (201, &b"answer 3"[..]));
-        let without_credential = ("2".to_owned(), false);
-        assert_eq!(process.got(), [(); 3].map(|()| without_credential.clone()));
+        let without_credential = ["5", "6", "7"].map(|fence| (fence.to_owned(), false));
+        assert_eq!(process.got(), without_credential);
     });
 }

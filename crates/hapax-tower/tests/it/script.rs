@@ -34,6 +34,8 @@ pub(crate) enum Act {
     Panics,
     /// Refuses with this status and code, as another layer further in does.
     Refuses(u16, &'static str),
+    /// Answers with a problem of its own whose page happens to be called like one of ours.
+    Resembles(u16, &'static str),
 }
 
 /// One process with a scripted service. Clones are the same process.
@@ -134,7 +136,10 @@ impl Script {
             return Err(NothingSent::new("connection refused").into());
         }
         assert_eq!(body.collect().await.unwrap().to_bytes(), "100");
-        assert_eq!(parts.headers["idempotency-key"], "k-1");
+        assert_eq!(
+            parts.headers["idempotency-key"], "\"k-1\"",
+            "one spelling, however it was sent"
+        );
         let fence = parts.headers["hapax-fence"].to_str().unwrap().to_owned();
         self.heads.lock().unwrap().push(parts.headers.clone());
         let number = {
@@ -152,12 +157,16 @@ impl Script {
             Act::Breaks => return Err("the connection broke".into()),
             Act::Hangs => std::future::pending().await,
             Act::Panics => panic!("the service gave up"),
-            Act::Refuses(status, code) => {
+            Act::Refuses(status, code) | Act::Resembles(status, code) => {
                 *response.status_mut() = status.try_into().unwrap();
                 let link = format!("</.well-known/idempotency/errors/{code}>; rel=\"describedby\"");
                 let kind = HeaderValue::from_static("application/problem+json");
                 response.headers_mut().insert("content-type", kind);
                 response.headers_mut().insert("link", link.try_into().unwrap());
+                if let Act::Refuses(..) = act {
+                    let code = HeaderValue::from_static(code);
+                    response.headers_mut().insert("hapax-refusal", code);
+                }
             }
             Act::CannotBeReached => unreachable!(),
         }

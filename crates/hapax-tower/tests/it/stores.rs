@@ -113,6 +113,21 @@ async fn more_claims_than_may_wait_are_refused() {
     crate::world::send(&app, keyed("/pay"), "100").await.check(503, "overloaded");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_claims_does_not_switch_the_protection_off() {
+    let options = hapax_engine::Options { queued_claims_max: 0, ..Default::default() };
+    let engine = hapax_engine::Engine::start(crate::world::Wire::new(), options);
+    let store_down = StoreDown::RunUnprotected;
+    let protection = Protection { store_down, ..Protection::default() };
+    let routes = hapax_tower::Routes::new(hapax_tower::Treatment::Protect(protection));
+    let tenancy = hapax_tower::Tenancy::credential();
+    let layer = hapax_tower::IdempotencyLayer::new(engine, tenancy, routes.unwrap()).unwrap();
+    let service = crate::world::service(|| unreachable!());
+    let app = crate::world::router(&service).layer(layer);
+    crate::world::send(&app, keyed("/pay"), "100").await.check(503, "overloaded");
+    assert_eq!(service.runs.load(std::sync::atomic::Ordering::Relaxed), 0);
+}
+
 /// The same service in another process, whose memory is empty.
 fn fresh_process(world: &World) -> axum::Router {
     let engine = hapax_engine::Engine::start(world.store.clone(), hapax_engine::Options::default());

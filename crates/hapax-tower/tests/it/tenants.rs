@@ -1,9 +1,10 @@
 //! No tenant sees, blocks or probes another tenant's keys.
 
-use hapax_core::Tenant;
+use hapax_core::{Scope, Tenant};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Site, Tenancy, Treatment,
+    Credentials, IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Scoping, Site,
+    Tenancy, TenantKind, Treatment,
 };
 use http::{HeaderValue, Method, Request};
 
@@ -45,7 +46,7 @@ async fn the_credential_is_stored_as_a_keyed_hash_alone() {
     world.send(as_caller("Bearer alice"), "100").await;
     let stored = world.store.all().await;
     let tenant = stored[0].operation.tenant().as_str();
-    assert!(tenant.starts_with("credential-") && !tenant.contains("alice"));
+    assert!(tenant.starts_with("credential:") && !tenant.contains("alice"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,6 +71,47 @@ async fn one_tenant_for_everybody_is_a_choice() {
     let request = || Request::post("/pay").header("idempotency-key", "k-1");
     world.send(request(), "100").await;
     assert!(world.send(request(), "100").await.is_replay());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_name_found_in_another_way_is_another_tenant() {
+    let mut routes = Routes::new(Treatment::PassThrough).unwrap();
+    for kind in TenantKind::ALL {
+        let everybody = Tenancy::from_fn(|_| Tenant::parse("everybody").ok()).of_kind(kind);
+        let scope = Scoping::Named(Scope::parse("shared").unwrap());
+        let tenancy = Some(everybody);
+        let protection = Protection { tenancy, scope, ..Protection::default() };
+        let path = format!("/{}", kind.as_str());
+        routes = routes.route(Method::POST, &path, Treatment::Protect(protection)).unwrap();
+    }
+    let (store, single) = (Wire::new(), Tenancy::single("everybody").unwrap());
+    let engine = Engine::start(store.clone(), Options::default());
+    let layer = IdempotencyLayer::new(engine, single, routes).unwrap();
+    let service = service(|| unreachable!());
+    let app = router(&service).layer(layer);
+    let mut names = Vec::new();
+    for kind in TenantKind::ALL {
+        let answer = send(&app, keyed(&format!("/{}", kind.as_str())), "100").await;
+        assert_eq!((answer.status, answer.is_replay()), (201, false), "{kind:?}");
+        names.push(format!("{}:everybody", kind.as_str()));
+    }
+    let mut stored: Vec<_> = store.all().await;
+    stored.sort_by(|a, b| a.operation.tenant().cmp(b.operation.tenant()));
+    let stored: Vec<_> = stored.iter().map(|stored| stored.operation.tenant().as_str()).collect();
+    assert_eq!(stored, names);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_too_long_with_its_kind_is_nobodys() {
+    let tenancy = Tenancy::from_fn(|parts| Tenant::parse(parts.headers.get("x-account")?).ok());
+    let world = World::build(Protection::default(), tenancy, || {
+        axum::response::IntoResponse::into_response("")
+    });
+    let longest = 255 - "app:".len();
+    let of = |len| keyed("/pay").header("x-account", "a".repeat(len));
+    assert_eq!(world.send(of(longest), "100").await.status, 201);
+    world.send(of(longest + 1), "100").await.check(401, "credential-missing");
+    assert_eq!(world.runs(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -130,7 +172,11 @@ async fn without_a_challenge_of_its_own_a_refusal_asks_for_a_bearer_token() {
 
 #[tokio::test(start_paused = true)]
 async fn a_route_may_know_its_callers_otherwise_and_each_finds_its_own_operations() {
-    let accept = || Protection { in_flight: InFlight::Accept, ..Protection::default() };
+    let accept = || Protection {
+        in_flight: InFlight::Accept,
+        credentials: Credentials::Keep,
+        ..Protection::default()
+    };
     let partner = Protection { tenancy: Some(by_token()), ..accept() };
     let routes = Routes::new(Treatment::Protect(accept()))
         .unwrap()

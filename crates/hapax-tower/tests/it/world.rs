@@ -16,8 +16,10 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom, Retention, Salt,
-    Store, StoreError, StoredStep, Timestamp, memory,
+    Attempt, Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom,
+    Retention, Salt, Store, StoreError, StoredStep, Timestamp,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
 };
 use hapax_engine::{Engine, Options};
@@ -126,8 +128,7 @@ async fn serve(State(service): State<Arc<Service>>, request: Request) -> Respons
     let run = service.runs.fetch_add(1, Relaxed) + 1;
     let (parts, body) = request.into_parts();
     assert!(
-        parts.headers.contains_key("hapax-fence")
-            == parts.extensions.get::<hapax_core::Attempt>().is_some()
+        parts.headers.contains_key("hapax-fence") == parts.extensions.get::<Attempt>().is_some()
     );
     *service.last.lock().unwrap() = Some(parts.headers);
     let body = body.collect().await.unwrap().to_bytes();
@@ -161,6 +162,7 @@ impl Answer {
         let page = document["type"].as_str().unwrap();
         assert!(page.ends_with(&format!("/{code}")));
         assert_eq!(self.header("link").unwrap(), format!("<{page}>; rel=\"describedby\""));
+        assert_eq!(self.header("hapax-refusal"), Some(code.as_str()));
         code
     }
 
@@ -297,8 +299,20 @@ impl Store for Wire {
         self.memory.purge(limit).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.memory.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.memory.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.memory.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.memory.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

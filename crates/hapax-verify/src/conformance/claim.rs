@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{
-    Fence, Owner, Record, Recovery, Stamp, State, StateTag, Store, Timestamp,
+    Attempt, Fence, Owner, Record, Recovery, Stamp, State, StateTag, Store, Timestamp,
     limits::{BATCH_WRITES_MAX, KEY_BYTES_MAX, SCOPE_BYTES_MAX, TENANT_BYTES_MAX},
     store::{Batch, Claim, Claimed, Entry, Over, Renewed, Settled},
 };
@@ -348,4 +348,27 @@ pub async fn a_request_comes_back_byte_for_byte<B: Backend>() {
         let found = record(&scene.store, caller.id()).await.unwrap();
         assert!(found.request() == Some(&request), "{key} request was changed");
     }
+}
+
+/// A first claim that is withdrawn leaves nothing; whoever does not run it as the first withdraws nothing.
+pub async fn a_first_claim_that_is_withdrawn_leaves_nothing<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let store = &scene.store;
+    let caller = Caller::new("withdrawn");
+    enter(store, &caller).await;
+    let attempt = Attempt { id: caller.id(), fence: Fence::FIRST, owner: caller.owner };
+    let stranger = Attempt { owner: Owner(caller.owner.0 + 1), ..attempt };
+    let later = Attempt { fence: Fence::FIRST.next(), ..attempt };
+    for other in [stranger, later] {
+        assert!(!store.withdraw(other).await.unwrap());
+        assert_eq!(stored(store, caller.id()).await.tag(), StateTag::Running);
+    }
+    assert!(store.withdraw(attempt).await.unwrap());
+    assert!(record(store, caller.id()).await.is_none());
+    assert!(!store.withdraw(attempt).await.unwrap());
+    let finished = Caller::new("finished");
+    complete(store, &finished, "done").await;
+    let attempt = Attempt { id: finished.id(), fence: Fence::FIRST, owner: finished.owner };
+    assert!(!store.withdraw(attempt).await.unwrap());
+    assert_eq!(stored(store, finished.id()).await.tag(), StateTag::Completed);
 }

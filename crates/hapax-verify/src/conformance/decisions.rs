@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Arrival, Decision, Doubt, Fence, Outcome, Part, Policy, Recovery, Store, Timestamp, decide,
+    Arrival, Decision, Doubt, Fence, Outcome, Part, Policy, Record, Recovery, Store, Timestamp,
+    decide,
     store::{Loaded, Over},
 };
 
@@ -199,16 +200,17 @@ async fn check<B: Backend>(
     let compare = async |visit: Visit<'_, B>| {
         let recovery = visit.recovery;
         let expected = if visit.same { same(recovery) } else { different(recovery) };
-        let decision = arrive(&visit).await;
-        assert_eq!(told(&decision), expected, "at {stage:?} under {recovery:?}");
+        let (decision, found) = arrive(&visit).await;
+        assert_eq!(told(&decision, found.as_deref()), expected, "at {stage:?} under {recovery:?}");
         match decision {
             Decision::Execute(claim) | Decision::TakeOver { claim, .. } => {
                 win(visit.store, claim).await;
-                assert_eq!(told(&arrive(&visit).await), Told::Busy);
+                let (decision, found) = arrive(&visit).await;
+                assert_eq!(told(&decision, found.as_deref()), Told::Busy);
             }
             Decision::GiveUp
             | Decision::Busy { .. }
-            | Decision::Replay(_)
+            | Decision::Replay
             | Decision::InDoubt { .. }
             | Decision::Mismatch(_)
             | Decision::Gone { .. } => {}
@@ -217,9 +219,9 @@ async fn check<B: Backend>(
     stage.call_on(compare).await;
 }
 
-async fn arrive<B: Backend>(visit: &Visit<'_, B>) -> Decision {
+async fn arrive<B: Backend>(visit: &Visit<'_, B>) -> (Decision, Option<Box<Record>>) {
     let Loaded { now, record } = load(visit.store, visit.arrival.operation.id()).await.unwrap();
-    decide(now, &visit.arrival, record.as_deref(), &visit.policy)
+    (decide(now, &visit.arrival, record.as_deref(), &visit.policy), record)
 }
 
 /// Leaves the caller's key at this stage, by nothing but what owners, purgers and time do.
@@ -270,7 +272,7 @@ async fn bring<B: Backend>(scene: &Scene<B>, caller: &Caller, stage: Stage) {
     }
 }
 
-fn told(decision: &Decision) -> Told {
+fn told(decision: &Decision, found: Option<&Record>) -> Told {
     match decision {
         Decision::Execute(claim) => {
             let over = match claim.over {
@@ -280,8 +282,9 @@ fn told(decision: &Decision) -> Told {
             };
             Told::Execute { fence: claim.fence.get(), over }
         }
-        Decision::TakeOver { claim, recovery } => {
+        Decision::TakeOver { claim, recovery, quiet_from } => {
             assert!(matches!(claim.over, Over::Abandoned(_)));
+            assert!(*quiet_from > Timestamp::ZERO);
             Told::TakeOver { fence: claim.fence.get(), recovery: *recovery }
         }
         Decision::GiveUp => Told::GiveUp,
@@ -289,7 +292,11 @@ fn told(decision: &Decision) -> Told {
             assert!(*until > Timestamp::ZERO);
             Told::Busy
         }
-        Decision::Replay(outcome) => Told::Replay(outcome.clone()),
+        Decision::Replay => {
+            let outcome =
+                found.and_then(Record::outcome).expect("only what is finished is replayed");
+            Told::Replay(outcome.clone())
+        }
         Decision::InDoubt { doubt } => Told::InDoubt(*doubt),
         Decision::Mismatch(difference) => Told::Mismatch(difference.parts().collect()),
         Decision::Gone { since } => {

@@ -159,6 +159,23 @@ pub async fn records_from_before_a_clock_step_are_found<B: Backend>() {
     assert_eq!(ids(&all_overdue(&scene.store).await), [behind.id()]);
 }
 
+/// A lease that ends later than any can is looked at, or its key would be busy until the clock is
+/// there again.
+pub async fn a_lease_given_by_a_clock_that_was_ahead_is_overdue<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    scene.pass(48 * HOUR).await;
+    let [ahead, waiting] = ["ahead", "waiting"].map(Caller::new);
+    let waiting = waiting.queueing(b"later");
+    enter(&scene.store, &ahead).await;
+    enter(&scene.store, &waiting).await;
+    scene.turn_back(48 * HOUR).await;
+    let now = Caller::new("now");
+    enter(&scene.store, &now).await;
+    assert_eq!(ids(&all_overdue(&scene.store).await), sorted([ahead.id(), waiting.id()]));
+    done(&scene.store, ahead.answers(Fence::FIRST, outcome(201, "late"))).await;
+    assert_eq!(ids(&all_overdue(&scene.store).await), [waiting.id()]);
+}
+
 /// A sweeper does with each overdue record what its recovery says.
 pub async fn a_sweeper_does_what_the_recovery_says<B: Backend>() {
     let scene = Scene::<B>::new().await;

@@ -110,6 +110,7 @@ macro_rules! conformance {
                 a_load_answers_in_order
                 an_empty_batch_is_answered_with_nothing
                 a_request_comes_back_byte_for_byte
+                a_first_claim_that_is_withdrawn_leaves_nothing
             }
             settle {
                 every_settlement_is_stored
@@ -134,10 +135,12 @@ macro_rules! conformance {
                 overdue_records_come_in_bounded_calls
                 leases_follow_the_stores_clock
                 records_from_before_a_clock_step_are_found
+                a_lease_given_by_a_clock_that_was_ahead_is_overdue
                 a_sweeper_does_what_the_recovery_says
             }
             retention {
                 finished_records_are_removed_past_retention
+                what_did_nothing_is_forgotten_after_a_lease
                 nothing_in_flight_or_in_doubt_expires
                 a_tombstone_outlives_its_record
                 a_record_past_its_tombstone_is_removed_at_once
@@ -145,6 +148,8 @@ macro_rules! conformance {
                 a_purge_is_bounded
                 retention_from_completion_is_counted_from_there
                 expiry_follows_the_stores_clock
+                nothing_is_purged_beyond_where_the_clock_is_trusted
+                what_is_kept_of_the_clock_is_there_for_every_handle
             }
             damage {
                 a_flipped_bit_is_not_served

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use hapax_core::{
     Decision, Fence, Outcome, RetainFrom, State, StateTag, Store, apply::TIMED_OUT_STATUS,
-    store::Purged,
+    clock::ClockMark, store::Purged,
 };
 
 use super::{
     Backend,
     scene::{
-        Caller, LEASE, ROUNDS_MAX, Scene, WINDOW, arrive, complete, done, enter, outcome,
+        Caller, LEASE, ROUNDS_MAX, Scene, WINDOW, arrive, complete, done, enter, now, outcome,
         purge_all, record, stored,
     },
 };
@@ -28,7 +28,7 @@ pub async fn finished_records_are_removed_past_retention<B: Backend>() {
     enter(store, &failed).await;
     done(store, failed.answers(first, outcome(404, "no"))).await;
     enter(store, &released).await;
-    done(store, released.sends_nothing(first)).await;
+    done(store, released.answers(first, outcome(500, "oh"))).await;
     scene.pass(WINDOW / 2).await;
     complete(store, &fresh, "done").await;
     assert_eq!(purge_all(store).await, NOTHING);
@@ -39,6 +39,27 @@ pub async fn finished_records_are_removed_past_retention<B: Backend>() {
         assert_eq!(enter(store, caller).await, first);
     }
     assert_eq!(stored(store, fresh.id()).await.tag(), StateTag::Completed);
+}
+
+/// The first attempt there ever was, if it did nothing, is remembered for a lease and no longer, and
+/// leaves no tombstone.
+pub async fn what_did_nothing_is_forgotten_after_a_lease<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let (store, first) = (&scene.store, Fence::FIRST);
+    let [refused, buried] = ["refused", "buried"].map(Caller::new);
+    for caller in [refused.clone(), buried.clone().burying(TOMBSTONE)] {
+        enter(store, &caller).await;
+        done(store, caller.sends_nothing(first)).await;
+    }
+    assert_eq!(purge_all(store).await, NOTHING);
+    // Within the lease it is the same life, so the fence grows, and its end is remembered.
+    assert_eq!(enter(store, &buried).await, first.next());
+    done(store, buried.sends_nothing(first.next())).await;
+    scene.pass(LEASE).await;
+    assert_eq!(purge_all(store).await, Purged { deleted: 1, ..NOTHING });
+    assert_eq!(record(store, refused.id()).await, None);
+    assert_eq!(enter(store, &refused).await, first);
+    assert_eq!(stored(store, buried.id()).await.tag(), StateTag::Released);
 }
 
 /// Nothing that is running or in doubt ever expires.
@@ -94,7 +115,7 @@ pub async fn a_pending_operation_nobody_came_for_fails<B: Backend>() {
     let found = stored(&scene.store, caller.id()).await;
     assert_eq!(found.state, State::Failed { outcome: Outcome::bare(TIMED_OUT_STATUS) });
     assert_eq!(found.expires_at, found.changed_at.plus(WINDOW));
-    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay(_)));
+    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay));
     scene.pass(WINDOW).await;
     assert_eq!(purge_all(&scene.store).await, Purged { deleted: 1, ..NOTHING });
 }
@@ -124,7 +145,7 @@ pub async fn retention_from_completion_is_counted_from_there<B: Backend>() {
     done(&scene.store, caller.answers(fence, outcome(200, "done"))).await;
     scene.pass(WINDOW / 2).await;
     assert_eq!(purge_all(&scene.store).await, NOTHING);
-    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay(_)));
+    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay));
     scene.pass(WINDOW / 2).await;
     assert_eq!(purge_all(&scene.store).await, Purged { deleted: 1, ..NOTHING });
 }
@@ -137,8 +158,43 @@ pub async fn expiry_follows_the_stores_clock<B: Backend>() {
     scene.pass(2 * WINDOW).await;
     assert!(matches!(arrive(&scene.store, &caller).await, Decision::Execute(_)));
     scene.turn_back(2 * WINDOW).await;
-    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay(_)));
+    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay));
     assert_eq!(purge_all(&scene.store).await, NOTHING);
     scene.turn_back(2 * WINDOW).await;
-    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay(_)));
+    assert!(matches!(arrive(&scene.store, &caller).await, Decision::Replay));
+}
+
+/// A clock that jumped removes, buries and fails nothing until it is trusted there.
+pub async fn nothing_is_purged_beyond_where_the_clock_is_trusted<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    let store = &scene.store;
+    complete(store, &Caller::new("finished"), "done").await;
+    complete(store, &Caller::new("to be buried").burying(TOMBSTONE), "done").await;
+    enter(store, &Caller::new("waiting").queueing(b"later")).await;
+    let before = now(store).await;
+    let mark = |trusted_until| ClockMark { steady_since: before, seen_at: before, trusted_until };
+    store.keep_clock(mark(before.plus(LEASE))).await.unwrap();
+    scene.pass(2 * WINDOW).await;
+    assert_eq!(purge_all(store).await, NOTHING);
+    store.keep_clock(mark(before.plus(2 * WINDOW))).await.unwrap();
+    assert_eq!(purge_all(store).await, Purged { deleted: 1, buried: 1, timed_out: 1 });
+}
+
+/// What one handle keeps of the clock every other reads; a new database has nothing.
+pub async fn what_is_kept_of_the_clock_is_there_for_every_handle<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    assert_eq!(scene.store.clock().await.unwrap().mark, None);
+    let first = now(&scene.store).await;
+    for hours in [2_u32, 1] {
+        let (hour, other) = (WINDOW / 24, scene.open().await);
+        let mark = ClockMark {
+            steady_since: first.minus(hours * hour),
+            seen_at: first.plus(hours * hour),
+            trusted_until: first.plus(2 * hours * hour),
+        };
+        scene.store.keep_clock(mark).await.unwrap();
+        let reading = other.clock().await.unwrap();
+        assert_eq!(reading.mark, Some(mark));
+        assert!(first <= reading.now && reading.now < first.plus(LEASE), "{reading:?}");
+    }
 }

@@ -24,6 +24,7 @@ pub async fn every_settlement_is_stored<B: Backend>() {
         Settlement::Completed(outcome(200, "yes")),
         Settlement::Failed(outcome(400, "no")),
         Settlement::Released,
+        Settlement::Declined,
         Settlement::InDoubt(Doubt::Unanswered),
         Settlement::InDoubt(Doubt::Interrupted),
         Settlement::InDoubt(Doubt::OwnerVanished),
@@ -40,7 +41,7 @@ pub async fn every_settlement_is_stored<B: Backend>() {
             let expected = match to.clone() {
                 Settlement::Completed(outcome) => State::Completed { outcome },
                 Settlement::Failed(outcome) => State::Failed { outcome },
-                Settlement::Released => State::Released,
+                Settlement::Released | Settlement::Declined => State::Released,
                 Settlement::InDoubt(doubt) => State::InDoubt { doubt, request },
             };
             assert_eq!(found.state, expected);

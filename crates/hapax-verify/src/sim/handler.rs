@@ -1,10 +1,13 @@
 //! What runs in a process for one request.
 
-use hapax_core::Record;
+use std::time::Duration;
+
+use hapax_core::{Ended, Outcome, Record, Recovery};
 use hapax_engine::{Begun, Engine, Permit, Settled};
 use tokio::time::sleep;
 
 use super::{
+    plan::Flaw,
     recorder::digest,
     store::{FaultyStore, Life},
     upstream::Call,
@@ -30,8 +33,9 @@ pub(super) async fn handle(
         engine.begin(&ask).await
     };
     match begun {
-        Ok(Begun::Execute(permit)) => execute(&world, &life, permit, request, false).await,
-        Ok(Begun::TakenOver { permit, .. }) => execute(&world, &life, permit, request, true).await,
+        Ok(Begun::Execute(permit) | Begun::TakenOver { permit, .. }) => {
+            execute(&world, &life, permit, request).await
+        }
         Ok(Begun::Replay(record)) => stored(&record),
         Ok(Begun::Mismatch(_)) => Some(Answer::Mismatch),
         Ok(Begun::InDoubt { .. }) => Some(Answer::InDoubt),
@@ -43,31 +47,59 @@ pub(super) async fn handle(
 /// Finishes an operation from its stored request.
 pub(super) async fn finish(world: &World, life: &Life, permit: Permit<FaultyStore>) -> Reply {
     let request = permit.record().request().and_then(|stored| stored.first().copied())?;
-    let first = permit.record().fence.get() <= 2 && world.dice.plan().queued;
-    execute(world, life, permit, request, !first).await
+    execute(world, life, permit, request).await
 }
 
-async fn execute(
-    world: &World,
-    life: &Life,
-    permit: Permit<FaultyStore>,
-    request: u8,
-    recovering: bool,
-) -> Reply {
+async fn execute(world: &World, life: &Life, permit: Permit<FaultyStore>, request: u8) -> Reply {
     pause(world).await;
     life.goes_on().await;
     let key = key_of(&permit.record().operation);
-    let fence = permit.attempt().fence;
-    let ended = world.upstream.call(Call { key, request, fence, recovering }, life).await;
+    let ended = match asked(world, &permit, key).await {
+        Some(ended) => ended,
+        None => {
+            let fence = permit.attempt().fence;
+            world.upstream.call(Call { key, request, fence }, life).await
+        }
+    };
     pause(world).await;
     life.goes_on().await;
-    match permit.settle(ended).await {
+    let settled = match (&ended, permit.was_queued()) {
+        // Its client was told that it will be done.
+        (Ended::NothingSent { .. }, true) => permit.queue_again(world.dice.plan().lease).await,
+        (_, _) => permit.settle(ended).await,
+    };
+    match settled {
         Ok(Settled::Done(record)) => {
             record.outcome().map(|outcome| Answer::Executed(digest(outcome)))
         }
         Ok(Settled::Superseded(record)) => record.as_deref().and_then(stored),
         Err(_) => None,
     }
+}
+
+/// What is heard about an earlier sending, where that is asked; `None` if the operation may be sent.
+async fn asked(world: &World, permit: &Permit<FaultyStore>, key: usize) -> Option<Ended> {
+    if !permit.follows_an_owner() || world.dice.plan().recovery != Recovery::Probe {
+        return None;
+    }
+    let quiet_in = match world.dice.plan().flaw {
+        Some(Flaw::EarlyNoBelieved) => Duration::ZERO,
+        Some(Flaw::AnswersForItBelieved) | None => permit.quiet_in(),
+    };
+    // Some stay until a "no" counts, some leave the doubt to whoever asks next.
+    if !quiet_in.is_zero() && world.dice.below(4) > 0 {
+        sleep(quiet_in).await;
+    } else if !quiet_in.is_zero() {
+        let done = world.upstream.probe(key).await;
+        let unknown = || Ended::NotRecovered { told: Outcome::bare(504) };
+        return Some(done.map_or_else(unknown, Ended::Answered));
+    }
+    if let Some(outcome) = world.upstream.probe(key).await {
+        return Some(Ended::Answered(outcome));
+    }
+    // Without a lease somebody else may have been told the same.
+    let lost = permit.lease_left().is_zero();
+    lost.then(|| Ended::NotRecovered { told: Outcome::bare(504) })
 }
 
 /// As a stopped process, a slow disk or a moving machine would: nothing happens for a while.

@@ -2,7 +2,8 @@
 //! wrong that can.
 //!
 //! A run has three parts. First clients ask while stores refuse, lose and delay, processes die at
-//! any write and any effect, owners sleep through their leases and somebody sets the clock. Then
+//! any write and any effect, owners sleep through their leases and somebody sets the clock, by days
+//! too, for a moment. Then
 //! all that stops, and everything must come to rest: no key stuck, every client answered. At last
 //! the retention passes, and the same keys begin a new life. The [`checker`]
 //! judges what clients heard by what really happened.
@@ -21,7 +22,7 @@ use std::time::Duration;
 use hapax_core::{Recovery, State, Store, store::Loaded};
 use tokio::{runtime::Builder, task::JoinSet, time::sleep};
 
-pub use self::plan::{Plan, StoreFaults, UpstreamFaults};
+pub use self::plan::{Flaw, Plan, StoreFaults, UpstreamFaults};
 use self::{
     client::ask_until_known,
     dice::Dice,
@@ -78,8 +79,13 @@ pub enum Failure {
 
 /// Runs one seed.
 pub fn run(seed: u64) -> std::io::Result<Report> {
+    run_plan(Plan::from_seed(seed))
+}
+
+/// Runs a plan, whether or not a seed gives it.
+pub fn run_plan(plan: Plan) -> std::io::Result<Report> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(simulate(Plan::from_seed(seed))))
+    Ok(runtime.block_on(simulate(plan)))
 }
 
 async fn simulate(plan: Plan) -> Report {
@@ -117,6 +123,13 @@ async fn fail_and_retry(world: &World) {
         let span = world.dice.up_to(plan.lease * 6);
         world.step_clock(hapax_core::time::micros(span) - hapax_core::time::micros(plan.lease * 3));
     }
+    for _ in 0..plan.clock_glitches {
+        sleep(world.dice.up_to(plan.lease * 20)).await;
+        let ahead = hapax_core::time::micros(RETENTION * 2);
+        world.step_clock(ahead);
+        sleep(world.dice.up_to(plan.lease * 6)).await;
+        world.step_clock(-ahead);
+    }
     while clients.join_next().await.is_some() {}
 }
 
@@ -124,8 +137,11 @@ async fn fail_and_retry(world: &World) {
 /// answer at the first asking.
 async fn come_to_rest(world: &World, failures: &mut Vec<Failure>) {
     let plan = world.dice.plan();
-    // The longest pause, the longest call, a lease and a sweep for what was abandoned last.
-    sleep(plan.lease * 12 + plan.upstream.delay_max * 4 + Duration::from_secs(5)).await;
+    // The longest pause, the longest call, a lease and a sweep for what was abandoned last, the time
+    // after which a "no" counts, and the longest pause of what was accepted and not done yet, once the
+    // clock is trusted.
+    let rest = plan.lease * 12 + plan.upstream.delay_max * 4 + plan.works_for() * 2;
+    sleep(rest + plan.clock_stays + Duration::from_secs(70)).await;
     for key in 0..plan.keys {
         if let End::Pending | End::Running = end_of(world, key).await {
             failures.push(Failure::NoAnswer { key });
@@ -145,12 +161,10 @@ async fn live_again(world: &World, failures: &mut Vec<Failure>) {
             finished.push(key);
         }
     }
-    world.step_clock(hapax_core::time::micros(RETENTION + plan.lease));
+    world.step_clock(hapax_core::time::micros(KEPT_AT_MOST + plan.lease));
     world.upstream.forget();
-    for engine in world.engines() {
-        // Time does not jump by a day unnoticed: let every engine hear of it.
-        drop(engine.load(operation(0).id()).await);
-    }
+    // Time does not jump by a day unnoticed: it is believed once it has stayed.
+    sleep(plan.clock_stays + plan.lease * 10).await;
     finished.iter().for_each(|key| world.recorder.expired(*key));
     for key in finished {
         let answer = ask_until_known(world, key, ANOTHER_REQUEST).await;
@@ -165,6 +179,8 @@ async fn live_again(world: &World, failures: &mut Vec<Failure>) {
     }
 }
 
+/// What is written while the clock is ahead, or has just come back, is kept for longer.
+const KEPT_AT_MOST: Duration = Duration::from_secs(5 * RETENTION.as_secs());
 /// A request no client sends while keys live for the first time.
 const ANOTHER_REQUEST: u8 = 2;
 

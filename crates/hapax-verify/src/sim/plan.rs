@@ -42,6 +42,21 @@ pub struct Plan {
     pub mismatches: u32,
     /// Steps of the store's clock during the run.
     pub clock_steps: usize,
+    /// Times the store's clock is ahead by more than any retention for a moment.
+    pub clock_glitches: usize,
+    /// How long that clock must have gone steadily before it is trusted.
+    pub clock_stays: Duration,
+    /// What is wrong with whoever follows an owner: nothing, in every plan of a seed.
+    pub flaw: Option<Flaw>,
+}
+
+/// A way to follow an owner that must be noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// "It did not happen" is believed while what was sent may be at work.
+    EarlyNoBelieved,
+    /// The answer of somebody in between is taken for a word about the operation.
+    AnswersForItBelieved,
 }
 
 /// Faults between an engine and its store.
@@ -76,6 +91,10 @@ pub struct UpstreamFaults {
     pub client_error: u32,
     /// Happens, and the answer is lost.
     pub answer_lost: u32,
+    /// The caller gives up before it happens: it happens later, while the caller may ask.
+    pub slow: u32,
+    /// Somebody in between answers 502 or 504 in its place, before or after it happens.
+    pub answered_for: u32,
     /// The process dies while the call is under way.
     pub crash: u32,
     /// The longest delay of a call, before and after the effect.
@@ -83,6 +102,11 @@ pub struct UpstreamFaults {
 }
 
 impl Plan {
+    /// How long a call may be at work after its caller gave it up.
+    pub fn works_for(&self) -> Duration {
+        self.upstream.delay_max * 2 + self.lease * 2
+    }
+
     /// The plan of a seed.
     pub fn from_seed(seed: u64) -> Self {
         let mut rng = Rng::with_seed(seed);
@@ -116,6 +140,8 @@ impl Plan {
                 server_error: rng.u32(..80),
                 client_error: rng.u32(..80),
                 answer_lost: rng.u32(..80),
+                slow: rng.u32(..80),
+                answered_for: rng.u32(..80),
                 crash: rng.u32(..40),
                 delay_max: Duration::from_millis(rng.u64(1..400)),
             },
@@ -123,6 +149,9 @@ impl Plan {
             hang_ups: rng.u32(..60),
             mismatches: rng.u32(..80),
             clock_steps: rng.usize(..4),
+            clock_glitches: rng.usize(..3),
+            clock_stays: lease * 20,
+            flaw: None,
         }
     }
 }

@@ -6,7 +6,9 @@ use std::sync::{
 };
 
 use hapax_core::{
-    Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, memory,
+    Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
+    memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
 use tokio::{sync::mpsc, time::sleep};
@@ -188,8 +190,20 @@ impl Store for FaultyStore {
         self.call(self.inner.purge(limit)).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.call(self.inner.clock()).await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.call(self.inner.keep_clock(mark)).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.call(self.inner.list(filter, page)).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.call(self.inner.withdraw(attempt)).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -5,6 +5,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use tokio::{sync::oneshot, time::sleep};
 
 use super::{
     dice::Dice,
+    plan::Flaw,
     recorder::{Ran, Recorder},
     store::Life,
 };
@@ -29,8 +31,6 @@ pub(super) struct Upstream {
 struct Account {
     /// The answer it gave when the effect happened.
     done: Option<Outcome>,
-    /// The highest fence it was shown.
-    fence: Option<Fence>,
 }
 
 /// One call.
@@ -39,8 +39,6 @@ pub(super) struct Call {
     pub(super) key: usize,
     pub(super) request: u8,
     pub(super) fence: Fence,
-    /// The owner before vanished.
-    pub(super) recovering: bool,
 }
 
 impl Call {
@@ -54,6 +52,8 @@ enum Fate {
     ServerError,
     ClientError,
     AnswerLost,
+    Slow,
+    AnsweredFor,
     Crash,
 }
 
@@ -69,18 +69,14 @@ impl Upstream {
 
     /// Calls, and says how that ended for the caller.
     pub(super) async fn call(&self, call: Call, life: &Life) -> Ended {
-        if call.recovering
-            && self.dice.plan().recovery == Recovery::Probe
-            && let Some(outcome) = self.probe(call).await
-        {
-            return Ended::Answered(outcome);
-        }
         let faults = &self.dice.plan().upstream;
         let fate = self.dice.fault([
             (faults.refused, Fate::Refused),
             (faults.server_error, Fate::ServerError),
             (faults.client_error, Fate::ClientError),
             (faults.answer_lost, Fate::AnswerLost),
+            (faults.slow, Fate::Slow),
+            (faults.answered_for, Fate::AnsweredFor),
             (faults.crash, Fate::Crash),
         ]);
         match fate {
@@ -90,6 +86,20 @@ impl Upstream {
             Some(Fate::AnswerLost) => {
                 self.perform(call).await;
                 Ended::Unanswered { told: Outcome::bare(504) }
+            }
+            Some(Fate::Slow) => {
+                drop(self.send_slowly(call));
+                Ended::Interrupted { told: Outcome::bare(504) }
+            }
+            Some(Fate::AnsweredFor) => {
+                drop(self.send_slowly(call));
+                let status = [502, 504, 524, 600][self.dice.below(4)];
+                match self.dice.plan().flaw {
+                    Some(Flaw::AnswersForItBelieved) => {
+                        Ended::NotDone { told: Outcome::bare(status) }
+                    }
+                    Some(Flaw::EarlyNoBelieved) | None => Ended::Answered(Outcome::bare(status)),
+                }
             }
             Some(Fate::Crash) => {
                 let answer = self.send(call);
@@ -123,10 +133,25 @@ impl Upstream {
 
     /// Sends the call on its way; it arrives even if nobody waits for the answer.
     fn send(&self, call: Call) -> oneshot::Receiver<Option<Outcome>> {
-        let (answer, answered) = oneshot::channel();
-        let upstream = self.clone();
         let delay_max = self.dice.plan().upstream.delay_max;
         let (there, back) = (self.dice.up_to(delay_max), self.dice.up_to(delay_max));
+        self.send_in(call, there, back)
+    }
+
+    /// Sends a call that is given up at once, and happens within the time for which it may be at work.
+    fn send_slowly(&self, call: Call) -> oneshot::Receiver<Option<Outcome>> {
+        let there = self.dice.up_to(self.dice.plan().works_for());
+        self.send_in(call, there, Duration::ZERO)
+    }
+
+    fn send_in(
+        &self,
+        call: Call,
+        there: Duration,
+        back: Duration,
+    ) -> oneshot::Receiver<Option<Outcome>> {
+        let (answer, answered) = oneshot::channel();
+        let upstream = self.clone();
         tokio::spawn(async move {
             sleep(there).await;
             let outcome = upstream.arrive(call);
@@ -136,7 +161,8 @@ impl Upstream {
         answered
     }
 
-    /// The call arrives; `None` if a later attempt was here before.
+    /// The call arrives; `None` if it is turned away because it was done already, which only an
+    /// upstream that deduplicates would say.
     fn arrive(&self, call: Call) -> Option<Outcome> {
         let mut ledger = self.lock();
         let account = ledger.entry(call.key).or_default();
@@ -146,26 +172,20 @@ impl Upstream {
                     return Some(outcome.clone());
                 }
             }
-            Recovery::Probe => {
-                if account.fence.is_some_and(|seen| call.fence < seen) {
-                    return None;
-                }
-                account.fence = Some(call.fence);
-            }
-            Recovery::Hold => {}
+            Recovery::Probe | Recovery::Hold => {}
         }
         let outcome = self.recorder.effect(call.ran(), receipt);
         account.done = Some(outcome.clone());
         Some(outcome)
     }
 
-    /// Did it happen? From then on, earlier attempts are turned away.
-    async fn probe(&self, call: Call) -> Option<Outcome> {
-        sleep(self.dice.up_to(self.dice.plan().upstream.delay_max)).await;
-        let mut ledger = self.lock();
-        let account = ledger.entry(call.key).or_default();
-        account.fence = account.fence.max(Some(call.fence));
-        account.done.clone()
+    /// Did it happen? A plain look: what is still at work is not seen, and the answer may come late.
+    pub(super) async fn probe(&self, key: usize) -> Option<Outcome> {
+        let delay_max = self.dice.plan().upstream.delay_max;
+        sleep(self.dice.up_to(delay_max)).await;
+        let done = self.lock().get(&key).and_then(|account| account.done.clone());
+        sleep(self.dice.up_to(delay_max)).await;
+        done
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Account>> {

@@ -23,6 +23,7 @@ use tokio::{
 use super::{
     dice::Dice,
     handler,
+    plan::Plan,
     recorder::Recorder,
     store::{FaultyStore, Life},
     upstream::Upstream,
@@ -126,15 +127,15 @@ impl World {
         };
         let operation = operation(key);
         let fingerprint = fingerprint(&operation, request);
-        Ask { operation, fingerprint, wish, policy: policy(plan.recovery, plan.lease) }
+        Ask { operation, fingerprint, wish, policy: policy(plan.recovery, plan) }
     }
 
     fn boot(&self, number: usize) -> Process {
         let plan = self.dice.plan();
         let life = Life::new(number, self.deaths.clone());
         let finisher = plan.finisher.then(|| {
-            let (world, life, lease) = (self.clone(), life.clone(), plan.lease);
-            let policy_of = move |record: &Record| policy(record.recovery, lease);
+            let (world, life, plan) = (self.clone(), life.clone(), plan.clone());
+            let policy_of = move |record: &Record| policy(record.recovery, &plan);
             Finisher::new(policy_of, move |permit: Permit<FaultyStore>, _| {
                 let (world, life) = (world.clone(), life.clone());
                 async move {
@@ -147,6 +148,7 @@ impl World {
             settle_patience: plan.lease * 2,
             sweep_every: plan.lease,
             purge_every: plan.lease * 4,
+            clock_stays: plan.clock_stays,
             seed: Some(plan.seed ^ u64::try_from(self.dice.below(usize::MAX)).unwrap_or_default()),
             finisher,
             ..Options::default()
@@ -208,9 +210,11 @@ fn fingerprint(operation: &Operation, request: u8) -> Fingerprint {
     SALT.tenant_key(operation.tenant()).fingerprint(&parts)
 }
 
-fn policy(recovery: Recovery, lease: Duration) -> Policy {
+fn policy(recovery: Recovery, plan: &Plan) -> Policy {
     let retention =
         Retention { window: RETENTION, from: RetainFrom::Creation, tombstone: Duration::ZERO };
     #[expect(clippy::expect_used, reason = "plans draw leases within the limits")]
-    Policy::new(lease, retention, ResultPolicy::Terminal, recovery).expect("a valid policy")
+    let policy = Policy::new(plan.lease, retention, ResultPolicy::Terminal, recovery)
+        .expect("a valid policy");
+    policy.working_for(plan.works_for())
 }

@@ -6,4 +6,5 @@ mod memory;
 mod model;
 mod outbox;
 mod outbox_model;
+mod sim;
 mod suite;

@@ -7,7 +7,9 @@ use std::sync::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, Timestamp,
+    Attempt, Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Timestamp,
+    clock::{ClockMark, ClockReading},
     codec, memory,
     store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
 };
@@ -151,8 +153,23 @@ impl Store for Unreliable {
         Ok(purged)
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.inner.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.inner.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.there("memory.commit.before")?;
+        let withdrawn = self.inner.withdraw(attempt).await?;
+        self.back("memory.commit.after")?;
+        Ok(withdrawn)
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

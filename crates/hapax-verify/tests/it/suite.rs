@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use hapax_core::{
-    Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    Attempt, Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
+    clock::{ClockMark, ClockReading},
     store::{
         Batch, By, Claimed, Committed, Filter, Listed, Loaded, Over, Page, Purged, Renewed, Settled,
     },
@@ -88,8 +89,20 @@ impl<F: Flaw> Store for FlawedStore<F> {
         self.inner.purge(limit).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.inner.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.inner.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.inner.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

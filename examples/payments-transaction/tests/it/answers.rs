@@ -1,10 +1,17 @@
 //! What is answered, and what of it is kept.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
 use axum::{http::StatusCode, routing::post};
+use bytes::Bytes;
 use hapax::{
     postgres::transaction::deadpool::Database,
-    tower::{Protection, Tx, TxError},
+    tower::{Protection, Revalidated, Revalidator, Tx, TxError},
 };
+use http::Response;
 
 use crate::{
     postgres::{Found, NOTHING, ONE},
@@ -25,6 +32,36 @@ async fn a_retried_payment_is_made_once_and_answered_alike() {
     assert_eq!(shop.postgres.found().await, ONE);
     let left = shop.postgres.number("SELECT cents FROM accounts WHERE name = 'ada'").await;
     assert_eq!(left, 100_000_000 - 500);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_lost_its_right_hears_nothing_of_a_payment_that_was_made() {
+    let revoked = Arc::new(AtomicBool::new(false));
+    let revalidator = Revalidator::from_fn({
+        let revoked = Arc::clone(&revoked);
+        move |_| {
+            let revoked = revoked.load(Relaxed);
+            async move {
+                let no = Response::builder().status(401).body(Bytes::from("revoked")).unwrap();
+                if revoked { Revalidated::Refused(no) } else { Revalidated::May }
+            }
+        }
+    });
+    let protection = Protection { revalidate: Some(revalidator), ..Protection::default() };
+    let handler = async |mut tx: Tx<Database>| -> Result<StatusCode, TxError> {
+        write(&mut tx).await?;
+        Ok(StatusCode::CREATED)
+    };
+    let shop = Shop::with(protection, post(handler)).await;
+    assert_eq!(shop.pay("k", "").await.status, 201);
+    assert!(shop.pay("k", "").await.is_replay());
+    revoked.store(true, Relaxed);
+    for body in ["", "another request"] {
+        let refused = shop.pay("k", body).await;
+        assert_eq!((refused.status, refused.is_replay()), (401, false));
+        assert_eq!(refused.body, "revoked");
+    }
+    assert_eq!(shop.postgres.found().await, ONE);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,7 +86,7 @@ impl<S: Store> EngineArm<S> {
             operation,
             fingerprint,
             fence: Fence::FIRST,
-            owner: Owner(fastrand::i64(..)),
+            owner: Owner::draw(),
             recovery: policy.recovery(),
             created_at,
             changed_at: created_at.plus(TOOK),

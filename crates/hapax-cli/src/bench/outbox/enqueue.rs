@@ -77,7 +77,7 @@ impl Writing {
     fn statement(&self) -> &'static str {
         match self.way {
             Way::Insert | Way::Notify => plain::INSERT,
-            Way::Emit => "SELECT hapax.emit('orders', $1, $2)",
+            Way::Emit => "SELECT hapax.emit('orders', $1, $2::bytea)",
         }
     }
 }

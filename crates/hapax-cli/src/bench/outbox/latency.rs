@@ -62,7 +62,7 @@ impl Way {
 
     fn statement(self) -> &'static str {
         match self {
-            Self::Relay => "SELECT hapax.emit('orders', $1, $2)",
+            Self::Relay => "SELECT hapax.emit('orders', $1, $2::bytea)",
             Self::Delete | Self::Notify => plain::INSERT,
         }
     }

@@ -23,8 +23,9 @@ const CONNECTIONS_MAX: usize = 64;
 const BUSINESS: &str = "CREATE TABLE payments (id bigserial PRIMARY KEY, reference text NOT NULL, cents bigint NOT NULL)";
 const INSERT: &str = "INSERT INTO payments (reference, cents) VALUES ($1, $2)";
 
-const BEGIN: &str = "SELECT decision, operation::text, fence FROM hapax.begin($1, $2, $3, $4)";
-const FINISH: &str = "SELECT hapax.finish($1::text::uuid, $2, 201, '{}', $3)";
+const BEGIN: &str =
+    "SELECT decision, operation::text, fence FROM hapax.begin($1, $2, $3, $4::bytea)";
+const FINISH: &str = "SELECT hapax.finish($1::text::uuid, $2, 201, '{}', $3::bytea)";
 
 pub(super) struct TxArm {
     way: Way,

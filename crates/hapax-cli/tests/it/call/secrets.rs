@@ -54,7 +54,7 @@ async fn a_header_from_the_environment_goes_to_nobody_it_was_not_meant_for() {
     for (args, words) in [
         (&["--resume", "--header-env", "Authorization=TOKEN"][..], "name one with --resume NAME"),
         (&["POST", &url(&server), "--header-env", "Authorization=UNSET"], "UNSET is not set"),
-        (&["POST", &url(&server), "--header-env", "X-Api-Key=TOKEN"], "give x-api-key with -H"),
+        (&["POST", &url(&server), "--header-env", "X-Shape=TOKEN"], "give x-shape with -H"),
         (
             &["POST", &url(&server), "-H", "Cookie: a=b", "--header-env", "Authorization=TOKEN"],
             "give both the same way",

@@ -14,6 +14,7 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
 pub(crate) const END_STREAM: u8 = 1;
@@ -42,6 +43,29 @@ impl Frames {
         frames.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
         frames.send(&frame(SETTINGS, 0, 0, b"")).await;
         frames
+    }
+
+    /// The other side of a connection whose client has said hello.
+    pub(crate) async fn accept(connection: TcpStream) -> Self {
+        let mut frames = Self(connection);
+        frames.send(&frame(SETTINGS, 0, 0, b"")).await;
+        frames
+    }
+
+    /// The next piece of a request: its stream, its bytes, and whether it is the last one.
+    pub(crate) async fn piece(&mut self) -> Option<(u32, Vec<u8>, bool)> {
+        loop {
+            let (kind, flags, stream, payload) = self.read().await?;
+            match kind {
+                HEADERS => return Some((stream, Vec::new(), flags & END_STREAM != 0)),
+                DATA => return Some((stream, payload, flags & END_STREAM != 0)),
+                SETTINGS | PING if flags & ACK == 0 => {
+                    let echoed = if kind == PING { &payload[..] } else { b"" };
+                    self.send(&frame(kind, ACK, 0, echoed)).await;
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Sends bytes; a server that has closed already is none of its business.
@@ -99,6 +123,22 @@ pub(crate) fn data(stream: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
 /// Takes a request back.
 pub(crate) fn cancel(stream: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())
+}
+
+/// The head of an answer that says 201.
+pub(crate) fn answer(stream: u32) -> Vec<u8> {
+    // The name is the eighth of the static table, the value a literal.
+    frame(HEADERS, END_HEADERS, stream, b"\x08\x03201")
+}
+
+/// Says that a stream was not looked at.
+pub(crate) fn refuse(stream: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, &7_u32.to_be_bytes())
+}
+
+/// Says that no stream after this one was looked at, nor will be.
+pub(crate) fn go_away(last: u32) -> Vec<u8> {
+    frame(GOAWAY, 0, 0, &[last.to_be_bytes(), 0_u32.to_be_bytes()].concat())
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -1,7 +1,8 @@
 //! The same over HTTP/2: what clients may say, and what no client would.
 
 mod abuse;
-mod frames;
+pub(crate) mod frames;
+mod leaving;
 mod requests;
 
 use std::net::SocketAddr;

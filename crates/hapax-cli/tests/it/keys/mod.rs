@@ -105,6 +105,20 @@ async fn populate(store: impl Store + Clone) {
     }
 }
 
+#[tokio::test]
+async fn a_key_is_found_by_what_its_client_was_told() {
+    let file = File::new().await;
+    let id = operation("lost").id();
+    let told = hapax::Salt::from_bytes([7; 32]).signed(id).to_string();
+    let address = format!("https://api.example/.well-known/idempotency/operations/{told}");
+    for name in [id.to_string(), told, address] {
+        let shown = file.json(&["show", &name]);
+        assert_eq!(shown["record"]["key"], "lost", "{name}");
+    }
+    let (code, said) = refused(&file.keys(&["show", "operations/nothing"]));
+    assert_eq!(code, 2, "{said}");
+}
+
 const NAME: [&str; 4] = ["--tenant", "acme", "--scope", "POST /payments"];
 const WHY: [&str; 2] = ["--why", "the bank says so"];
 

@@ -8,20 +8,25 @@ use crate::{text, world::Database};
 
 #[tokio::test]
 async fn records_of_the_sql_functions_are_purged_up_to_the_limit_and_then_all() {
-    let database = Database::create().await;
+    let database = Database::migrated().await;
     let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     tokio::spawn(connection);
     assert_eq!(json(&keys(&database.url, &["purge", "--json"]))["deleted"], 0);
     let record = "SELECT b.operation, hapax.finish(b.operation, b.fence) \
                   FROM generate_series(1, 5) AS n, hapax.begin('acme', 'pay', n::text, ''::bytea) AS b";
     client.batch_execute(record).await.unwrap();
+    let messages = "SELECT hapax.first_delivery('mailer', n::text, retention => '1 day') \
+                    FROM generate_series(1, 4) AS n";
+    client.batch_execute(messages).await.unwrap();
     assert_eq!(json(&keys(&database.url, &["purge", "--json"]))["deleted"], 0);
     let later = "CREATE OR REPLACE FUNCTION hapax.clock() RETURNS bigint LANGUAGE sql VOLATILE AS \
                  'SELECT (date_part(''epoch'', clock_timestamp() + interval ''2 days'') * 1000000)::bigint'";
     client.batch_execute(later).await.unwrap();
     assert_eq!(json(&keys(&database.url, &["purge", "--limit", "2", "--json"]))["deleted"], 2);
     let done = text(&keys(&database.url, &["purge"]).stdout);
-    assert_eq!(done, "3 removed, 0 reduced to tombstones, 0 timed out\n");
+    assert_eq!(done, "7 removed, 0 reduced to tombstones, 0 timed out\n");
+    let left = client.query_one("SELECT count(*) FROM hapax.inbox", &[]).await.unwrap();
+    assert_eq!(left.get::<_, i64>(0), 0, "messages are records too");
 }
 
 #[tokio::test]

@@ -223,7 +223,7 @@ async fn a_destination_that_is_down_is_waited_for_and_nothing_is_parked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_names_several_destinations_on_postgresql() {
-    let (database, directory) = (Database::create().await, tempfile::tempdir().unwrap());
+    let (database, directory) = (Database::migrated().await, tempfile::tempdir().unwrap());
     let receiver = Receiver::start().await;
     let secret = directory.path().join("secret");
     fs::write(&secret, SECRET).unwrap();

@@ -65,7 +65,7 @@ fn what_means_nothing_to_a_destination_is_refused() {
 
 #[tokio::test]
 async fn a_log_that_cannot_be_followed_is_refused_with_what_to_set() {
-    let database = Database::create().await;
+    let database = Database::migrated().await;
     let output = hapax(&["relay", "--store", &database.url, "--to", "stdout:", "--follow"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("set `wal_level = logical`"), "{}", text(&output.stderr));

@@ -4,7 +4,7 @@ use super::{
     Expected::{Closed, Refused},
     ROUTES, World, head, key, row,
 };
-use crate::world::Connection;
+use crate::world::{Behaviour, Connection, Setup, Upstream};
 
 const LARGE: &str = "content-length: 10000000\r\n";
 const CHUNKED: &str = "transfer-encoding: chunked\r\n";
@@ -109,4 +109,49 @@ async fn a_client_that_waits_to_be_told_sends_its_body_only_if_it_is_wanted() {
     }
     assert_eq!(world.upstream.total(), 1);
     assert!(!world.upstream.heads()[0].contains("expect"), "the gateway has answered it");
+}
+
+/// A request that is not protected is passed on while it comes, so it may break off in mid-sending.
+#[tokio::test]
+async fn a_broken_body_that_nothing_protects_is_told_as_its_senders_fault() {
+    let some = format!("400\r\n{}\r\n", "x".repeat(1 << 10));
+    for upstream_speaks in ["http1", "http2"] {
+        let upstream = Upstream::start(Behaviour::default()).await;
+        let config = format!("[upstream]\nprotocol = \"{upstream_speaks}\"\n");
+        let gateway = Setup::new(upstream.address).config(&config).start().await;
+        for (name, framing, body) in [
+            ("no size", CHUNKED, "zz\r\nten\r\n0\r\n\r\n".to_owned()),
+            ("longer than its size", CHUNKED, "2\r\nten\r\n0\r\n\r\n".to_owned()),
+            ("no size after some", CHUNKED, format!("{some}zz\r\n")),
+            ("no end", CHUNKED, some.clone()),
+            ("shorter than announced", "content-length: 9\r\n", "ten".to_owned()),
+            ("much shorter", LARGE, "x".repeat(100 << 10)),
+        ] {
+            let mut connection = Connection::open(gateway.address).await;
+            connection.send(head("/free", "", framing, body)).await;
+            connection.finish().await;
+            let answer = connection.answer().await;
+            let said = answer.as_ref().map(|answer| (answer.status, answer.code()));
+            let expected = Some((400, Some("body-incomplete".to_owned())));
+            assert_eq!(said, expected, "{name}, {upstream_speaks}");
+            assert!(connection.ends().await, "{name}, {upstream_speaks}");
+        }
+        assert_eq!(upstream.total(), 0, "{upstream_speaks}");
+        let whole = head("/free", "", CHUNKED, format!("{some}0\r\n\r\n"));
+        let answer = crate::world::ask(gateway.address, whole).await.unwrap();
+        assert_eq!(answer.status, 201, "{upstream_speaks}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_nothing_protects_and_that_stalls_is_told_so() {
+    let upstream = Upstream::start(Behaviour::default()).await;
+    let config = "[limits]\nbody_timeout = \"200ms\"\n";
+    let gateway = Setup::new(upstream.address).config(config).start().await;
+    let mut connection = Connection::open(gateway.address).await;
+    connection.send(head("/free", "", "content-length: 9\r\n", "ten")).await;
+    let answer = connection.answer().await.unwrap();
+    assert_eq!((answer.status, answer.code().as_deref()), (408, Some("body-too-slow")));
+    assert!(connection.ends().await);
+    assert_eq!(upstream.total(), 0);
 }

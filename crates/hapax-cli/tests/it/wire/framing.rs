@@ -51,6 +51,36 @@ async fn a_chunk_whose_size_is_unclear_is_refused_and_the_connection_closed() {
     }
 }
 
+/// The coded bytes would go on without the header that announces them.
+#[tokio::test]
+async fn a_body_coded_for_its_way_is_refused_and_never_passed_on() {
+    let world = World::start(ROUTES).await;
+    let (unknown, repeated) =
+        (Closed(501, "transfer-coding-unknown"), Closed(400, "transfer-coding-repeated"));
+    for (name, framing, expected) in [
+        ("gzip in chunks", "transfer-encoding: gzip, chunked\r\n", unknown),
+        ("identity in chunks", "transfer-encoding: identity, chunked\r\n", unknown),
+        ("made-up in chunks", "transfer-encoding: made-up;q=1,chunked\r\n", unknown),
+        ("on two lines", "transfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n", unknown),
+        ("beside a length", "content-length: 3\r\ntransfer-encoding: gzip, chunked\r\n", unknown),
+        ("twice in chunks", "transfer-encoding: chunked, Chunked\r\n", repeated),
+        (
+            "twice, on two lines",
+            "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n",
+            repeated,
+        ),
+        ("in chunks around gzip", "transfer-encoding: chunked, gzip, chunked\r\n", unknown),
+    ] {
+        for (path, lines) in [("/pay", key("k")), ("/free", Vec::new())] {
+            let sent = head(path, lines, framing, "3\r\nten\r\n0\r\n\r\n");
+            world.check(&row(name, sent, expected)).await;
+        }
+    }
+    let empty_parts =
+        head("/free", "", "transfer-encoding: , chunked\r\n", "3\r\nten\r\n0\r\n\r\n");
+    assert_eq!(world.ask(empty_parts).await.text(), "receipt 1 for ten");
+}
+
 /// RFC 9112 6.3: the coding counts, and the length must not be passed on.
 #[tokio::test]
 async fn a_length_beside_chunks_is_dropped() {

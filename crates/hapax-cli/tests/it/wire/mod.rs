@@ -8,9 +8,10 @@ mod keys;
 mod limits;
 mod reload;
 mod same;
+mod spellings;
 mod streams;
 mod targets;
-mod tls;
+pub(crate) mod tls;
 mod upstreams;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

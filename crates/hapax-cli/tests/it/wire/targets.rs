@@ -4,7 +4,10 @@ use super::{
     Expected::{Closed, Refused},
     ROUTES, World, fresh, key, request, row,
 };
-use crate::world::{Connection, post};
+use crate::{
+    http2,
+    world::{Connection, post},
+};
 
 fn to(target: &str, hosts: &str) -> Vec<u8> {
     let lines = "authorization: alice\r\nidempotency-key: k\r\ncontent-length: 3\r\n";
@@ -22,7 +25,7 @@ async fn the_upstream_is_named_by_the_configuration_alone() {
         row("absolute, foreign", to("http://evil/pay", "host: evil\r\n"), unknown),
         row("foreign host", to("/pay", "host: evil\r\n"), unknown),
         row("foreign host with port", to("/pay", "host: evil:80\r\n"), unknown),
-        row("known host as user", to("/pay", "host: gateway@evil\r\n"), unknown),
+        row("known host as user", to("/pay", "host: gateway@evil\r\n"), unclear),
         row("empty host", to("/pay", "host:\r\n"), unknown),
     ] {
         world.check(&row).await;
@@ -37,18 +40,56 @@ async fn the_upstream_is_named_by_the_configuration_alone() {
 #[tokio::test]
 async fn a_connection_never_becomes_a_tunnel() {
     let world = World::start(ROUTES).await;
-    let upgrade = "idempotency-key: k\r\nupgrade: websocket\r\nconnection: upgrade\r\n";
-    world.check(&row("upgrade", request("/pay", upgrade), Refused(400, "upgrade-refused"))).await;
     let smuggled = String::from_utf8(request("/pay", key("smuggled"))).unwrap();
     let connect = format!("CONNECT evil:443 HTTP/1.1\r\nhost: evil:443\r\n\r\n{smuggled}");
     let mut connection = Connection::open(world.gateway.address).await;
     connection.send(connect).await;
     let answer = connection.answer().await.unwrap();
-    assert_eq!((answer.status, answer.code().as_deref()), (501, Some("tunnel-refused")));
+    assert_eq!((answer.status, answer.code().as_deref()), (501, Some("method-refused")));
     assert!(world.upstream.heads().iter().all(|head| !head.contains("evil")));
-    let plain = "GET / HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n";
-    world.ask(plain).await;
-    assert!(!world.upstream.heads().last().unwrap().contains("upgrade"));
+}
+
+/// RFC 9110 7.8: a server may ignore it. Java's own client and `curl --http2` send it.
+#[tokio::test]
+async fn the_wish_for_another_protocol_is_ignored_and_not_passed_on() {
+    let world = World::start(ROUTES).await;
+    let mut connection = Connection::open(world.gateway.address).await;
+    for (name, lines) in [
+        (
+            "HTTP/2",
+            "upgrade: h2c\r\nhttp2-settings: AAMAAABk\r\nconnection: Upgrade, HTTP2-Settings\r\n",
+        ),
+        ("WebSocket", "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-version: 13\r\n"),
+        ("settings alone", "http2-settings: AAMAAABk\r\n"),
+        ("not named", "upgrade: h2c, websocket\r\nhttp2-settings: AAMAAABk\r\n"),
+    ] {
+        let keyed = request("/pay", format!("idempotency-key: {}\r\n{lines}", fresh()));
+        for replayed in [false, true] {
+            connection.send(&keyed).await;
+            let answer = connection.answer().await.unwrap();
+            assert_eq!((answer.status, answer.is_replay()), (201, replayed), "{name}");
+        }
+        connection.send(format!("GET /by-key/k HTTP/1.1\r\nhost: a\r\n{lines}\r\n")).await;
+        assert_eq!(connection.answer().await.unwrap().status, 404, "{name}, nothing protected");
+        for head in world.upstream.heads() {
+            assert!(!head.contains("upgrade") && !head.contains("http2-settings"), "{head}");
+        }
+    }
+    assert_eq!(world.upstream.heads().len(), 8);
+}
+
+#[tokio::test]
+async fn nobody_is_shown_what_the_gateway_sends() {
+    let world = World::start(ROUTES).await;
+    for (name, lines) in [("plain", ""), ("with a key", "idempotency-key: k\r\n")] {
+        let head = format!("TRACE /pay HTTP/1.1\r\nhost: a\r\nauthorization: alice\r\n{lines}\r\n");
+        world.check(&row(name, head, Refused(501, "method-refused"))).await;
+    }
+    let mut newer = http2::Client::open(world.gateway.address).await;
+    let trace = http::Request::builder().method("TRACE").uri("http://gateway/pay");
+    let answer = newer.ask(trace, "").await.unwrap();
+    assert_eq!((answer.status, answer.code().as_deref()), (501, Some("method-refused")));
+    assert!(world.upstream.heads().iter().all(|head| !head.starts_with("TRACE")));
 }
 
 #[tokio::test]

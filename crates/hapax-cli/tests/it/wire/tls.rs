@@ -11,24 +11,28 @@ use rustls::{
     ClientConfig, RootCertStore, ServerConfig,
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
 };
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
     http2,
-    world::{Behaviour, Gateway, Setup, Upstream, ask, post, until},
+    world::{Behaviour, Gateway, PATIENCE, Setup, Upstream, ask, post, until},
 };
 
 const TLS: &str = "[tls]\ncertificate = \"certificate.pem\"\nkey = \"key.pem\"\n";
 
 /// A certificate of its own for `localhost`.
-struct Identity {
+pub(crate) struct Identity {
     certificate: String,
     key: String,
 }
 
 impl Identity {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         Self { certificate: cert.pem(), key: signing_key.serialize_pem() }
@@ -49,7 +53,7 @@ impl Identity {
     }
 
     /// A connection to whoever has this certificate, with one of these protocols.
-    async fn connect(
+    pub(crate) async fn connect(
         &self,
         to: SocketAddr,
         protocols: &[&[u8]],
@@ -70,7 +74,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-async fn secured(upstream: &Upstream, identity: &Identity) -> Gateway {
+pub(crate) async fn secured(upstream: &Upstream, identity: &Identity) -> Gateway {
     let setup = Setup::new(upstream.address).config(TLS);
     let setup = setup.file("certificate.pem", &identity.certificate);
     setup.file("key.pem", &identity.key).start().await
@@ -97,6 +101,31 @@ async fn clients_choose_between_both_protocols_by_alpn() {
     assert_eq!(again.into_body().collect().await.unwrap().to_bytes(), first.body);
     assert!(upstream.heads()[0].contains("\"x-forwarded-proto\": \"https\""));
     assert!(ask(gateway.address, post("/pay", "k", "ten")).await.is_none(), "without TLS");
+}
+
+/// What a connection that agreed on this protocol is answered when it begins with these bytes.
+async fn spoken(identity: &Identity, gateway: &Gateway, agreed: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let mut connection = identity.connect(gateway.address, &[agreed]).await.unwrap();
+    connection.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    // A connection that is given up may end without a word.
+    let _ = timeout(PATIENCE, connection.read_to_end(&mut answer)).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn what_was_agreed_on_by_alpn_is_spoken_and_nothing_else() {
+    let (upstream, identity) = (Upstream::start(Behaviour::default()).await, Identity::new());
+    let gateway = secured(&upstream, &identity).await;
+    let older = b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let newer = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    let answer = spoken(&identity, &gateway, b"h2", older).await;
+    assert!(!answer.starts_with(b"HTTP/1"), "{}", answer.escape_ascii());
+    let answer = spoken(&identity, &gateway, b"http/1.1", newer).await;
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400"), "{}", answer.escape_ascii());
+    assert!(upstream.heads().is_empty());
+    let answer = spoken(&identity, &gateway, b"http/1.1", older).await;
+    assert!(answer.starts_with(b"HTTP/1.1 404"), "{}", answer.escape_ascii());
 }
 
 #[tokio::test]

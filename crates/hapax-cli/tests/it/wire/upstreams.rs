@@ -1,6 +1,8 @@
 //! Upstreams that do not keep to the rules.
 
-use crate::world::{Raw, Setup, ask, post, until};
+use tokio::io::AsyncReadExt;
+
+use crate::world::{Connection, Raw, Setup, ask, post, until};
 
 const POISON: &str = "HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison";
 
@@ -43,6 +45,25 @@ async fn an_answer_that_is_not_one_is_in_doubt_and_never_repeated() {
             "HTTP/1.1 201 Created\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nten",
         ),
         ("control", "HTTP/1.1 201 Created\r\nx: a\x01b\r\ncontent-length: 3\r\n\r\nten"),
+        (
+            "zipped",
+            "HTTP/1.1 201 Created\r\ntransfer-encoding: gzip\r\nconnection: close\r\n\r\nten",
+        ),
+        (
+            "zip-in-chunks",
+            "HTTP/1.1 201 Created\r\ntransfer-encoding: gzip, chunked\r\n\r\n3\r\nten\r\n0\r\n\r\n",
+        ),
+        (
+            "almost-chunked",
+            "HTTP/1.1 201 Created\r\ntransfer-encoding: xchunked\r\nconnection: close\r\n\r\n\
+             3\r\nten\r\n0\r\n\r\n",
+        ),
+        (
+            "then-identity",
+            "HTTP/1.1 201 Created\r\ntransfer-encoding: chunked, identity\r\n\
+             connection: close\r\n\r\n3\r\nten\r\n0\r\n\r\n",
+        ),
+        ("no-coding", "HTTP/1.1 201 Created\r\ntransfer-encoding:\r\nconnection: close\r\n\r\nten"),
     ];
     let upstream = start(ROWS).await;
     let gateway = Setup::new(upstream.address).start().await;
@@ -133,4 +154,52 @@ async fn an_answer_too_large_to_keep_is_passed_on_once_and_never_run_again() {
     })
     .await;
     assert_eq!(upstream.heads().len(), 1);
+}
+
+/// Node refuses a list of lengths, and other servers and clients a second line.
+#[tokio::test]
+async fn a_length_that_is_said_twice_reaches_the_client_once() {
+    const ROWS: &[(&str, &str)] = &[
+        ("lines", "HTTP/1.1 200 OK\r\ncontent-length: 4\r\ncontent-length: 4\r\n\r\n"),
+        ("list", "HTTP/1.1 200 OK\r\ncontent-length: 4, 4\r\n\r\n"),
+    ];
+    let upstream = start(ROWS).await;
+    let gateway = Setup::new(upstream.address).start().await;
+    for (name, _) in ROWS {
+        let mut connection = Connection::open(gateway.address).await;
+        let head = format!("HEAD /{name} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        connection.send(head).await;
+        let mut answer = String::new();
+        connection.socket().read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{name}: {answer:?}");
+        let lengths: Vec<_> =
+            answer.lines().filter(|line| line.starts_with("content-length")).collect();
+        assert_eq!(lengths, ["content-length: 4"], "{name}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn how_much_of_a_head_is_read_is_a_setting_and_more_is_a_doubt() {
+    let lines: String = (0..200).map(|number| format!("x-{number}: 1\r\n")).collect();
+    let answer = format!("HTTP/1.1 201 Created\r\n{lines}content-length: 3\r\n\r\nten");
+    let upstream = Raw::start(move |_| answer.clone().into_bytes()).await;
+    for (config, first, later) in [
+        // More headers than are stored with an answer, but not than are read.
+        ("", None, "response-not-retained"),
+        ("answer_headers = 100\n", Some("execution-unanswered"), "outcome-in-doubt"),
+        ("answer_head = \"8KiB\"\n", None, "response-not-retained"),
+    ] {
+        let sent = upstream.heads().len();
+        let config = format!("[upstream]\n{config}");
+        let gateway = Setup::new(upstream.address).config(&config).start().await;
+        let answer = ask(gateway.address, post("/pay", "k", "ten")).await.unwrap();
+        assert_eq!(answer.code().as_deref(), first, "{config}: {answer:?}");
+        until("the end to be recorded", async || {
+            let again = ask(gateway.address, post("/pay", "k", "ten")).await.unwrap();
+            assert_eq!(again.status, 409, "{config}");
+            again.code().as_deref() == Some(later)
+        })
+        .await;
+        assert_eq!(upstream.heads().len(), sent + 1, "{config}");
+    }
 }

@@ -26,6 +26,14 @@ impl Database {
         let (before, _) = server.rsplit_once('/').unwrap();
         Self { url: format!("{before}/{name}") }
     }
+
+    /// One with the schema.
+    pub(crate) async fn migrated() -> Self {
+        let database = Self::create().await;
+        let output = crate::hapax(&["migrate", "--store", &database.url]);
+        assert!(output.status.success(), "{}", crate::text(&output.stderr));
+        database
+    }
 }
 
 /// Where the server of `cargo xtask services up` is.

@@ -7,6 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use hapax_services::faketime::FakeClock;
 use tempfile::TempDir;
 
 use super::{ask, free_address, until};
@@ -18,12 +19,24 @@ pub(crate) struct Setup {
     config: String,
     token: Option<String>,
     files: Vec<(&'static str, String)>,
+    clock: Option<FakeClock>,
+    args: Vec<&'static str>,
+    file_kib_max: Option<u32>,
 }
 
 impl Setup {
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         let upstream = format!("http://{upstream}");
-        Self { upstream, store: None, config: String::new(), token: None, files: Vec::new() }
+        Self {
+            upstream,
+            store: None,
+            config: String::new(),
+            token: None,
+            files: Vec::new(),
+            clock: None,
+            args: Vec::new(),
+            file_kib_max: None,
+        }
     }
 
     /// In front of this URL instead.
@@ -37,6 +50,16 @@ impl Setup {
         self
     }
 
+    /// With these arguments too.
+    pub(crate) fn args(self, args: &[&'static str]) -> Self {
+        Self { args: args.to_vec(), ..self }
+    }
+
+    /// On a system that lets no file grow beyond this many KiB, as if its disk were full then.
+    pub(crate) fn file_kib_max(self, kib: u32) -> Self {
+        Self { file_kib_max: Some(kib), ..self }
+    }
+
     /// With this TOML; the addresses are given by flags.
     pub(crate) fn config(self, toml: &str) -> Self {
         Self { config: toml.to_owned(), ..self }
@@ -45,6 +68,11 @@ impl Setup {
     /// On this store instead of an SQLite file of its own.
     pub(crate) fn store(self, url: &str) -> Self {
         Self { store: Some(url.to_owned()), ..self }
+    }
+
+    /// With this clock.
+    pub(crate) fn clock(self, clock: &FakeClock) -> Self {
+        Self { clock: Some(clock.clone()), ..self }
     }
 
     /// With an admin API behind this token.
@@ -114,13 +142,27 @@ impl Gateway {
         assert!(self.child.is_none(), "it is running");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
         let log = log.unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        let mut command = match self.setup.file_kib_max {
+            None => Command::new(env!("CARGO_BIN_EXE_hapax")),
+            Some(kib) => {
+                let mut shell = Command::new("sh");
+                // The limit is in blocks of 512 bytes; without the trap it would end the process.
+                let blocks = (kib * 2).to_string();
+                shell.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &blocks]);
+                shell.arg(env!("CARGO_BIN_EXE_hapax"));
+                shell
+            }
+        };
         command.arg("serve").arg("--config").arg(self.file());
+        command.args(&self.setup.args);
         command.args(["--upstream", &self.setup.upstream]);
         command.args(["--listen", &self.address.to_string()]);
         command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);
         if let Some(token) = &self.setup.token {
             command.env("HAPAX_ADMIN_TOKEN", token);
+        }
+        if let Some(clock) = &self.setup.clock {
+            command.envs(clock.environment());
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         self.child = Some(command.spawn().unwrap());

@@ -30,6 +30,8 @@ use tokio_rustls::TlsAcceptor;
 pub(crate) struct Behaviour {
     /// Whether it answers a key it has seen with the first answer, without another effect.
     pub(crate) deduplicates: bool,
+    /// How long it takes before the effect, which it has whether anybody waits for it or not.
+    pub(crate) thinks: Duration,
     /// How long it takes after the effect.
     pub(crate) takes: Duration,
     /// How many receipts it wrote before this ledger began.
@@ -155,20 +157,32 @@ async fn answer(
     let Ok(body) = body.collect().await else { return Ok(said(400, Bytes::new())) };
     let key = parts.headers.get("idempotency-key");
     let key = key.map_or("", |key| key.to_str().unwrap().trim_matches('"')).to_owned();
-    let receipt = {
-        let mut effects = ledger.effects.lock().unwrap();
+    let body = body.to_bytes();
+    let working = tokio::spawn({
+        let ledger = Arc::clone(&ledger);
+        async move {
+            tokio::time::sleep(behaviour.thinks).await;
+            ledger.take_effect(key, &body, behaviour)
+        }
+    });
+    let receipt = working.await.unwrap();
+    tokio::time::sleep(behaviour.takes).await;
+    let _ = ledger.silent.subscribe().wait_for(|silent| !silent).await;
+    Ok(said(201, receipt))
+}
+
+impl Ledger {
+    fn take_effect(&self, key: String, body: &Bytes, behaviour: Behaviour) -> Bytes {
+        let mut effects = self.effects.lock().unwrap();
         let all: usize = effects.values().map(Vec::len).sum();
         let of_key = effects.entry(key).or_default();
         if of_key.is_empty() || !behaviour.deduplicates {
-            let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
+            let body = String::from_utf8_lossy(body);
             let number = behaviour.receipts_before + all + 1;
             of_key.push(format!("receipt {number} for {body}").into());
         }
         of_key.last().unwrap().clone()
-    };
-    tokio::time::sleep(behaviour.takes).await;
-    let _ = ledger.silent.subscribe().wait_for(|silent| !silent).await;
-    Ok(said(201, receipt))
+    }
 }
 
 fn said(status: u16, body: Bytes) -> Response<Full<Bytes>> {

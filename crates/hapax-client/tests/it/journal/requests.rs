@@ -58,7 +58,8 @@ async fn credentials_stay_out_of_the_file_and_are_known_to_be_missing() {
     for (credentials, expected) in [(Credentials::Withhold, false), (Credentials::Keep, true)] {
         let bench = Bench::new();
         let mut headers = HeaderMap::new();
-        for name in [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION] {
+        let names = ["authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"];
+        for name in names {
             headers.insert(name, HeaderValue::from_static(secret));
         }
         let url = "http://localhost/".parse().expect("a URL");
@@ -68,8 +69,8 @@ async fn credentials_stay_out_of_the_file_and_are_known_to_be_missing() {
         let journal = bench.journal();
         granted(&journal, Begin::new(name("charge"), key, request, DEADLINE)).await;
         let found = journal.find(&name("charge")).await.expect("read").expect("there").request;
-        assert_eq!(found.headers().len(), if expected { 3 } else { 0 });
-        assert_eq!(found.withheld().len(), if expected { 0 } else { 3 });
+        assert_eq!(found.headers().len(), if expected { names.len() } else { 0 });
+        assert_eq!(found.withheld().len(), if expected { 0 } else { names.len() });
         drop(journal);
         let file = std::fs::read(bench.path()).expect("read");
         let written = file.windows(secret.len()).any(|window| window == secret.as_bytes());

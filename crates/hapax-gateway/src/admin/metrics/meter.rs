@@ -28,6 +28,7 @@ pub struct Meter {
     pub(super) requests: Box<[Row]>,
     pub(super) durations: [Histogram; COLUMNS],
     pub(super) refusals: Box<[AtomicU64]>,
+    pub(super) unanswered: [AtomicU64; Verdict::UNANSWERED.len()],
     pub(super) exchanges: [AtomicU64; Exchange::WORDS.len()],
     pub(super) exchange_durations: Histogram,
     pub(super) connections: Level,
@@ -54,6 +55,7 @@ impl Meter {
             labels,
             durations: std::array::from_fn(|_| Histogram::new(LATENCY_MICROS)),
             refusals: Code::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
+            unanswered: Default::default(),
             exchanges: Default::default(),
             exchange_durations: Histogram::new(LATENCY_MICROS),
             connections: Level::default(),
@@ -64,10 +66,10 @@ impl Meter {
 
     /// Counts a request the layer has answered, from its complete head to the head of its answer.
     pub fn record(&self, handled: &Handled, elapsed: Duration) {
-        if let Verdict::Refused(code) = handled.verdict
-            && let Some(at) = Code::ALL.iter().position(|known| *known == code)
-        {
-            self.refusals[at].fetch_add(1, Relaxed);
+        match handled.verdict {
+            Verdict::Refused(code) => count_code(&self.refusals, Code::ALL, code),
+            Verdict::Unanswered(code) => count_code(&self.unanswered, &Verdict::UNANSWERED, code),
+            _ => {}
         }
         self.count(handled.route, column(handled.verdict), elapsed);
     }
@@ -156,6 +158,12 @@ impl Exchange {
             Self::NothingSent => 5,
             Self::Unanswered => 6,
         }
+    }
+}
+
+fn count_code(counts: &[AtomicU64], codes: &[Code], code: Code) {
+    if let Some(at) = codes.iter().position(|known| *known == code) {
+        counts[at].fetch_add(1, Relaxed);
     }
 }
 

@@ -11,10 +11,12 @@ use std::{
     },
 };
 
-use hapax_engine::{Distribution, Histogram, LATENCY_MICROS};
-use hapax_tower::Code;
+use hapax_core::{Store, StoreError};
+use hapax_engine::{Distribution, Engine, Histogram, LATENCY_MICROS};
+use hapax_tower::{Code, Routes, Verdict};
 
 use super::{
+    doubts::Doubts,
     meter::{Exchange, Level, Meter},
     relays::RelayMeter,
     verdicts::COLUMNS,
@@ -33,6 +35,7 @@ struct Shared {
     reloads_applied: AtomicU64,
     reloads_refused: AtomicU64,
     relays: Mutex<Vec<RelayMeter>>,
+    doubts: Mutex<Option<Doubts>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +61,21 @@ impl Meters {
 
     pub(super) fn relays(&self) -> Vec<RelayMeter> {
         self.0.relays.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks in the store for keys in doubt, and shows them by these routes until it looks again.
+    pub async fn look_for_doubts<S: Store>(
+        &self,
+        engine: &Engine<S>,
+        routes: &Routes,
+    ) -> Result<(), StoreError> {
+        let seen = Doubts::look(engine, routes).await?;
+        *self.0.doubts.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        Ok(())
+    }
+
+    pub(super) fn doubts(&self) -> Option<Doubts> {
+        self.0.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts a new configuration that was put in force.
@@ -102,6 +120,7 @@ pub(super) struct Totals {
     pub(super) requests: BTreeMap<String, [u64; COLUMNS]>,
     pub(super) durations: [Distribution; COLUMNS],
     pub(super) refusals: Vec<u64>,
+    pub(super) unanswered: [u64; Verdict::UNANSWERED.len()],
     pub(super) exchanges: [u64; Exchange::WORDS.len()],
     pub(super) exchange_durations: Distribution,
     pub(super) connections: Flow,
@@ -139,6 +158,7 @@ impl Totals {
             sum.add(&spread.snapshot());
         }
         add(&mut self.refusals, &meter.refusals);
+        add(&mut self.unanswered, &meter.unanswered);
         add(&mut self.exchanges, &meter.exchanges);
         self.exchange_durations.add(&meter.exchange_durations.snapshot());
         self.connections.add(&meter.connections);
@@ -154,6 +174,7 @@ impl Default for Totals {
             requests: BTreeMap::new(),
             durations: std::array::from_fn(|_| nothing.clone()),
             refusals: vec![0; Code::ALL.len()],
+            unanswered: Default::default(),
             exchanges: Default::default(),
             exchange_durations: nothing,
             connections: Flow::default(),

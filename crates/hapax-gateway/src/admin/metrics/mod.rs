@@ -1,5 +1,6 @@
 //! What the gateway counts, and the page that shows it.
 
+mod doubts;
 mod exposition;
 mod meter;
 mod meters;

@@ -2,9 +2,10 @@
 
 use hapax_core::Store;
 use hapax_engine::Engine;
-use hapax_tower::Code;
+use hapax_tower::{Code, Verdict};
 
 use super::{
+    doubts,
     exposition::Exposition,
     meter::Exchange,
     meters::{Meters, Totals},
@@ -20,6 +21,7 @@ pub(super) fn write<S: Store>(engine: &Engine<S>, meters: &Meters) -> String {
     gateway(&mut page, meters);
     clients(&mut page, &meters.totals());
     operations(&mut page, engine);
+    doubts::write(&mut page, meters.doubts().as_ref());
     relays::write(&mut page, &meters.relays());
     page.into_text()
 }
@@ -53,6 +55,11 @@ fn clients(page: &mut Exposition, totals: &Totals) {
         page.counter("hapax_refusals_total", "Requests refused before anything ran, by code.");
     for (code, count) in Code::ALL.iter().zip(&totals.refusals) {
         refusals.sample(&[("code", code.code())], count);
+    }
+    let help = "Requests that were to be run and came to no answer, by code.";
+    let mut unanswered = page.counter("hapax_unanswered_total", help);
+    for (code, count) in Verdict::UNANSWERED.iter().zip(totals.unanswered) {
+        unanswered.sample(&[("code", code.code())], count);
     }
     page.gauge("hapax_requests_in_flight", "Requests being worked on.")
         .sample(&[], totals.in_flight.here());

@@ -3,7 +3,7 @@
 use hapax_tower::{Code, Verdict};
 
 /// How many columns there are.
-pub(super) const COLUMNS: usize = 14;
+pub(super) const COLUMNS: usize = 15;
 /// The column of what the layer never saw.
 pub(super) const UNHANDLED: usize = COLUMNS - 1;
 
@@ -22,6 +22,7 @@ pub(super) const WORDS: [&str; COLUMNS] = [
     Verdict::Unprotected.as_str(),
     Verdict::Passed.as_str(),
     Verdict::Page.as_str(),
+    Verdict::Unanswered(Code::ExecutionTimedOut).as_str(),
     "unhandled",
 ];
 
@@ -41,6 +42,7 @@ pub(super) const fn column(verdict: Verdict) -> usize {
         Verdict::Unprotected => 10,
         Verdict::Passed => 11,
         Verdict::Page => 12,
+        Verdict::Unanswered(_) => 13,
     }
 }
 
@@ -64,6 +66,7 @@ mod tests {
             Verdict::Unprotected,
             Verdict::Passed,
             Verdict::Page,
+            Verdict::Unanswered(Code::ExecutionPanicked),
         ] {
             assert_eq!(WORDS[column(verdict)], verdict.as_str());
         }

@@ -61,10 +61,7 @@ fn state(word: &str) -> Result<StateTag, Problem> {
     })
 }
 
-/// The id written as 32 hexadecimal digits.
+/// The id as listings show it, or as a client was told it.
 pub(super) fn operation_id(text: &str) -> Result<OperationId, Problem> {
-    let invalid = || Problem::invalid("an operation's id is 32 hexadecimal digits");
-    let is_hex = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-    let value = is_hex.then(|| u128::from_str_radix(text, 16).ok()).flatten();
-    value.map(|value| OperationId::from_bytes(value.to_be_bytes())).ok_or_else(invalid)
+    OperationId::from_operator(text).map_err(|refusal| Problem::invalid(refusal.to_string()))
 }

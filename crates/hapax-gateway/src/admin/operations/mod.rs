@@ -97,12 +97,12 @@ async fn carry_out<S: Store>(state: &AdminState<S>, wanted: Wanted) -> Result<Re
     let Wanted { order, change, dry_run } = wanted;
     let operator = Operator::new(state.engine.store());
     if dry_run {
-        operator.examine(&order).await?;
+        operator.examine(&order, &change).await?;
         return Ok(answer(&Foreseen::of(order.id, &change)));
     }
     let changed = operator.carry_out(&order, change).await?;
     let (id, who, state) = (order.id, order.reason.who(), changed.state.as_str());
-    tracing::warn!(%id, who, state, "a person changed an operation");
+    tracing::warn!(operation = %id, who, state, "a person changed an operation");
     Ok(answer(&Changed::of(order.id, &changed)))
 }
 

@@ -4,12 +4,14 @@ use std::{
     time::Duration,
 };
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use hapax_engine::Begun;
 use hapax_gateway::admin::Exchange;
-use hapax_tower::{Code, Handled, Verdict};
+use hapax_tower::{Code, Handled, Protection, Routes, Treatment, Verdict};
+use serde_json::json;
+use tokio::time::advance;
 
-use super::world::{World, ask};
+use super::world::{World, ask, id};
 
 /// A page of metrics, taken apart and checked.
 struct Scraped {
@@ -189,6 +191,64 @@ async fn what_the_engine_did_is_shown() {
         ("hapax_batch_writes_bucket{le=\"1\"}", 2.0),
         ("hapax_batch_writes_sum", 2.0),
         ("hapax_commit_duration_seconds_count", 2.0),
+    ]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_in_doubt_are_shown_by_route_and_age_for_as_long_as_they_are_stored() {
+    let world = World::new();
+    let protect = || Treatment::Protect(Protection::default());
+    let routes = Routes::new(protect()).unwrap();
+    let routes = routes.route(Method::POST, "/payments", protect()).unwrap();
+    let shown =
+        |age: &str| format!("hapax_keys_in_doubt{{route=\"POST /payments\",age=\"{age}\"}}");
+    let oldest = "hapax_keys_in_doubt_oldest_seconds{route=\"POST /payments\"}";
+    let look = async || {
+        world.meters.look_for_doubts(&world.engine, &routes).await.unwrap();
+        Scraped::from(&world).await
+    };
+    look().await.shows(&[(&shown("under_1m"), 0.0), (oldest, 0.0)]);
+    world.leave_in_doubt("first").await;
+    advance(Duration::from_secs(7200)).await;
+    world.leave_in_doubt("second").await;
+    advance(Duration::from_secs(30)).await;
+    let page = look().await;
+    page.shows(&[
+        (&shown("under_1m"), 1.0),
+        (&shown("under_1h"), 0.0),
+        (&shown("under_1d"), 1.0),
+        (&shown("over_1d"), 0.0),
+        (oldest, 7230.0),
+        ("hapax_keys_in_doubt{route=\"otherwise\",age=\"under_1d\"}", 0.0),
+        ("hapax_keys_in_doubt{route=\"elsewhere\",age=\"under_1d\"}", 0.0),
+        ("hapax_left_in_doubt_total", 2.0),
+    ]);
+    let order = json!({
+        "fence": 1, "who": "ann", "why": "the bank has it", "as": "completed",
+        "outcome": { "status": 201 },
+    });
+    for key in ["first", "second"] {
+        let path = format!("/v1/operations/{}/resolve", id(key));
+        assert_eq!(world.order(&path, &order).await.status, StatusCode::OK);
+    }
+    advance(Duration::from_secs(5)).await;
+    let looked = "hapax_keys_in_doubt_looked_seconds";
+    Scraped::from(&world).await.shows(&[(&shown("under_1d"), 1.0), (looked, 5.0)]);
+    look().await.shows(&[(&shown("under_1d"), 0.0), (oldest, 0.0), (looked, 0.0)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_run_and_came_to_no_answer_is_counted_apart() {
+    let world = World::new();
+    let meter = world.meters.meter(&labels(&["POST /payments", "otherwise"]));
+    let timed_out = Verdict::Unanswered(Code::ExecutionTimedOut);
+    meter.record(&handled(timed_out, 0), MILLISECOND);
+    meter.record(&handled(Verdict::Executed, 0), MILLISECOND);
+    Scraped::from(&world).await.shows(&[
+        ("hapax_requests_total{route=\"POST /payments\",verdict=\"unanswered\"}", 1.0),
+        ("hapax_requests_total{route=\"POST /payments\",verdict=\"executed\"}", 1.0),
+        ("hapax_unanswered_total{code=\"execution-timed-out\"}", 1.0),
+        ("hapax_unanswered_total{code=\"execution-not-started\"}", 0.0),
     ]);
 }
 

@@ -56,6 +56,18 @@ async fn pages_follow_each_other_without_gaps_or_repeats() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operation_is_shown_by_what_its_client_was_told() {
+    let world = World::new();
+    world.pay("k").await;
+    let told = hapax_core::Salt::from_bytes([7; 32]).signed(id("k"));
+    let document = world.look(&format!("/v1/operations/{told}")).await.json();
+    assert_eq!(
+        (&document["id"], &document["record"]["key"]),
+        (&json!(id("k").to_string()), &json!("k"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operation_is_shown_with_its_outcome_and_without_its_body() {
     let world = World::new();
     world.pay("k").await;

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
 use axum::{
@@ -12,8 +12,9 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy, Record,
-    RequestParts, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp, Wish,
+    Attempt, Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy,
+    Record, RequestParts, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp, Wish,
+    clock::{ClockMark, ClockReading},
     codec::Row,
     memory,
     note::{Note, Noted},
@@ -150,11 +151,23 @@ pub(crate) struct Reachable {
 struct Fate {
     away: AtomicBool,
     silent: AtomicBool,
+    full: AtomicBool,
+    commits: AtomicUsize,
 }
 
 impl Reachable {
     pub(crate) fn be_away(&self) {
         self.fate.away.store(true, Relaxed);
+    }
+
+    /// From now on it reads and does not write, or both again.
+    pub(crate) fn be_full(&self, full: bool) {
+        self.fate.full.store(full, Relaxed);
+    }
+
+    /// How many batches it was given.
+    pub(crate) fn commits(&self) -> usize {
+        self.fate.commits.load(Relaxed)
     }
 
     pub(crate) fn be_silent(&self) {
@@ -187,7 +200,11 @@ impl Store for Reachable {
     }
 
     async fn commit(&self, batch: Batch) -> Committed {
+        self.fate.commits.fetch_add(1, Relaxed);
         match self.reach().await {
+            Ok(()) if self.fate.full.load(Relaxed) => {
+                batch.all_failed(&StoreError::unavailable("no space left"))
+            }
             Ok(()) => self.store.commit(batch).await,
             Err(error) => batch.all_failed(&error),
         }
@@ -215,9 +232,24 @@ impl Store for Reachable {
         self.store.purge(limit).await
     }
 
+    async fn clock(&self) -> Result<ClockReading, StoreError> {
+        self.reach().await?;
+        self.store.clock().await
+    }
+
+    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
+        self.reach().await?;
+        self.store.keep_clock(mark).await
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.reach().await?;
         self.store.list(filter, page).await
+    }
+
+    async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
+        self.reach().await?;
+        self.store.withdraw(attempt).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

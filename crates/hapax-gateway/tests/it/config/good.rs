@@ -101,6 +101,31 @@ fn every_setting_of_a_route_is_in_force() {
     check("request_max = \"2MiB\"", &json!({ "request_bytes_max": 2 << 20 }));
     check("response_max = \"16MiB\"", &json!({ "response_bytes_max": 16 << 20 }));
     check("treatment = \"pass\"", &json!({ "protected": false }));
+    check("treatment = \"refuse\"", &json!({ "protected": false, "refused": true }));
+}
+
+#[test]
+fn what_the_upstream_is_told_and_how_it_reads_is_described() {
+    let config = read(
+        "otherwise = \"refuse\"\n[upstream]\nurl = \"http://a\"\nkeep_host = true\npaths = \"literal\"\n\
+         [[route]]\nmatch = \"POST /%70ay\"\nforward_key = \"bare\"\n\
+         [[route]]\nmatch = \"POST /closed\"\ntreatment = \"refuse\"",
+    );
+    let config = config.unwrap();
+    let policy = published_policy(&config.routes);
+    assert_eq!(
+        (&policy["routes"][0]["path"], &policy["routes"][0]["hosts"]),
+        (&json!("/pay"), &json!("apart"))
+    );
+    let summary = describe(&config);
+    for part in [
+        "which reads paths literally",
+        "key forwarded bare, each host has keys of its own",
+        "POST /closed: refused",
+        "other requests that change something: refused",
+    ] {
+        assert!(summary.contains(part), "{part} is not in\n{summary}");
+    }
 }
 
 #[test]
@@ -168,9 +193,41 @@ fn what_others_should_know_is_noted() {
          in_flight = \"accept\"\n[[route]]\nmatch = \"POST /loose\"\nstore_down = \"run-unprotected\"",
     );
     let notes = config.unwrap().notes;
-    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(notes[0].starts_with("POST /later: the store is memory"), "{notes:?}");
     assert!(notes[1].contains("WITHOUT PROTECTION"), "{notes:?}");
+    assert!(notes[2].starts_with("no tenant is configured"), "{notes:?}");
+}
+
+#[test]
+fn that_nobody_says_who_callers_are_is_noted_unless_they_are_asked_about() {
+    let noted = |rest: &str| {
+        let config = read(&format!("[upstream]\nurl = \"http://a\"\n{rest}")).unwrap();
+        config.notes.iter().any(|note| note.starts_with("no tenant is configured"))
+    };
+    assert!(noted(""));
+    assert!(
+        noted("[[route]]\nmatch = \"POST /a\"\nrevalidate = \"/me\""),
+        "the rest is protected too"
+    );
+    assert!(!noted("[tenant]\nfrom = \"credential\""));
+    assert!(!noted("[defaults]\nrevalidate = \"/me\""));
+}
+
+#[test]
+fn a_route_may_have_its_callers_asked_about_and_name_its_secrets() {
+    let config = routes(
+        "[[route]]\nmatch = \"POST /a\"\nrevalidate = \"GET /me?full=1\"\n\
+         secret_headers = [\"X-Badge\"]",
+    );
+    assert!(config.summary[0].contains("asks anew who may hear"), "{}", config.summary[0]);
+    for refused in
+        ["revalidate = \"me\"", "revalidate = \"POST /me\"", "secret_headers = [\"a b\"]"]
+    {
+        let file =
+            format!("[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /a\"\n{refused}");
+        assert!(read(&file).is_err(), "{refused}");
+    }
 }
 
 #[test]

@@ -83,6 +83,7 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             }
             Ok(None) => return Err(self.removed()),
             Ok(Some(leases)) => {
+                self.outbox_outage.ends();
                 self.timers.leased(asked, Some(leases.until.after(leases.now)), now);
                 if self.errands.contains(&Errand::Read) {
                     self.leases = Some(leases);
@@ -201,8 +202,9 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             None => {
                 self.timers.landed(now, &self.options);
                 self.counters.set_trouble(None);
+                self.outage.ends();
             }
-            Some(outage) => self.suffer(&outage),
+            Some(outage) => self.suffer(&outage, now),
         }
         self.apply(outcomes);
     }
@@ -215,13 +217,15 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
         Counters::count(&counters.refused, sum(|it| matches!(it, Verdict::Refused(_))));
     }
 
-    fn suffer(&mut self, outage: &Outage) {
+    fn suffer(&mut self, outage: &Outage, now: Instant) {
         Counters::count(&self.counters.outages, 1);
         let destination = self.destination.name();
         let cause = std::error::Error::source(outage).map(ToString::to_string).unwrap_or_default();
         self.counters.set_trouble(Some(format!("{outage}: {cause}")));
         if !outage.needs_somebody() {
-            tracing::warn!(destination, cause, "the destination takes nothing now; waiting for it");
+            if self.outage.goes_on(now) {
+                tracing::warn!(destination, cause, "the destination takes nothing; waiting for it");
+            }
         } else if self.mode == Mode::Sending {
             tracing::error!(destination, cause, "the destination is paused until it is resumed");
             self.mode = Mode::Paused;

@@ -21,8 +21,8 @@ use tokio::{
 
 use self::due::Timers;
 use super::{
-    Relay, error::RelayError, options::RelayOptions, queues::Queues, status::Counters,
-    step::Waiting,
+    Relay, episode::Episode, error::RelayError, options::RelayOptions, queues::Queues,
+    status::Counters, step::Waiting,
 };
 use crate::sink::Sink;
 
@@ -51,6 +51,10 @@ pub(super) struct Runner<O, S> {
     acknowledged: Option<(Progress, Result<Vec<Lane>, StoreError>)>,
     mode: Mode,
     timers: Timers,
+    /// The destination takes nothing.
+    outage: Episode,
+    /// The outbox cannot be reached.
+    outbox_outage: Episode,
 }
 
 /// What is asked of the outbox, one at a time of each.
@@ -82,7 +86,7 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             destination,
             start,
             counters,
-            owner: Owner(fastrand::i64(1..)),
+            owner: Owner::draw(),
             reader: Reader::new(),
             queues: Queues::new(options.pipes),
             steps: FuturesUnordered::new(),
@@ -92,6 +96,8 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             acknowledged: None,
             mode: Mode::Sending,
             timers: Timers::new(Instant::now(), &options),
+            outage: Episode::default(),
+            outbox_outage: Episode::default(),
             options,
         }
     }
@@ -154,16 +160,23 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
         match timeout(FAREWELL_MAX, words).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => self.outbox_failed("give the lanes back", &error),
-            Err(_) => tracing::warn!(destination = name, "the outbox did not answer at the end"),
+            Err(_) => {
+                let destination = self.destination.name();
+                tracing::warn!(destination, "the outbox did not answer at the end");
+            }
         }
         Counters::set(&self.counters.lanes, 0);
         Counters::set(&self.counters.waiting, 0);
     }
 
-    fn outbox_failed(&self, what: &str, error: &StoreError) {
+    fn outbox_failed(&mut self, what: &str, error: &StoreError) {
         Counters::count(&self.counters.outbox_errors, 1);
         let destination = self.destination.name();
-        tracing::warn!(destination, %error, "could not {what}; it will be tried again");
+        if self.outbox_outage.goes_on(Instant::now()) {
+            tracing::warn!(destination, %error, "could not {what}; it will be tried again");
+        } else {
+            tracing::debug!(destination, %error, "could not {what} either");
+        }
         self.counters.set_trouble(Some(format!("could not {what}: {error}")));
     }
 

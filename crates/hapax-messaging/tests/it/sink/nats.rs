@@ -138,10 +138,12 @@ async fn refused(world: &Stream, event: Stored) -> String {
 }
 
 #[tokio::test]
-async fn an_event_for_which_there_is_no_stream_is_refused() {
+async fn an_event_for_which_there_is_no_stream_waits_until_there_is_one() {
     let world = Stream::open().await;
-    let why = refused(&world, event(&unique("nobody"), "key", "1")).await;
-    assert!(why.contains("no stream"), "{why}");
+    let event = event(&unique("nobody"), "key", "1");
+    let outage = world.sink().await.send(std::slice::from_ref(&event)).await.unwrap_err();
+    let why = std::error::Error::source(&outage).unwrap().to_string();
+    assert!(why.contains("no stream takes") && !outage.needs_somebody(), "{why}");
 }
 
 #[tokio::test]

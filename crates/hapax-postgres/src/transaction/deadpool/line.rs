@@ -154,9 +154,9 @@ impl Session for Line {
         fresh(&row).map(Some)
     }
 
-    async fn lock(&mut self, lock: i64, wait: i64) -> Result<bool, Fault> {
+    async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, Fault> {
         let statement = self.0.prepare_cached(LOCK).await?;
-        Ok(self.0.query_one(&statement, &[&lock, &wait]).await?.try_get(0)?)
+        Ok(self.0.query_one(&statement, &[&id.to_string(), &wait]).await?.try_get(0)?)
     }
 
     async fn read(&mut self, id: OperationId) -> Result<Option<Read>, Fault> {
@@ -197,7 +197,7 @@ impl Session for Line {
 }
 
 impl ClaimValues<'_> {
-    fn params(&self) -> [&(dyn ToSql + Sync); 10] {
+    fn params(&self) -> [&(dyn ToSql + Sync); 9] {
         [
             &self.id,
             &self.tenant,
@@ -208,7 +208,6 @@ impl ClaimValues<'_> {
             &self.recovery,
             &self.retention,
             &self.tombstone,
-            &self.lock,
         ]
     }
 }

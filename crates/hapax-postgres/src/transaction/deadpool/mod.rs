@@ -22,7 +22,7 @@ use super::{
     error::{CONFLICTS, Fault},
     events::Events,
     session::Session,
-    unit::{self, Held, Purpose, checked_salt, end_soon, enter_session},
+    unit::{self, Held, LockName, Purpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -58,10 +58,10 @@ impl Database {
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<i64>) {
-        if let Some(lock) = lock
+    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+        if let Some(LockName { kind, name }) = lock
             && let Ok(connection) = self.connection().await
-            && let Err(error) = connection.query(CANCEL, &[&lock]).await
+            && let Err(error) = connection.query(CANCEL, &[&kind, &name]).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
         }

@@ -106,3 +106,21 @@ async fn of_many_deliveries_at_once_one_is_the_first() {
         assert_eq!(database.number("SELECT count(*) FROM payments").await, 1, "{level}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_past_its_retention_goes_with_a_purge_of_the_store_or_by_a_function() {
+    let (database, store) = shop().await;
+    let service = Service::new(&database).await;
+    let deliver = "SELECT hapax.first_delivery('mailer', 'm-' || n, retention => '1 minute') \
+                   FROM generate_series(1, 50) AS n";
+    service.run(deliver).await;
+    service.run("SELECT hapax.first_delivery('printer', 'm-1')").await;
+    assert_eq!(hapax_core::Store::purge(&store, 100).await.unwrap().total(), 0);
+    assert_eq!(service.number("SELECT hapax.purge_inbox()").await, 0);
+    database.step_clock(61_000_000).await;
+    assert_eq!(hapax_core::Store::purge(&store, 20).await.unwrap().deleted, 20);
+    assert_eq!(service.number("SELECT hapax.purge_inbox(most => 25)").await, 25);
+    assert_eq!(hapax_core::Store::purge(&store, 100).await.unwrap().deleted, 5);
+    assert_eq!(database.number("SELECT count(*) FROM hapax.inbox").await, 1, "the printer's");
+    assert_eq!(service.refused("SELECT hapax.purge_inbox(0)").await.code, "HX001");
+}

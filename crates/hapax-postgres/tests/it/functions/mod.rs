@@ -2,6 +2,7 @@
 
 mod arguments;
 mod buckets;
+mod catalogue;
 mod concurrency;
 mod decisions;
 mod deliveries;
@@ -11,21 +12,25 @@ mod isolation;
 mod order;
 mod outcomes;
 mod pooled;
-mod rights;
+pub(crate) mod rights;
+mod tenants;
+mod traps;
+mod values;
 
 use hapax_core::{Key, Operation, OperationId, Record, Scope, Store as _, Tenant};
 use hapax_postgres::Store;
 use tokio::task::yield_now;
 use tokio_postgres::{Client, Error, Row};
 
+pub(crate) use self::pooled::pool;
 use crate::backend::{Postgres, connect};
 
 const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
 /// What `hapax.begin` answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Begun {
-    decision: String,
+pub(crate) struct Begun {
+    pub(crate) decision: String,
     operation: String,
     fence: Option<i64>,
     status: Option<i32>,
@@ -38,19 +43,19 @@ struct Begun {
 
 /// What came back instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Refusal {
-    code: String,
+pub(crate) struct Refusal {
+    pub(crate) code: String,
     message: String,
     hint: Option<String>,
 }
 
 /// A connection of a service with a table of its own.
-struct Service {
-    client: Client,
+pub(crate) struct Service {
+    pub(crate) client: Client,
 }
 
 /// A database with our schema and a table `payments (key, amount)`.
-async fn shop() -> (Postgres, Store) {
+pub(crate) async fn shop() -> (Postgres, Store) {
     let database = Postgres::empty().await;
     let store = database.store().await;
     let table = "CREATE TABLE payments (key text NOT NULL, amount integer NOT NULL)";
@@ -59,18 +64,18 @@ async fn shop() -> (Postgres, Store) {
 }
 
 impl Service {
-    async fn new(database: &Postgres) -> Self {
+    pub(crate) async fn new(database: &Postgres) -> Self {
         Self { client: connect(&database.config()).await }
     }
 
     /// Statements that must succeed.
-    async fn run(&self, text: &str) {
+    pub(crate) async fn run(&self, text: &str) {
         let ran = self.client.batch_execute(text).await;
         assert!(ran.is_ok(), "{text}: {:?}", ran.map_err(Refusal::from));
     }
 
     /// Statements that must be refused.
-    async fn refused(&self, text: &str) -> Refusal {
+    pub(crate) async fn refused(&self, text: &str) -> Refusal {
         let refused = self.client.batch_execute(text).await;
         Refusal::from(refused.expect_err(&format!("{text} must be refused")))
     }
@@ -80,7 +85,7 @@ impl Service {
     }
 
     /// `hapax.begin` with these arguments.
-    async fn ask(&self, arguments: &str) -> Result<Begun, Refusal> {
+    pub(crate) async fn ask(&self, arguments: &str) -> Result<Begun, Refusal> {
         let text = format!(
             "SELECT decision, operation::text, fence, status, headers::text, body, retry_after, differs, \
              (extract(epoch FROM expires_at) * 1000000)::int8 FROM hapax.begin({arguments})"
@@ -95,7 +100,7 @@ impl Service {
     }
 
     /// Begins, pays and finishes; `false` if it was replayed.
-    async fn pay(&self, key: &str) -> Result<bool, Refusal> {
+    pub(crate) async fn pay(&self, key: &str) -> Result<bool, Refusal> {
         let begun = self.ask(&arguments(key)).await?;
         match begun.decision.as_str() {
             "execute" => {
@@ -115,12 +120,12 @@ impl Service {
     }
 
     /// The single number a query answers with.
-    async fn number(&self, text: &str) -> i64 {
+    pub(crate) async fn number(&self, text: &str) -> i64 {
         self.client.query_typed(text, &[]).await.unwrap()[0].get(0)
     }
 
     /// Returns once so many sessions of this database wait for a lock.
-    async fn until_waiting(&self, sessions: i64) {
+    pub(crate) async fn until_waiting(&self, sessions: i64) {
         let waiting = "SELECT count(*) FROM pg_stat_activity \
                        WHERE datname = current_database() AND wait_event_type = 'Lock'";
         while self.number(waiting).await < sessions {
@@ -131,7 +136,7 @@ impl Service {
 
 impl Begun {
     /// The call that ends it well, with these further arguments.
-    fn finish(&self, rest: &str) -> String {
+    pub(crate) fn finish(&self, rest: &str) -> String {
         self.end("finish", rest)
     }
 

@@ -53,7 +53,7 @@ async fn an_outcome_stored_by_sql_is_sealed_as_by_rust() {
         let begun = service.begin(&key).await;
         let end = begun.end(
             if expected.status() < 400 { "finish" } else { "fail" },
-            "$1, $2::text::jsonb, $3",
+            "$1, $2::text::jsonb, $3::bytea",
         );
         let Body::Kept(body) = expected.body() else { unreachable!("all of them are kept") };
         let (status, body) = (i32::from(expected.status()), body.to_vec());

@@ -8,12 +8,12 @@ use super::{LEVELS, Service, concurrency::storm, shop};
 use crate::backend::{Postgres, connect};
 
 /// A pooler in front of this database, and how to connect through it.
-async fn pool(database: &Postgres) -> (Pooler, Config) {
+pub(crate) async fn pool(database: &Postgres, mode: PoolMode) -> (Pooler, Config) {
     let config = database.config();
     let [Host::Tcp(host)] = config.get_hosts() else { unreachable!("the server is on TCP") };
     let (user, port) = (config.get_user().unwrap(), config.get_ports()[0]);
     let url = format!("postgres://{user}@{host}:{port}/{}", database.name);
-    let starting = spawn_blocking(move || Pooler::start(&url, PoolMode::Transaction));
+    let starting = spawn_blocking(move || Pooler::start(&url, mode));
     let pooler = starting.await.unwrap().unwrap();
     let config = pooler.url().parse().unwrap();
     (pooler, config)
@@ -23,7 +23,7 @@ async fn pool(database: &Postgres) -> (Pooler, Config) {
 async fn sixty_four_clients_of_a_pooler_pay_once() {
     for level in LEVELS {
         let (database, _store) = shop().await;
-        let (_pooler, config) = pool(&database).await;
+        let (_pooler, config) = pool(&database, PoolMode::Transaction).await;
         assert_eq!(storm(&config, level, 1).await, (1, 1, 1), "{level}");
         assert_eq!(storm(&config, level, 1).await, (0, 1, 1), "{level}");
     }
@@ -32,7 +32,7 @@ async fn sixty_four_clients_of_a_pooler_pay_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_leaves_nothing_behind_in_the_servers_sessions() {
     let (database, _store) = shop().await;
-    let (_pooler, config) = pool(&database).await;
+    let (_pooler, config) = pool(&database, PoolMode::Transaction).await;
     let [first, second] =
         [Service { client: connect(&config).await }, Service { client: connect(&config).await }];
     first.run("BEGIN").await;

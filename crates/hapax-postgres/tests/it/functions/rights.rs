@@ -13,12 +13,12 @@ use super::{Service, operation, record, shop};
 use crate::backend::{Postgres, connect, server};
 
 /// A role of the whole server, dropped at the end of the test: after the database it has rights in.
-struct Role {
-    name: String,
+pub(crate) struct Role {
+    pub(crate) name: String,
 }
 
 impl Role {
-    async fn create() -> Self {
+    pub(crate) async fn create() -> Self {
         static ROLES: AtomicU32 = AtomicU32::new(0);
         let number = ROLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("hapax_test_role_{}_{number}", process::id());
@@ -27,18 +27,43 @@ impl Role {
         Self { name }
     }
 
-    /// A connection as this role, which owns schema `own`.
-    async fn enter(&self, database: &Postgres) -> Service {
+    /// A connection as this role, which may call the functions.
+    pub(crate) async fn enter_beside(&self, database: &Postgres) -> Service {
+        let text = format!("SELECT hapax.grant_functions('{}')", self.name);
+        database.client().await.batch_execute(&text).await.unwrap();
+        self.enter_again(database).await
+    }
+
+    /// The same, which also owns schema `own`.
+    pub(crate) async fn enter(&self, database: &Postgres) -> Service {
         let name = &self.name;
         let text = format!(
-            "SELECT hapax.grant_functions('{name}'); \
-             GRANT INSERT, SELECT ON payments TO {name}; \
-             CREATE SCHEMA own AUTHORIZATION {name}"
+            "SELECT hapax.grant_functions('{name}'); GRANT INSERT, SELECT ON payments TO {name}"
         );
         database.client().await.batch_execute(&text).await.unwrap();
+        let text = format!("CREATE SCHEMA own AUTHORIZATION {name}");
+        database.superuser().await.batch_execute(&text).await.unwrap();
+        self.enter_again(database).await
+    }
+
+    /// One more connection as this role.
+    pub(crate) async fn enter_again(&self, database: &Postgres) -> Service {
         let mut config: Config = database.config();
-        config.user(name).password("secret");
+        config.user(&self.name).password("secret");
         Service { client: connect(&config).await }
+    }
+
+    /// A database that belongs to this role, with our schema and a table `payments`.
+    pub(crate) async fn shop(&self) -> Postgres {
+        let mut database = Postgres::empty().await;
+        let (database_name, name) = (&database.name, &self.name);
+        let give = format!("ALTER DATABASE {database_name} OWNER TO {name}");
+        connect(&server()).await.batch_execute(&give).await.unwrap();
+        database.act_as(name, "secret");
+        database.store().await;
+        let table = "CREATE TABLE payments (key text NOT NULL, amount integer NOT NULL)";
+        database.client().await.batch_execute(table).await.unwrap();
+        database
     }
 }
 

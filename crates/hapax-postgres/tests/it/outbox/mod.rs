@@ -76,7 +76,7 @@ pub(crate) async fn emit(client: &Client, events: &[Event]) {
         let names: Vec<_> = event.headers().iter().map(|header| &*header.name).collect();
         let values = event.headers().iter().map(|header| String::from_utf8_lossy(&header.value));
         let values: Vec<_> = values.collect();
-        let text = "SELECT hapax.emit($1, $2, $3, coalesce((SELECT jsonb_object_agg(h.name, h.value) \
+        let text = "SELECT hapax.emit($1, $2, $3::bytea, coalesce((SELECT jsonb_object_agg(h.name, h.value) \
                     FROM unnest($4::text[], $5::text[]) AS h(name, value)), '{}'), $6)";
         let (topic, key, payload) = (event.topic(), event.key(), &event.payload()[..]);
         let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =

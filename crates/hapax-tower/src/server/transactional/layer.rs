@@ -46,7 +46,7 @@ impl<D: Database> TransactionalLayer<D> {
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
-        self.with(|front| front.site = Arc::new(site))
+        self.with(|front| front.answer_at(Arc::new(site)))
     }
 
     /// The same layer, keeping at most this many bytes of protected requests in memory at once.

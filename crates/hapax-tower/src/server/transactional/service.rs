@@ -42,6 +42,7 @@ use crate::{
         options::Protection,
         problem::Problem,
         produce::call,
+        revalidate::Listener,
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
@@ -111,16 +112,27 @@ where
     D: Database,
 {
     let (mut parts, body) = request.into_parts();
-    let (route, protection) = shared.front.routes.find(&parts);
-    let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let mut reader = None;
     if let Some(cors) = &shared.front.cors {
         if let Some(mut preflight) = shared.front.preflight(cors, &parts) {
+            let route = shared.front.routes.find(&parts).0;
             preflight.extensions_mut().insert(Handled { verdict: Verdict::Page, route });
             return Ok(preflight);
         }
         reader = Some(cors::reader(cors, &parts));
     }
+    let (route, protection) = match shared.front.routes.admit(&mut parts) {
+        Ok(found) => found,
+        Err((route, problem)) => {
+            let rest = Rest::Unread(body);
+            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
+            let (mut response, verdict) = refused;
+            cors::let_read(reader, &mut response);
+            response.extensions_mut().insert(Handled { verdict, route });
+            return Ok(response);
+        }
+    };
+    let said = Said::take(&mut parts.headers, reads_grpc(protection));
     let (mut response, verdict) = match (page(&shared, &parts), said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
@@ -133,10 +145,8 @@ where
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
-    if let Some((cors, origin)) = reader.as_deref()
-        && (protection.is_some() || verdict == Verdict::Page)
-    {
-        cors.apply(origin.as_ref(), response.headers_mut());
+    if protection.is_some() || verdict == Verdict::Page {
+        cors::let_read(reader, &mut response);
     }
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
@@ -168,11 +178,14 @@ where
     };
     match arrived {
         Ok(arrival) => {
-            let span = arrival.span.clone();
+            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
             let usual_time = front.routes.usual_time(route);
             let judged = run(inner, shared, usual_time, arrival).instrument(span.clone()).await;
             span.record("decision", judged.1.as_str());
-            judged
+            match listener {
+                Some(listener) => Box::pin(listener.hear(judged, &front.site)).await,
+                None => judged,
+            }
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
@@ -272,7 +285,7 @@ fn refused(id: OperationId, usual_time: &UsualTime, error: OnceError) -> (Proble
             (answer::store_failed(&error), Verdict::Undecided)
         }
         OnceError::Unknown(error) => {
-            tracing::error!(%error, %id, "a commit was not confirmed");
+            tracing::error!(%error, operation = %id, "a commit was not confirmed");
             let detail = "The request may have been carried out. Ask again with the same key.";
             let problem = Problem::new(Code::OutcomeNotRecorded, detail);
             (problem.operation(id).retry_after(TRY_AGAIN), Verdict::Undecided)
@@ -284,7 +297,7 @@ fn refused(id: OperationId, usual_time: &UsualTime, error: OnceError) -> (Proble
         | OnceError::Conflict(_)
         | OnceError::Store(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))
         | _) => {
-            tracing::warn!(error = &error as &dyn std::error::Error, %id, "rolled back");
+            tracing::warn!(error = &error as &dyn std::error::Error, operation = %id, "rolled back");
             let detail = "Nothing of it was kept. Ask again with the same key.";
             let problem = Problem::new(Code::TransactionRolledBack, detail);
             (problem.retry_after(TRY_AGAIN), Verdict::Refused(Code::TransactionRolledBack))

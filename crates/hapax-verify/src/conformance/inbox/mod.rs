@@ -68,6 +68,7 @@ macro_rules! inbox_conformance {
                 what_is_past_its_retention_is_forgotten_and_nothing_else
                 forgetting_keeps_to_its_limit
                 a_new_retention_counts_for_what_was_there_before
+                nothing_is_forgotten_beyond_where_the_clock_is_trusted
             }
             places {
                 a_partition_goes_on_where_it_was_left

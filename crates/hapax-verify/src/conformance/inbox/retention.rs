@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use hapax_core::inbox::{Answer, End, Inbox, Proof};
+use hapax_core::{
+    clock::ClockMark,
+    inbox::{Answer, End, Inbox, Proof},
+};
 
 use super::{
     Backend,
@@ -75,4 +78,23 @@ pub async fn a_new_retention_counts_for_what_was_there_before<B: Backend>() {
     assert_eq!(scene.answer(message("m-1")).await, Answer::Duplicate);
     scene.consumer = scene.inbox.enlist(&scope("mailer"), WEEK).await.unwrap();
     assert_eq!(scene.inbox.forget(10).await.unwrap(), 1);
+}
+
+/// A clock that jumped makes no message the first again, and forgets none, until it is trusted there.
+pub async fn nothing_is_forgotten_beyond_where_the_clock_is_trusted<B: Backend>() {
+    let scene = Scene::<B>::new().await;
+    scene.deliver(message("m-1")).await;
+    let reading = scene.inbox.clock().await.unwrap();
+    assert_eq!(reading.mark, None);
+    let (steady_since, seen_at) = (reading.now, reading.now);
+    let mark = |trusted_until| ClockMark { steady_since, seen_at, trusted_until };
+    scene.inbox.keep_clock(mark(seen_at.plus(MINUTE))).await.unwrap();
+    scene.pass(WEEK * 2).await;
+    assert_eq!(scene.answer(message("m-1")).await, Answer::Duplicate);
+    assert_eq!(scene.inbox.forget(1000).await.unwrap(), 0);
+    let trusted = mark(seen_at.plus(WEEK));
+    scene.inbox.keep_clock(trusted).await.unwrap();
+    assert_eq!(scene.inbox.clock().await.unwrap().mark, Some(trusted));
+    assert_eq!(scene.inbox.forget(1000).await.unwrap(), 1);
+    scene.deliver(message("m-1")).await;
 }

@@ -6,12 +6,15 @@ use bytes::Bytes;
 use hapax_core::{
     Arrival, Attempt, Decision, Doubt, Ended, Fence, Key, Operation, Outcome, Owner, Policy,
     Record, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, Stamp,
-    StateTag, Sweep, Tenant, Timestamp, Wish, apply, decide, settle,
-    store::{By, Claim, Over, Renew, Settle, Settlement},
+    StateTag, Sweep, Tenant, Timestamp, Wish, apply, decide, quiet_from, settle,
+    store::{By, Claim, Entry, Over, Renew, Settle, Settlement},
     sweep,
 };
 
-use super::moment::{ACTORS, CLIENTS, End, Expected, LEASE, Moment, Phase, Verdict, owner};
+use super::moment::{
+    ACTORS, CLIENTS, End, Enters, Expected, LEASE, Moment, Phase, Quiet, Told, Verdict,
+    WORKS_FOR_LEASES, owner,
+};
 
 /// How much may happen in a world.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +33,13 @@ pub(super) struct World {
     pub(super) flaw: Flaw,
     pub(super) bounds: Bounds,
     pub(super) policy: Policy,
+    /// Whether clients are told that it will be done, and a worker does it.
+    pub(super) queues: bool,
     pub(super) arrival: Arrival,
     pub(super) first_claim: Claim,
 }
 
-/// A way in which a store could break its contract.
+/// A way in which a store, or whoever follows an owner, could break the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     None,
@@ -42,12 +47,20 @@ pub(super) enum Flaw {
     FenceIgnored,
     /// It lets a claim win over whatever is stored by now.
     StampIgnored,
+    /// "It did not happen" is believed whenever it is said, though what was sent may be at work.
+    EarlyNoBelieved,
+    /// The same, if only it is heard late enough, whenever it was asked.
+    LateNoBelieved,
+    /// An arrival that wants to queue makes a doubtful record pending, which forgets its doubt.
+    QueueForgetsTheDoubt,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Sending {
     Answered,
     AnswerLost,
+    /// Given up before it had its effect, which it may still have.
+    Slow,
     RequestLost,
     NotSent,
 }
@@ -57,6 +70,7 @@ impl World {
         let window = Duration::from_secs(1000);
         let retention = Retention { window, from: RetainFrom::Creation, tombstone: Duration::ZERO };
         let policy = Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery).unwrap();
+        let policy = policy.working_for(LEASE * u32::from(WORKS_FOR_LEASES));
         let tenant = Tenant::parse("acme").unwrap();
         let fingerprint = Salt::from_bytes([7; 32])
             .tenant_key(&tenant)
@@ -69,7 +83,19 @@ impl World {
         else {
             panic!("an absent key must execute");
         };
-        Self { flaw, bounds, policy, arrival, first_claim }
+        Self { flaw, bounds, policy, queues: false, arrival, first_claim }
+    }
+
+    /// The same world, whose clients do not wait for the work.
+    pub(super) fn queueing(mut self) -> Self {
+        self.queues = true;
+        self.arrival.wish = Wish::Queue { request: Bytes::from_static(b"100") };
+        self
+    }
+
+    /// Whether an earlier sending is asked about before there is another one.
+    pub(super) fn can_be_asked(&self) -> bool {
+        self.policy.recovery() == Recovery::Probe
     }
 
     /// A client or sweeper looks at the store and is told what to do.
@@ -77,11 +103,22 @@ impl World {
         let (now, stored) = (moment.clock(), moment.record());
         if at < CLIENTS {
             return match decide(now, &self.arrival, stored, &self.policy) {
-                Decision::Execute(claim) | Decision::TakeOver { claim, .. } => {
-                    Some(claiming(&claim))
+                Decision::Execute(claim) => Some(claiming(&claim, None)),
+                Decision::TakeOver { claim, .. }
+                    if self.queues && self.flaw == Flaw::QueueForgetsTheDoubt =>
+                {
+                    let Phase::Claiming { over, fence, .. } = claiming(&claim, None) else {
+                        return None;
+                    };
+                    Some(Phase::Claiming { over, fence, entry: Enters::Queues })
+                }
+                Decision::TakeOver { claim, recovery, quiet_from } => {
+                    Some(claiming(&claim, (recovery == Recovery::Probe).then_some(quiet_from)))
                 }
                 Decision::GiveUp => Some(Phase::Onlooking(stored?.stamp(), Verdict::Doubt)),
-                Decision::Replay(outcome) => Some(Phase::Answered(outcome.status())),
+                Decision::Replay => {
+                    stored?.outcome().map(|outcome| Phase::Answered(outcome.status()))
+                }
                 Decision::Busy { .. }
                 | Decision::InDoubt { .. }
                 | Decision::Mismatch(_)
@@ -91,9 +128,13 @@ impl World {
         let record = stored.filter(|record| apply::is_overdue(now, record))?;
         let can_finish = at == ACTORS - 1;
         match sweep(record, can_finish) {
-            Sweep::TakeOver(_) => {
+            Sweep::TakeOver(recovery) => {
                 let (over, fence) = (Expected::Abandoned(record.stamp()), record.fence.next());
-                Some(Phase::Claiming { over, fence })
+                let entry = match recovery {
+                    Recovery::Probe => Enters::Follows(quiet_from(record, &self.policy)),
+                    Recovery::Resend | Recovery::Hold => Enters::Runs,
+                };
+                Some(Phase::Claiming { over, fence, entry })
             }
             Sweep::Release => Some(Phase::Onlooking(record.stamp(), Verdict::Release)),
             Sweep::GiveUp => Some(Phase::Onlooking(record.stamp(), Verdict::Doubt)),
@@ -101,13 +142,26 @@ impl World {
         }
     }
 
-    pub(super) fn claim(&self, moment: &Moment, over: Expected, fence: Fence) -> Option<Record> {
+    pub(super) fn claim(
+        &self,
+        moment: &Moment,
+        over: Expected,
+        fence: Fence,
+        entry: Enters,
+    ) -> Option<Record> {
         let over = match over {
             Expected::Nothing => Over::Nothing,
             Expected::Spent(stamp) => Over::Spent(self.seen(moment, stamp)),
             Expected::Abandoned(stamp) => Over::Abandoned(self.seen(moment, stamp)),
         };
-        let claim = Claim { over, fence, owner: owner(fence), ..self.first_claim.clone() };
+        let request = Bytes::from_static(b"100");
+        let entry = match entry {
+            Enters::Queues => Entry::Queue { pick_up: LEASE, request },
+            Enters::Runs | Enters::Follows(_) => {
+                Entry::Run { lease: LEASE, request: Some(request) }
+            }
+        };
+        let claim = Claim { over, fence, owner: owner(fence), entry, ..self.first_claim.clone() };
         apply::claim(moment.clock(), moment.record(), &claim)
     }
 
@@ -136,6 +190,7 @@ impl World {
             End::Answered(status) => Ended::Answered(Outcome::bare(status)),
             End::Unanswered => Ended::Unanswered { told },
             End::NothingSent => Ended::NothingSent { told },
+            End::NotRecovered => Ended::NotRecovered { told },
         };
         settle(&attempt, ended, &self.policy)
     }
@@ -152,10 +207,14 @@ impl World {
         let mut next = moment.clone();
         next.actors[at] = Phase::Idle;
         match moment.actors[at] {
-            Phase::Claiming { over, fence } => {
-                if let Some(record) = self.claim(moment, over, fence) {
+            Phase::Claiming { over, fence, entry } => {
+                if let Some(record) = self.claim(moment, over, fence, entry) {
                     next.store(record);
-                    next.actors[at] = Phase::Owning(fence);
+                    next.actors[at] = match entry {
+                        Enters::Runs => Phase::Owning(fence),
+                        Enters::Follows(quiet) => Phase::Asking(fence, quiet),
+                        Enters::Queues => Phase::Idle,
+                    };
                 }
             }
             Phase::Ending(fence, end) => {
@@ -172,13 +231,21 @@ impl World {
                     next.store(record);
                 }
             }
-            Phase::Idle | Phase::Owning(_) | Phase::Answered(_) => return None,
+            Phase::Idle
+            | Phase::Asking(..)
+            | Phase::Asked(..)
+            | Phase::Owning(_)
+            | Phase::Answered(_) => return None,
         }
         Some(next)
     }
 
     pub(super) fn renew(&self, moment: &Moment, at: usize) -> Option<Moment> {
-        let Phase::Owning(fence) = moment.actors[at] else { return None };
+        let (Phase::Owning(fence) | Phase::Asking(fence, _) | Phase::Asked(fence, ..)) =
+            moment.actors[at]
+        else {
+            return None;
+        };
         let mut next = moment.clone();
         let id = self.arrival.operation.id();
         let renew = Renew { id, fence, owner: owner(fence), lease: LEASE };
@@ -192,18 +259,90 @@ impl World {
 
     pub(super) fn act(&self, moment: &Moment, at: usize, sending: Sending) -> Option<Moment> {
         let Phase::Owning(fence) = moment.actors[at] else { return None };
+        // Where it is asked before there is another sending, nothing leaves after its lease.
+        if self.can_be_asked() && sending != Sending::NotSent {
+            let record = moment.record().filter(|record| record.fence == fence)?;
+            if record.until() <= moment.clock() {
+                return None;
+            }
+        }
         let mut next = moment.clone();
-        if matches!(sending, Sending::Answered | Sending::AnswerLost) {
-            next.effects = (moment.effects + 1).min(2);
-            let answer = 200 + u16::try_from(fence.get()).unwrap();
-            next.first_answer.get_or_insert(answer);
+        match sending {
+            Sending::Answered | Sending::AnswerLost => next.take_effect(fence),
+            Sending::Slow => {
+                let free = next.at_work.iter().position(Option::is_none)?;
+                next.at_work[free] = Some(moment.now);
+            }
+            Sending::RequestLost | Sending::NotSent => {}
         }
         let end = match sending {
             Sending::Answered => End::Answered(next.first_answer?),
-            Sending::AnswerLost | Sending::RequestLost => End::Unanswered,
+            Sending::AnswerLost | Sending::Slow | Sending::RequestLost => End::Unanswered,
             Sending::NotSent => End::NothingSent,
         };
         next.actors[at] = Phase::Ending(fence, end);
+        Some(next)
+    }
+
+    /// It asks whether what was sent before it had its effect.
+    pub(super) fn ask(&self, moment: &Moment, at: usize) -> Option<Moment> {
+        let Phase::Asking(fence, quiet) = moment.actors[at] else { return None };
+        let mut next = moment.clone();
+        let told = match moment.first_answer {
+            Some(status) => Told::Happened(status),
+            None => Told::Nothing { was_quiet: moment.clock() >= quiet },
+        };
+        next.actors[at] = Phase::Asked(fence, quiet, told);
+        Some(next)
+    }
+
+    /// It hears what was said, however long that took.
+    pub(super) fn hear(&self, moment: &Moment, at: usize) -> Option<Moment> {
+        let Phase::Asked(fence, quiet, told) = moment.actors[at] else { return None };
+        let mut next = moment.clone();
+        next.actors[at] = match told {
+            Told::Happened(status) => Phase::Ending(fence, End::Answered(status)),
+            Told::Nothing { was_quiet } => {
+                let believed = match self.flaw {
+                    Flaw::EarlyNoBelieved => true,
+                    Flaw::LateNoBelieved => moment.clock() >= quiet,
+                    Flaw::None
+                    | Flaw::FenceIgnored
+                    | Flaw::StampIgnored
+                    | Flaw::QueueForgetsTheDoubt => was_quiet,
+                };
+                if believed {
+                    Phase::Owning(fence)
+                } else {
+                    Phase::Ending(fence, End::NotRecovered)
+                }
+            }
+        };
+        Some(next)
+    }
+
+    /// An owner without an answer follows itself: the next fence, and it asks before it sends.
+    pub(super) fn follow_itself(&self, moment: &Moment, at: usize) -> Option<Moment> {
+        let Phase::Ending(fence, End::Unanswered) = moment.actors[at] else { return None };
+        let record = moment.record().filter(|record| record.fence == fence)?;
+        let quiet = moment.clock().plus(self.policy.works_for());
+        let over = Expected::Abandoned(record.stamp());
+        let record = self.claim(moment, over, fence.next(), Enters::Runs)?;
+        let mut next = moment.clone();
+        next.store(record);
+        next.actors[at] = Phase::Asking(fence.next(), quiet);
+        Some(next)
+    }
+
+    /// What nobody waits for any more has its effect, or never will.
+    pub(super) fn end_work(&self, moment: &Moment, work: usize, happens: bool) -> Option<Moment> {
+        moment.at_work[work]?;
+        let mut next = moment.clone();
+        next.at_work[work] = None;
+        next.at_work.sort();
+        if happens {
+            next.take_effect(Fence::FIRST);
+        }
         Some(next)
     }
 
@@ -217,7 +356,9 @@ impl World {
             let verdict = match sweep(record, false) {
                 Sweep::Release => Verdict::Release,
                 Sweep::GiveUp => Verdict::Doubt,
-                Sweep::TakeOver(_) | Sweep::Leave => return false,
+                // It waits for a process that can finish it.
+                Sweep::Leave => return record_is_pending(moment),
+                Sweep::TakeOver(_) => return false,
             };
             let Some(record) = self.settle(&quiet, &self.onlook(record.stamp(), verdict)) else {
                 return false;
@@ -225,28 +366,40 @@ impl World {
             quiet.store(record);
         }
         match decide(quiet.clock(), &self.arrival, quiet.record(), &self.policy) {
-            Decision::Replay(_) | Decision::InDoubt { .. } => true,
+            Decision::Replay | Decision::InDoubt { .. } => true,
+            // A worker picks it up.
+            Decision::Busy { .. } => record_is_pending(&quiet),
             Decision::Execute(claim) | Decision::TakeOver { claim, .. } => {
-                let Phase::Claiming { over, fence } = claiming(&claim) else { return false };
-                let Some(record) = self.claim(&quiet, over, fence) else { return false };
+                let Phase::Claiming { over, fence, .. } = claiming(&claim, None) else {
+                    return false;
+                };
+                let Some(record) = self.claim(&quiet, over, fence, Enters::Runs) else {
+                    return false;
+                };
                 quiet.store(record);
                 let settle = self.end(fence, End::Answered(200));
                 let settled = self.settle(&quiet, &settle);
                 settled.is_some_and(|record| record.tag() == StateTag::Completed)
             }
-            Decision::GiveUp
-            | Decision::Busy { .. }
-            | Decision::Mismatch(_)
-            | Decision::Gone { .. } => false,
+            Decision::GiveUp | Decision::Mismatch(_) | Decision::Gone { .. } => false,
         }
     }
 }
 
-pub(super) fn claiming(claim: &Claim) -> Phase {
+fn record_is_pending(moment: &Moment) -> bool {
+    moment.tag() == Some(StateTag::Pending)
+}
+
+pub(super) fn claiming(claim: &Claim, follows: Option<Quiet>) -> Phase {
     let over = match claim.over {
         Over::Nothing => Expected::Nothing,
         Over::Spent(stamp) => Expected::Spent(stamp),
         Over::Abandoned(stamp) => Expected::Abandoned(stamp),
     };
-    Phase::Claiming { over, fence: claim.fence }
+    let entry = match (&claim.entry, follows) {
+        (Entry::Queue { .. }, _) => Enters::Queues,
+        (Entry::Run { .. }, Some(quiet)) => Enters::Follows(quiet),
+        (Entry::Run { .. }, None) => Enters::Runs,
+    };
+    Phase::Claiming { over, fence: claim.fence, entry }
 }

@@ -1,0 +1,113 @@
+//! Keys in doubt, as they are stored: they wait for somebody, whichever process left them so.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use hapax_core::{
+    OperationId, StateTag, Store, StoreError, Timestamp,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Page, Summary},
+};
+use hapax_engine::Engine;
+use hapax_tower::Routes;
+use tokio::time::Instant;
+
+use super::exposition::Exposition;
+
+/// Most keys that are looked at; where there are more, they are not told apart from as many.
+const DOUBTS_COUNTED_MAX: usize = 10_000;
+
+/// The label of keys that came by no route of this gateway.
+const ELSEWHERE: &str = "elsewhere";
+
+/// How long a key has been in doubt: less than this, in words.
+const AGES: [(&str, Duration); 4] = [
+    ("under_1m", Duration::from_secs(60)),
+    ("under_1h", Duration::from_secs(60 * 60)),
+    ("under_1d", Duration::from_secs(24 * 60 * 60)),
+    ("over_1d", Duration::MAX),
+];
+
+/// What was seen when somebody last looked.
+#[derive(Debug, Clone)]
+pub(super) struct Doubts {
+    by_route: BTreeMap<String, Seen>,
+    at: Instant,
+}
+
+/// The keys of one route.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    by_age: [u64; AGES.len()],
+    oldest: Duration,
+}
+
+impl Doubts {
+    /// Looks in the store, for no more than [`DOUBTS_COUNTED_MAX`] keys.
+    pub(super) async fn look<S: Store>(
+        engine: &Engine<S>,
+        routes: &Routes,
+    ) -> Result<Self, StoreError> {
+        let labels = routes.labels().into_iter().chain([ELSEWHERE.to_owned()]);
+        let by_route = labels.map(|label| (label, Seen::default())).collect();
+        let mut doubts = Self { by_route, at: Instant::now() };
+        let filter = Filter { state: Some(StateTag::InDoubt), ..Filter::default() };
+        let (mut after, mut counted) = (None, 0);
+        while counted < DOUBTS_COUNTED_MAX {
+            let page = Page { after, limit: PAGE_RECORDS_MAX };
+            let listed = engine.store().list(filter.clone(), page).await?;
+            let Some(last) = listed.last().map(|listed| listed.id) else { break };
+            let now = store_now(engine, last).await?;
+            for summary in listed.iter().filter_map(|listed| listed.summary.as_ref().ok()) {
+                doubts.count(routes, summary, now);
+            }
+            (after, counted) = (Some(last), counted + listed.len());
+            if listed.len() < PAGE_RECORDS_MAX {
+                break;
+            }
+        }
+        Ok(doubts)
+    }
+
+    fn count(&mut self, routes: &Routes, summary: &Summary, now: Timestamp) {
+        let label = routes.label_of(summary.operation.scope()).unwrap_or(ELSEWHERE);
+        let Some(seen) = self.by_route.get_mut(label) else { return };
+        let age = now.after(summary.changed_at);
+        let column = AGES.iter().position(|(_, below)| age < *below).unwrap_or(AGES.len() - 1);
+        seen.by_age[column] += 1;
+        seen.oldest = seen.oldest.max(age);
+    }
+}
+
+/// The store's clock, by which the age of a record counts.
+async fn store_now<S: Store>(engine: &Engine<S>, id: OperationId) -> Result<Timestamp, StoreError> {
+    match engine.load(id).await {
+        Ok(loaded) => Ok(loaded.now),
+        // A record that cannot be read says nothing about the others.
+        Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
+            engine.store_now().ok_or(error)
+        }
+        Err(error @ (StoreError::Unavailable(_) | StoreError::Unconfirmed(_))) => Err(error),
+    }
+}
+
+/// Every metric of keys in doubt; without samples before anybody has looked.
+pub(super) fn write(page: &mut Exposition, doubts: Option<&Doubts>) {
+    let by_route = || doubts.iter().flat_map(|doubts| &doubts.by_route);
+    let help = "Keys stored as in doubt, by route and by how long they have been.";
+    let mut keys = page.gauge("hapax_keys_in_doubt", help);
+    for (route, seen) in by_route() {
+        for ((age, _), count) in AGES.iter().zip(seen.by_age) {
+            keys.sample(&[("route", route), ("age", age)], count);
+        }
+    }
+    let help = "How long the oldest key in doubt of a route has been; 0 if there is none.";
+    let mut oldest = page.gauge("hapax_keys_in_doubt_oldest_seconds", help);
+    for (route, seen) in by_route() {
+        oldest.sample(&[("route", route)], seen.oldest.as_secs_f64());
+    }
+    let help = "How long ago keys in doubt were last looked for with success.";
+    let mut looked = page.gauge("hapax_keys_in_doubt_looked_seconds", help);
+    if let Some(doubts) = doubts {
+        looked.sample(&[], doubts.at.elapsed().as_secs_f64());
+    }
+}
