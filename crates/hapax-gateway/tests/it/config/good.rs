@@ -112,7 +112,7 @@ fn what_the_upstream_is_told_and_how_it_reads_is_described() {
          [[route]]\nmatch = \"POST /closed\"\ntreatment = \"refuse\"",
     );
     let config = config.unwrap();
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(
         (&policy["routes"][0]["path"], &policy["routes"][0]["hosts"]),
         (&json!("/pay"), &json!("apart"))
