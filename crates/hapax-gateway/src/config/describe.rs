@@ -97,6 +97,13 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
+    words.extend(unusual(protection));
+    words.join(", ")
+}
+
+/// What few routes say.
+fn unusual(protection: &Protection) -> Vec<String> {
+    let (mut words, retention) = (Vec::new(), protection.policy.retention());
     if protection.compared_headers != ComparedHeaders::Usual {
         let names = protection.compared_headers.names().join(" ");
         words.push(format!("compares the headers [{names}] alone"));
@@ -124,7 +131,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
     if protection.store_down == StoreDown::RunUnprotected {
         words.push("UNPROTECTED while the store is away".to_owned());
     }
-    words.join(", ")
+    words
 }
 
 /// What is done about an answer that never came, and how long the upstream may be at work on it.

@@ -57,8 +57,8 @@ pub(crate) fn reader(cors: &Arc<Cors>, parts: &Parts) -> Reader {
 }
 
 /// Lets whoever reads this answer do so, if it may.
-pub(crate) fn let_read(reader: Option<Reader>, response: &mut Response<Body>) {
-    if let Some((cors, origin)) = reader.as_deref() {
+pub(crate) fn let_read(reader: Option<&Reader>, response: &mut Response<Body>) {
+    if let Some((cors, origin)) = reader.map(|reader| &**reader) {
         cors.apply(origin.as_ref(), response.headers_mut());
     }
 }

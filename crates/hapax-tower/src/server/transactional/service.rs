@@ -127,7 +127,7 @@ where
             let rest = Rest::Unread(body);
             let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
             let (mut response, verdict) = refused;
-            cors::let_read(reader, &mut response);
+            cors::let_read(reader.as_ref(), &mut response);
             response.extensions_mut().insert(Handled { verdict, route });
             return Ok(response);
         }
@@ -146,7 +146,7 @@ where
         },
     };
     if protection.is_some() || verdict == Verdict::Page {
-        cors::let_read(reader, &mut response);
+        cors::let_read(reader.as_ref(), &mut response);
     }
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
