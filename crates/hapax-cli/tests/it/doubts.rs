@@ -69,7 +69,7 @@ async fn slow(path: &str, line: &str) {
     until("the answer to be found", found).await;
     sleep(Duration::from_secs(4)).await;
     assert_eq!(upstream.effects("k"), 1, "{path} {line}");
-    assert_eq!(fences(&upstream), ["1"], "{path} {line}");
+    assert_eq!(fences(&upstream).len(), 1, "{path} {line}");
 }
 
 #[tokio::test]

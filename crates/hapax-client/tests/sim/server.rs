@@ -63,6 +63,8 @@ fn routes(world: &World) -> turmoil::Result<Routes> {
     let retention = Retention { window, from: RetainFrom::Creation, tombstone: Duration::ZERO };
     let recovery = world.plan().recovery;
     let policy = Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery)?;
+    // The service is in the process of its layer, and ends with it.
+    let policy = policy.working_for(Duration::ZERO);
     let ledger = world.clone();
     let probe = Prober::from_fn(move |asked| ready(probe(&ledger, asked.request.body())));
     let protection =

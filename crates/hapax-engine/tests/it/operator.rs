@@ -275,7 +275,7 @@ async fn what_is_explained_is_what_the_next_request_meets() {
         assert_eq!(explanation.another, another, "{key}");
     }
     assert!(matches!(engine.begin(&ask("doubt")).await.unwrap(), Begun::InDoubt { .. }));
-    advance(2 * RETENTION).await;
+    tokio::time::sleep(2 * RETENTION).await;
     let explanation = shown(&wire, "paid").await.explain();
     assert_eq!((explanation.answer, explanation.another), (Answer::Runs, Answer::Runs));
 }

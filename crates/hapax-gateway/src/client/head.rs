@@ -93,11 +93,9 @@ fn parse(
         }
         parsed => parsed,
     };
-    parsed.map_err(|bad| match bad {
-        BadAnswer::NotHttp(httparse::Error::TooManyHeaders) => {
-            BadAnswer::TooManyHeaders { headers_max }
-        }
-        bad => bad,
+    parsed.map_err(|bad| {
+        let has_more = matches!(bad, BadAnswer::NotHttp(httparse::Error::TooManyHeaders));
+        if has_more { BadAnswer::TooManyHeaders { headers_max } } else { bad }
     })
 }
 

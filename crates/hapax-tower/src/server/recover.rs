@@ -239,7 +239,11 @@ impl<S: Store> Unit<S> {
 fn tells(parts: &response::Parts, policy: &Policy) -> Evidence {
     match worth(parts) {
         Worth::NothingRan => Evidence::NotDone,
-        Worth::Unknown => Evidence::Inconclusive,
+        // It is known by its key further in: whoever asks again is told there, and runs nothing twice.
+        Worth::Unknown => match policy.recovery() {
+            Recovery::Hold => Evidence::TakenForNotDone,
+            Recovery::Resend | Recovery::Probe => Evidence::Inconclusive,
+        },
         Worth::Outcome => {
             let asks_to_wait = parts.headers.contains_key(RETRY_AFTER);
             evidence(parts.status.as_u16(), asks_to_wait, policy)

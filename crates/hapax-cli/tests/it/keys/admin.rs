@@ -67,7 +67,8 @@ async fn a_dry_run_over_a_gateway_foresees_what_one_on_its_store_does() {
     let asked = Asked::new(&file).await;
     check_refusals(|args| asked.ask(args));
     let resolve = ["resolve", "--key", "lost", "--as", "failed", "--status", "402", "--dry-run"];
-    for change in [&["release", "--key", "lost", "--dry-run"][..], &resolve] {
+    let release = ["release", "--key", "lost", "--even-if-running", "--dry-run"];
+    for change in [&release[..], &resolve] {
         let dry = [change, &WHY].concat();
         assert_eq!(asked.json(&dry), file.json(&dry));
     }

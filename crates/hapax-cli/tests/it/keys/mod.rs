@@ -202,7 +202,9 @@ async fn a_doubt_is_resolved_with_an_answer_from_a_file_and_both_notes_are_kept(
 #[tokio::test]
 async fn a_dry_run_changes_nothing_and_leaves_no_note() {
     let file = File::new().await;
-    let output = file.keys(&[&["release", "--key", "lost", "--dry-run"], &WHY[..]].concat());
+    let output = file.keys(
+        &[&["release", "--key", "lost", "--even-if-running", "--dry-run"], &WHY[..]].concat(),
+    );
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("Nothing was changed"));
     let shown = file.json(&["show", "--key", "lost"]);

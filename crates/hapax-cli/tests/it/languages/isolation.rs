@@ -117,7 +117,7 @@ impl Caller {
 
     async fn until_somebody_waits(&self) {
         let waiting = "SELECT FROM pg_stat_activity \
-                       WHERE datname = current_database() AND wait_event = 'advisory'";
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
         until("a transaction to wait", async || {
             !self.onlooker.query(waiting, &[]).await.unwrap().is_empty()
         })

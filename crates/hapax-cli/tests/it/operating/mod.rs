@@ -65,6 +65,7 @@ async fn a_timeout_is_not_counted_as_a_success_and_its_doubt_is_shown_until_it_i
         "k",
         "--as",
         "released",
+        "--even-if-running",
         "--why",
         "the bank never saw it",
         "--yes",

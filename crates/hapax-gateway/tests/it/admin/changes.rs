@@ -32,6 +32,11 @@ fn with(mut document: Value, more: &Value) -> Value {
     document
 }
 
+/// An order that is carried out though what was sent may be at work.
+fn at_once() -> Value {
+    with(order(1), &json!({ "even_if_running": true }))
+}
+
 fn check_refused(answer: &Answer, code: &str) {
     assert_eq!(answer.status, StatusCode::CONFLICT, "{}", answer.text);
     assert_eq!(answer.json()["code"], code);
@@ -41,7 +46,8 @@ fn check_refused(answer: &Answer, code: &str) {
 async fn a_released_key_runs_again_and_the_release_is_noted_before_and_after() {
     let world = World::new();
     world.leave_in_doubt("k").await;
-    let answer = release(&world, "k", &order(1)).await;
+    check_refused(&release(&world, "k", &order(1)).await, "at-work");
+    let answer = release(&world, "k", &at_once()).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
     let document = answer.json();
     assert_eq!((&document["state"], &document["noted"]), (&json!("released"), &json!(true)));
@@ -78,7 +84,7 @@ async fn a_running_key_is_released_only_on_purpose_and_its_old_owner_then_loses(
 async fn an_order_for_another_attempt_changes_nothing() {
     let world = World::new();
     world.leave_in_doubt("k").await;
-    assert_eq!(release(&world, "k", &order(1)).await.status, StatusCode::OK);
+    assert_eq!(release(&world, "k", &at_once()).await.status, StatusCode::OK);
     world.leave_in_doubt("k").await;
     check_refused(&release(&world, "k", &order(1)).await, "changed");
     let shown = world.look(&format!("/v1/operations/{}", id("k"))).await.json();
@@ -123,7 +129,7 @@ async fn what_a_person_found_out_is_what_clients_hear() {
 async fn what_never_happened_may_happen() {
     let world = World::new();
     world.leave_in_doubt("k").await;
-    let document = with(order(1), &json!({ "as": "released" }));
+    let document = with(at_once(), &json!({ "as": "released" }));
     assert_eq!(resolve(&world, "k", &document).await.status, StatusCode::OK);
     assert_eq!(world.begin("k").await.attempt().fence.get(), 2);
 }
@@ -168,7 +174,7 @@ async fn an_order_that_makes_no_sense_is_refused_and_leaves_no_trace() {
 async fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     let world = World::new();
     world.leave_in_doubt("k").await;
-    let dry = with(order(1), &json!({ "dry_run": true }));
+    let dry = with(at_once(), &json!({ "dry_run": true }));
     let found = json!({ "as": "failed", "outcome": { "status": 402 } });
     for (answer, state, words) in [
         (release(&world, "k", &dry).await, "released", "the next request with this key runs"),
