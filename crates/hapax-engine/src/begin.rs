@@ -52,6 +52,8 @@ pub enum Begun<S: Store> {
     Busy {
         /// How long the present lease lasts.
         lease_left: Duration,
+        /// How long ago the present attempt began, or began to wait for a worker.
+        at_work: Duration,
     },
     /// Nobody knows whether it happened, and nobody may try.
     InDoubt {
@@ -117,7 +119,10 @@ fn without_store<S: Store>(
     match decide(now, arrival, Some(record), policy) {
         Decision::Replay => Some(Begun::Replay(Arc::clone(record))),
         Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
-        Decision::Busy { until } => Some(Begun::Busy { lease_left: until.after(now) }),
+        Decision::Busy { until } => Some(Begun::Busy {
+            lease_left: until.after(now),
+            at_work: now.after(record.changed_at),
+        }),
         Decision::InDoubt { doubt } => Some(Begun::InDoubt { doubt }),
         Decision::Gone { since } => Some(Begun::Gone { since }),
         Decision::Execute(_) | Decision::TakeOver { .. } | Decision::GiveUp => None,

@@ -251,9 +251,13 @@ fn proxies(
 
 /// The layer all workers share, and with it the room for bodies.
 fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> IdempotencyLayer<S> {
-    IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
+    let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
         .with_origin(proxy::origin)
-        .buffer_at_most(config.limits.buffered_bytes_max)
+        .buffer_at_most(config.limits.buffered_bytes_max);
+    match &config.cors {
+        Some(cors) => layer.cors(cors.clone()),
+        None => layer,
+    }
 }
 
 fn serving<S: Store>(
@@ -264,6 +268,7 @@ fn serving<S: Store>(
     Serving {
         service: layer.layer(proxy),
         hosts: config.hosts.clone(),
+        cors: config.cors.clone().map(Arc::new),
         body_timeout: config.limits.body_timeout,
         meter,
     }

@@ -120,7 +120,7 @@ impl<S: Store> Workflows<S> {
                 Ok(running.await.map_err(|_| RunError::Cut)??)
             }
             Begun::Replay(record) => Ok(superseded(Some(&record))),
-            Begun::Busy { lease_left } => Ok(Ran::Busy { lease_left }),
+            Begun::Busy { lease_left, .. } => Ok(Ran::Busy { lease_left }),
             Begun::Queued(_) => Ok(Ran::Busy { lease_left: workflow.policy.lease() }),
             Begun::InDoubt { doubt } => Ok(Ran::InDoubt { doubt }),
             Begun::Mismatch(difference) => Ok(Ran::Mismatch(difference)),

@@ -132,7 +132,7 @@ async fn an_operation_whose_steps_have_begun_is_left_and_not_released() {
         let settled = running.settle(Ended::Answered(Outcome::bare(503))).await.unwrap();
         assert!(matches!(settled, Settled::Done(record) if record.tag() == StateTag::Running));
         let begun = engine.begin(&request()).await.unwrap();
-        let Begun::Busy { lease_left } = begun else { panic!("{begun:?}") };
+        let Begun::Busy { lease_left, .. } = begun else { panic!("{begun:?}") };
         assert_eq!(lease_left, STEPS_PAUSE);
         tokio::time::sleep(STEPS_PAUSE).await;
     }

@@ -60,7 +60,7 @@ async fn patience_ends() {
     for process in [engine.clone(), world.process().0] {
         let before = Instant::now();
         let begun = process.begin_waiting(&ask("k"), PATIENCE).await.unwrap();
-        assert!(matches!(begun, Begun::Busy { lease_left } if lease_left <= LEASE));
+        assert!(matches!(begun, Begun::Busy { lease_left, .. } if lease_left <= LEASE));
         assert_eq!(before.elapsed(), PATIENCE);
     }
     running.settle(paid("paid")).await.unwrap();

@@ -2,8 +2,8 @@
 
 use hapax_core::{Policy, Recovery};
 use hapax_tower::{
-    BodyForm, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, PathReading, Protection,
-    Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Cors, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling,
+    PathReading, Protection, Readers, Scoping, StoreDown,
 };
 
 use super::{Config, units::spelled, units::spelled_size};
@@ -30,10 +30,24 @@ pub fn describe(config: &Config) -> String {
         limits.connections_max,
         spelled_size(limits.buffered_bytes_max)
     ));
+    lines.extend(config.cors.as_ref().map(readers));
     lines.extend(config.summary.iter().cloned());
     lines.extend(config.relays.iter().map(|relay| format!("relay {relay}")));
     lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// Which pages of other origins may ask, in one line.
+fn readers(cors: &Cors) -> String {
+    match &cors.readers {
+        Readers::Anybody => "pages of any origin may read answers".to_owned(),
+        Readers::Origins { listed, credentials } => {
+            let listed = listed.iter().map(|origin| origin.to_str().unwrap_or_default());
+            let listed = listed.collect::<Vec<_>>().join(", ");
+            let cookies = if *credentials { ", with cookies" } else { "" };
+            format!("pages of {listed} may read answers{cookies}")
+        }
+    }
 }
 
 /// How a route is protected, in one line.
@@ -50,6 +64,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         Dialect::Repeatability => "repeatability-request-id",
     };
     let body = match &protection.body {
+        BodyForm::Auto { .. } => "auto",
         BodyForm::Raw => "raw",
         BodyForm::Json { .. } => "json",
         BodyForm::Multipart => "multipart",
@@ -82,6 +97,17 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),
     ];
+    words.extend(unusual(protection));
+    words.join(", ")
+}
+
+/// What few routes say.
+fn unusual(protection: &Protection) -> Vec<String> {
+    let (mut words, retention) = (Vec::new(), protection.policy.retention());
+    if protection.compared_headers != ComparedHeaders::Usual {
+        let names = protection.compared_headers.names().join(" ");
+        words.push(format!("compares the headers [{names}] alone"));
+    }
     match protection.key_spelling {
         KeySpelling::OfTheHeader => {}
         KeySpelling::Quoted => words.push("key forwarded quoted".to_owned()),
@@ -105,7 +131,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
     if protection.store_down == StoreDown::RunUnprotected {
         words.push("UNPROTECTED while the store is away".to_owned());
     }
-    words.join(", ")
+    words
 }
 
 /// What is done about an answer that never came, and how long the upstream may be at work on it.

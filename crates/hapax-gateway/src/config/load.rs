@@ -17,7 +17,7 @@ use toml::{
 };
 
 use super::{
-    Config, Limits, Tls, Upstream,
+    Config, Limits, Tls, Upstream, cors,
     fault::{ConfigError, Faults, Place},
     files,
     names::{TOP, UPSTREAM},
@@ -168,6 +168,7 @@ impl Sheet<'_> {
             admin_token,
             store,
             tls,
+            cors: cors::read(top),
             limits,
             tenancy: tenants.tenancy.clone(),
             routes: read.routes?,

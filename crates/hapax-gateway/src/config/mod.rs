@@ -3,6 +3,7 @@
 //! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`,
 //! `routes` and [`relays`]; each setting goes through `reader`, which notes what is wrong in `fault` and goes on.
 
+mod cors;
 mod describe;
 mod fault;
 mod files;
@@ -21,7 +22,7 @@ mod upstream;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
-use hapax_tower::{PathReading, Routes, Tenancy};
+use hapax_tower::{Cors, PathReading, Routes, Tenancy};
 use http::Uri;
 
 pub use self::{
@@ -47,6 +48,8 @@ pub struct Config {
     pub upstream: Upstream,
     /// The certificate clients see; plain HTTP if `None`.
     pub tls: Option<Tls>,
+    /// Which pages of other origins may use protected routes; nothing is said about it if `None`.
+    pub cors: Option<Cors>,
     /// What one client, and all of them together, may use.
     pub limits: Limits,
     /// Whose keys they are, where a route does not say otherwise.

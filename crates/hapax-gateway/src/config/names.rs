@@ -5,6 +5,7 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("", TOP),
     ("upstream", UPSTREAM),
     ("tls", TLS),
+    ("cors", CORS),
     ("limits", LIMITS),
     ("tenant", TENANT),
     ("defaults", DEFAULTS),
@@ -28,6 +29,7 @@ pub(crate) const TOP: &[&str] = &[
     "otherwise",
     "upstream",
     "tls",
+    "cors",
     "limits",
     "tenant",
     "defaults",
@@ -48,6 +50,7 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "ca",
 ];
 pub(crate) const TLS: &[&str] = &["certificate", "key"];
+pub(crate) const CORS: &[&str] = &["origins", "credentials", "max_age"];
 pub(crate) const LIMITS: &[&str] = &[
     "connections",
     "head",

@@ -1,11 +1,10 @@
 //! Which requests a route means: `POST /payments/{id}`.
 
-use hapax_tower::plain_path;
+use hapax_tower::{SAFE_METHODS, plain_path};
 use http::Method;
 
 /// Methods that change something, and are meant by `*`.
 const UNSAFE: [Method; 4] = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-const SAFE: [Method; 4] = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
 
 /// Methods and the paths they are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,7 @@ fn method(name: &str) -> Result<Vec<Method>, String> {
     let method = Method::from_bytes(name.as_bytes());
     let method =
         method.map_err(|_| format!("cannot use {name:?} as a method; write \"POST\" instead"))?;
-    if SAFE.contains(&method) || method == Method::CONNECT {
+    if SAFE_METHODS.contains(&method.as_str()) || method == Method::CONNECT {
         let why = if method == Method::CONNECT { "opens a tunnel" } else { "changes nothing" };
         return Err(format!("cannot be about {name}, which {why} and always passes; leave it out"));
     }

@@ -7,8 +7,8 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Prober,
-    Protection, RateLimit, Revalidator, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule,
+    KeySpelling, Prober, Protection, RateLimit, Revalidator, Scoping, StoreDown,
 };
 use http::{HeaderName, StatusCode};
 use toml::Spanned;
@@ -69,10 +69,10 @@ pub(super) fn read(
         timeout,
         grpc_timeout: route.flag("grpc_timeout").unwrap_or(usual.grpc_timeout),
         receive_within: duration("receive_within").unwrap_or(usual.receive_within),
-        body: body(&fingerprint).unwrap_or(usual.body),
+        body: body(&fingerprint),
         compared_headers: fingerprint
             .list("headers", header_name)
-            .map_or(usual.compared_headers, Spanned::into_inner),
+            .map_or(usual.compared_headers, |names| ComparedHeaders::Named(names.into_inner())),
         unstored_headers: headers("unstored_headers").unwrap_or(usual.unstored_headers),
         stored_headers: headers("stored_headers").unwrap_or(usual.stored_headers),
         request_bytes_max: cap(route, "request_max", REQUEST_BODY_BYTES_MAX)
@@ -159,28 +159,37 @@ fn in_flight(route: &Reader<'_>) -> Option<InFlight> {
     in_flight
 }
 
-fn body(fingerprint: &Reader<'_>) -> Option<BodyForm> {
+fn body(fingerprint: &Reader<'_>) -> BodyForm {
     let ignored = fingerprint.list("ignore", |pointer| {
         let advice = "write a JSON pointer, such as \"/sent_at\", instead";
         let refusal = || format!("cannot be {pointer:?}; {advice}");
         pointer.starts_with('/').then(|| pointer.to_owned()).ok_or_else(refusal)
     });
-    let words = [("raw", Form::Raw), ("json", Form::Json), ("multipart", Form::Multipart)];
+    let words = [
+        ("auto", Form::Auto),
+        ("raw", Form::Raw),
+        ("json", Form::Json),
+        ("multipart", Form::Multipart),
+    ];
     let form = fingerprint.word("body", &words).map(Spanned::into_inner);
     let ignored = ignored.map(Spanned::into_inner).unwrap_or_default();
-    if form != Some(Form::Json) && fingerprint.counts_beside("ignore", "body") {
-        let what = "`ignore` means nothing here; write `body = \"json\"` too, or leave it out";
+    let reads_json = matches!(form, None | Some(Form::Auto | Form::Json));
+    if !reads_json && fingerprint.counts_beside("ignore", "body") {
+        let what =
+            "`ignore` means nothing here; write `body = \"auto\"` or \"json\", or leave it out";
         fingerprint.fault(fingerprint.place("ignore"), what);
     }
-    Some(match form? {
+    match form.unwrap_or(Form::Auto) {
+        Form::Auto => BodyForm::Auto { ignored },
         Form::Raw => BodyForm::Raw,
         Form::Json => BodyForm::Json { ignored },
         Form::Multipart => BodyForm::Multipart,
-    })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
+    Auto,
     Raw,
     Json,
     Multipart,

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hapax_core::Store;
-use hapax_tower::Idempotency;
+use hapax_tower::{Cors, Idempotency};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -44,6 +44,8 @@ pub(crate) struct Wiring<S: Store> {
 pub(crate) struct Serving<S: Store> {
     pub(crate) service: Idempotency<Proxy, S>,
     pub(crate) hosts: Vec<String>,
+    /// Which pages of other origins may read what the gateway itself says.
+    pub(crate) cors: Option<Arc<Cors>>,
     pub(crate) body_timeout: Duration,
     pub(crate) meter: Arc<Meter>,
 }

@@ -4,7 +4,10 @@ use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use hapax_core::Store;
 use hapax_tower::{Body, TransferCoding};
-use http::{Method, Request, Response, Version, header::HOST};
+use http::{
+    Method, Request, Response, Version,
+    header::{HOST, ORIGIN},
+};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
@@ -31,10 +34,15 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
         let meter = Arc::clone(&serving.meter);
         if let Err(refused) = meant_for_us(&request, &serving.hosts) {
             meter.record_unhandled(began.elapsed());
-            let response = refusal::answer(refused);
+            let mut response = refusal::answer(refused);
+            if let Some(cors) = &serving.cors {
+                cors.apply(request.headers().get(ORIGIN), response.headers_mut());
+            }
             return Box::pin(async move { Ok(response) });
         }
         request.extensions_mut().insert(self.peer.clone());
+        let cors = serving.cors.clone();
+        let origin = cors.as_ref().and_then(|_| request.headers().get(ORIGIN).cloned());
         let stall = serving.body_timeout;
         let request = request.map(|body| Body::new(Stalling::new(body, stall)));
         let answering = serving.service.handle(request);
@@ -47,7 +55,11 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
                 }
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
-                    refusal::upstream_failed(&*error, version)
+                    let mut response = refusal::upstream_failed(&*error, version);
+                    if let Some(cors) = cors {
+                        cors.apply(origin.as_ref(), response.headers_mut());
+                    }
+                    response
                 }
             };
             drop((in_flight, counted));

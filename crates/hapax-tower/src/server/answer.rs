@@ -65,9 +65,9 @@ pub(crate) fn superseded(site: &Site, id: OperationId, record: Option<&Record>) 
     }
 }
 
-pub(crate) fn in_flight(id: OperationId, lease_left: Duration) -> Problem {
+pub(crate) fn in_flight(id: OperationId, ask_again: Duration) -> Problem {
     let detail = "The first request with this key is still being worked on. Ask again later.";
-    Problem::new(Code::KeyInFlight, detail).operation(id).retry_after(lease_left)
+    Problem::new(Code::KeyInFlight, detail).operation(id).retry_after(ask_again)
 }
 
 /// What a caller hears whose time is over before the service has answered.

@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{Operation, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
-use http::{HeaderMap, Method, request::Parts};
+use http::{HeaderMap, HeaderName, Method, request::Parts};
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
 use super::{
     code::Code,
-    compared,
+    compared::Comparison,
     drain::Rest,
     front::Front,
     headers, key,
@@ -61,9 +61,16 @@ pub(crate) async fn arrive(
     if said.is_over() {
         return Err(nothing_left(too_late()));
     }
-    let tenant_key = front.tenant_key(operation.tenant());
-    let fingerprint =
-        compared::fingerprint(&tenant_key, protection, &parts, &body).map_err(nothing_left)?;
+    let (comparison, span) = {
+        let tenant_key = front.tenant_key(operation.tenant());
+        let span = span(&operation, Some(&tenant_key));
+        (front.comparing.compare(tenant_key, protection, &parts, &body), span)
+    };
+    let compared = match comparison {
+        Comparison::Done(compared) => compared,
+        Comparison::Elsewhere(comparing) => comparing.await,
+    };
+    let fingerprint = compared.map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
     let prefers_async = prefer.respond_async && protection.respond_async;
     let for_later = has_later && (protection.in_flight == InFlight::Accept || prefers_async);
@@ -84,7 +91,6 @@ pub(crate) async fn arrive(
         (None, InFlight::Wait(wait)) => wait,
         (None, InFlight::Reject | InFlight::Accept) => Duration::ZERO,
     };
-    let span = span(&operation, Some(&tenant_key));
     let ask = Ask { operation, fingerprint, wish, policy: protection.policy };
     let protection = Arc::clone(protection);
     Ok(Arrival {
@@ -119,7 +125,9 @@ pub(crate) async fn name(
         let detail = "Connection names the key, which would keep it from the service.";
         return Err(Problem::new(Code::KeyMalformed, detail));
     }
-    if protection.compared_headers.iter().any(|name| of_this_connection.contains(name)) {
+    let tells_apart =
+        |name: &HeaderName| protection.compared_headers.place(name.as_str()).is_some();
+    if of_this_connection.iter().any(tells_apart) {
         let detail = "Connection names a header that tells operations apart, which would keep it \
                       from the service.";
         return Err(Problem::new(Code::TargetUnclear, detail));

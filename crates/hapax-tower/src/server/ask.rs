@@ -25,12 +25,14 @@ use super::{
     said::{Said, too_late},
     service::{Judged, pass},
     unit::Unit,
+    usual_time::{UnderWay, UsualTime},
 };
 use crate::{body::Body, http_service::HttpService};
 
 pub(crate) async fn ask<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
+    usual_time: &Arc<UsualTime>,
     arrival: Arrival,
 ) -> Result<Judged, Inner::Error>
 where
@@ -62,17 +64,23 @@ where
             return Ok(given_back(permit, too_late(), site).await);
         }
         Begun::Execute(permit) => match over_limit(&arrival) {
-            None => execute(inner, shared, permit, arrival).await,
+            None => execute(inner, shared, usual_time, (permit, arrival)).await,
             Some(problem) => return Ok(given_back(permit, problem, site).await),
         },
         Begun::TakenOver { permit, .. } if arrival.for_later => {
-            let response = accepted(&arrival, async_status::accepted(site, id, None));
-            run_later(inner, shared, permit, arrival);
+            let look_again = usual_time.look_again();
+            let response = accepted(&arrival, async_status::accepted(site, id, None, look_again));
+            run_later(inner, shared, Arc::clone(usual_time), (permit, arrival));
             response
         }
-        Begun::TakenOver { permit, .. } => execute(inner, shared, permit, arrival).await,
+        Begun::TakenOver { permit, .. } => {
+            execute(inner, shared, usual_time, (permit, arrival)).await
+        }
         Begun::Queued(queued) => match over_limit(&arrival) {
-            None => accepted(&arrival, async_status::accepted(site, id, Some(queued.record()))),
+            None => {
+                let (record, look_again) = (queued.record(), usual_time.look_again());
+                accepted(&arrival, async_status::accepted(site, id, Some(record), look_again))
+            }
             Some(problem) => {
                 queued.refuse().await;
                 let verdict = Verdict::Refused(problem.code);
@@ -80,10 +88,15 @@ where
             }
         },
         Begun::Replay(record) => answer::replay(site, &record),
-        Begun::Busy { .. } if arrival.for_later => {
-            accepted(&arrival, async_status::accepted(site, id, None))
+        Begun::Busy { lease_left, at_work } => {
+            let lease = arrival.ask.policy.lease();
+            let ask_again = usual_time.ask_again(UnderWay { at_work, lease_left, lease });
+            if arrival.for_later {
+                accepted(&arrival, async_status::accepted(site, id, None, ask_again))
+            } else {
+                answer::in_flight(id, ask_again).into_response(site)
+            }
         }
-        Begun::Busy { lease_left } => answer::in_flight(id, lease_left).into_response(site),
         Begun::InDoubt { .. } => answer::in_doubt(id).into_response(site),
         Begun::Mismatch(difference) => {
             let detail = "Use a new key for a new request.";
@@ -123,8 +136,12 @@ async fn begin<S: Store>(shared: &Shared<S>, arrival: &Arrival) -> Result<Begun<
 }
 
 /// Finds out what became of an operation whose caller does not wait for it.
-fn run_later<Inner, S>(inner: Inner, shared: &Arc<Shared<S>>, permit: Permit<S>, arrival: Arrival)
-where
+fn run_later<Inner, S>(
+    inner: Inner,
+    shared: &Arc<Shared<S>>,
+    usual_time: Arc<UsualTime>,
+    (permit, arrival): (Permit<S>, Arrival),
+) where
     Inner: HttpService,
     S: Store,
 {
@@ -133,7 +150,9 @@ where
     let unit = Unit::new(permit, request, arrival.protection, Said::default(), site);
     let room = arrival.room;
     let run = async move {
+        let began = Instant::now();
         unit.run(inner, None).await;
+        usual_time.add(began.elapsed());
         drop(room);
     };
     tokio::spawn(Box::pin(run.instrument(arrival.span)));
@@ -143,8 +162,8 @@ where
 async fn execute<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
-    permit: Permit<S>,
-    arrival: Arrival,
+    usual_time: &Arc<UsualTime>,
+    (permit, arrival): (Permit<S>, Arrival),
 ) -> Response<Body>
 where
     Inner: HttpService,
@@ -155,7 +174,7 @@ where
     let request = Request::from_parts(arrival.parts, arrival.body);
     let site = Arc::clone(&shared.front.site);
     let unit = Unit::new(permit, request, arrival.protection, arrival.said, site);
-    let answered = detach(unit, inner, arrival.room, arrival.span);
+    let answered = detach(unit, inner, (Arc::clone(usual_time), arrival.room), arrival.span);
     let answered = match arrival.said.until() {
         None => answered.await,
         Some(until) => match timeout_at(until, answered).await {
@@ -176,7 +195,7 @@ where
 fn detach<Inner, S>(
     unit: Unit<S>,
     inner: Inner,
-    room: Option<OwnedSemaphorePermit>,
+    (usual_time, room): (Arc<UsualTime>, Option<OwnedSemaphorePermit>),
     span: Span,
 ) -> oneshot::Receiver<Response<Body>>
 where
@@ -185,7 +204,9 @@ where
 {
     let (reply, answered) = oneshot::channel();
     let run = async move {
+        let began = Instant::now();
         unit.run(inner, Some(reply)).await;
+        usual_time.add(began.elapsed());
         drop(room);
     };
     tokio::spawn(Box::pin(run.instrument(span)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::{OperationId, Record, StateTag, Store, Tenant, store::Loaded};
+use hapax_core::{OperationId, Record, State, StateTag, Store, Tenant, Timestamp, store::Loaded};
 use http::{
     HeaderValue, Response, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER},
@@ -16,17 +16,20 @@ use super::{
     headers,
     layer::{Shared, Site},
     problem::{Problem, seconds},
-    revalidate,
+    revalidate, stored_request,
+    usual_time::UnderWay,
 };
 use crate::body::Body;
 
-/// When to look again: nobody knows how long it takes, so often, but not all the time.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
 /// 202: it is accepted, and this is where to look.
-pub(crate) fn accepted(site: &Site, id: OperationId, record: Option<&Record>) -> Response<Body> {
+pub(crate) fn accepted(
+    site: &Site,
+    id: OperationId,
+    record: Option<&Record>,
+    look_again: Duration,
+) -> Response<Body> {
     let state = record.map_or(StateTag::Running, Record::tag);
-    let mut response = state_of(StatusCode::ACCEPTED, state);
+    let mut response = state_of(StatusCode::ACCEPTED, state, look_again);
     let headers = response.headers_mut();
     let location = site.operation(id).and_then(|address| HeaderValue::try_from(address).ok());
     headers.extend(location.map(|location| (LOCATION, location)));
@@ -62,7 +65,7 @@ pub(crate) async fn look<S: Store>(shared: &Shared<S>, parts: &Parts, id: &str) 
     let mut response = match revalidate::refusal_of_all(asked, parts, site).await {
         Some(refusal) => refusal,
         None if record.is_expired(now) => answer::gone().into_response(site),
-        None => seen(site, &record),
+        None => seen(site, &record, look_again(shared, now, &record)),
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -99,10 +102,33 @@ impl Known {
     }
 }
 
-fn seen(site: &Site, record: &Record) -> Response<Body> {
+/// When to look again at an operation of the route its request was for; what is not kept of a
+/// request does not say which one that was.
+fn look_again<S: Store>(shared: &Shared<S>, now: Timestamp, record: &Record) -> Duration {
+    let routes = &shared.front.routes;
+    let kept = record.request().and_then(|request| stored_request::read(request.clone()));
+    let found = kept.map(|request| routes.find(&request.into_parts().0));
+    let (route, protection) = found.unwrap_or((usize::MAX, None));
+    let usual_time = routes.usual_time(route);
+    match record.state {
+        State::Running { lease_until, .. } => usual_time.ask_again(UnderWay {
+            at_work: now.after(record.changed_at),
+            lease_left: lease_until.after(now),
+            lease: protection.map_or(Duration::ZERO, |protection| protection.policy.lease()),
+        }),
+        State::Pending { .. }
+        | State::Completed { .. }
+        | State::Failed { .. }
+        | State::InDoubt { .. }
+        | State::Released
+        | State::Buried => usual_time.look_again(),
+    }
+}
+
+fn seen(site: &Site, record: &Record, look_again: Duration) -> Response<Body> {
     match record.tag() {
         StateTag::Pending | StateTag::Running | StateTag::Released => {
-            state_of(StatusCode::OK, record.tag())
+            state_of(StatusCode::OK, record.tag(), look_again)
         }
         StateTag::Completed | StateTag::Failed => answer::replay(site, record),
         StateTag::InDoubt => answer::in_doubt(record.operation.id()).into_response(site),
@@ -110,14 +136,14 @@ fn seen(site: &Site, record: &Record) -> Response<Body> {
     }
 }
 
-fn state_of(status: StatusCode, state: StateTag) -> Response<Body> {
+fn state_of(status: StatusCode, state: StateTag, look_again: Duration) -> Response<Body> {
     let document = json!({ "state": state.as_str() }).to_string();
     let mut response = Response::new(Body::from(bytes::Bytes::from(document)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if state != StateTag::Released {
-        headers.insert(RETRY_AFTER, seconds(LOOK_AGAIN));
+        headers.insert(RETRY_AFTER, seconds(look_again));
     }
     response
 }

@@ -3,12 +3,17 @@
 //! Unlike the RFC, numbers are compared as exact decimals: two amounts of money that a floating
 //! point number cannot tell apart are still two amounts.
 
-use std::{borrow::Cow, cmp::Ordering, io::Write, ops::Range};
+use std::{borrow::Cow, cmp::Ordering, fmt::Write, io};
+
+use super::member_order::{Mark, MemberOrder, Stretch};
 
 /// Deepest nesting that is read.
 const DEPTH_MAX: usize = 64;
 /// Largest decimal exponent of a number, in either direction: a double holds every such number.
 const EXPONENT_MAX: i64 = 307;
+
+/// How many members there is room for from the start.
+const USUAL_MEMBERS: usize = 16;
 
 /// Why a text has no canonical form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,8 +45,17 @@ pub enum NotCanonical {
     },
 }
 
-/// The one spelling of this JSON text, without the members at these JSON pointers.
+/// The one spelling of this JSON text, without the members and elements at these JSON pointers.
+///
+/// Takes time and room in proportion to the text, and a little more to sort members.
 pub fn canonical_json(text: &[u8], ignored: &[String]) -> Result<Vec<u8>, NotCanonical> {
+    // What is no JSON at all is not looked through.
+    let first = text.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    if let Some(at) = first
+        && !matches!(text[at], b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+    {
+        return Err(NotCanonical::NotJson { at });
+    }
     let text = str::from_utf8(text).map_err(|e| NotCanonical::NotJson { at: e.valid_up_to() })?;
     let mut reader = Reader {
         text,
@@ -49,13 +63,13 @@ pub fn canonical_json(text: &[u8], ignored: &[String]) -> Result<Vec<u8>, NotCan
         depth: 0,
         pointer: String::new(),
         ignored,
-        members: Vec::new(),
-        unsorted: Vec::new(),
+        out: Vec::with_capacity(text.len()),
+        members: Vec::with_capacity(USUAL_MEMBERS),
+        order: MemberOrder::with_room_for(USUAL_MEMBERS),
     };
-    let mut out = Vec::with_capacity(text.len());
-    reader.value(&mut out)?;
+    reader.value()?;
     reader.space();
-    if reader.at < text.len() { Err(reader.not_json()) } else { Ok(out) }
+    if reader.at < text.len() { Err(reader.not_json()) } else { Ok(reader.order.apply(reader.out)) }
 }
 
 struct Reader<'a> {
@@ -65,37 +79,39 @@ struct Reader<'a> {
     /// Where in the document this is; kept only where something is ignored.
     pointer: String,
     ignored: &'a [String],
+    /// What was read in its one spelling, but for the order of members.
+    out: Vec<u8>,
     /// The members of the objects that are being read, the innermost last.
     members: Vec<Member<'a>>,
-    /// Room to bring the members of an object into order.
-    unsorted: Vec<u8>,
+    /// Which of the objects that were read have members to be moved.
+    order: MemberOrder,
 }
 
-/// A member of an object whose value has been spelled.
+/// A member of an object that has been spelled.
 struct Member<'a> {
     name: Cow<'a, str>,
-    /// Where its value is, counted from the start of its object; `None` if it is ignored.
-    value: Option<Range<usize>>,
+    /// Where it is; `None` if it is ignored.
+    spelled: Option<Stretch>,
 }
 
 impl<'a> Reader<'a> {
-    fn value(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
+    fn value(&mut self) -> Result<(), NotCanonical> {
         self.space();
         match self.peek() {
-            Some(b'{') => self.nested(out, Self::object),
-            Some(b'[') => self.nested(out, Self::array),
+            Some(b'{') => self.nested(Self::object),
+            Some(b'[') => self.nested(Self::array),
             Some(b'"') => {
                 let text = self.string()?;
-                spell(&text, out);
+                spell(&text, &mut self.out);
                 Ok(())
             }
-            Some(b'-' | b'0'..=b'9') => self.number(out),
+            Some(b'-' | b'0'..=b'9') => self.number(),
             _ => {
                 let words = ["true", "false", "null"];
                 let word = words.into_iter().find(|word| self.rest().starts_with(word));
                 let word = word.ok_or_else(|| self.not_json())?;
                 self.at += word.len();
-                out.extend_from_slice(word.as_bytes());
+                self.out.extend_from_slice(word.as_bytes());
                 Ok(())
             }
         }
@@ -103,52 +119,74 @@ impl<'a> Reader<'a> {
 
     fn nested(
         &mut self,
-        out: &mut Vec<u8>,
-        read: fn(&mut Self, &mut Vec<u8>) -> Result<(), NotCanonical>,
+        read: fn(&mut Self) -> Result<(), NotCanonical>,
     ) -> Result<(), NotCanonical> {
         if self.depth == DEPTH_MAX {
             return Err(NotCanonical::TooDeep { at: self.at });
         }
         self.depth += 1;
         self.at += 1;
-        let read = read(self, out);
+        let read = read(self);
         self.depth -= 1;
         read
     }
 
-    fn object(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
-        let (start, first) = (out.len(), self.members.len());
+    fn object(&mut self) -> Result<(), NotCanonical> {
+        let (first, opened) = (self.members.len(), self.order.mark(self.out.len()));
+        self.order.open(opened);
+        self.out.push(b'{');
+        let (mut any_kept, mut in_order) = (false, true);
         while !self.ends(b'}', self.members.len() == first)? {
             let name = self.string()?;
             self.space();
             self.expect(b':')?;
             let parent = self.enter(&name);
-            let value = out.len() - start;
-            self.value(out)?;
-            let counts = !self.ignored.contains(&self.pointer);
-            self.pointer.truncate(parent);
-            let value = counts.then_some(value..out.len() - start);
-            self.members.push(Member { name, value });
+            let before = self.order.mark(self.out.len());
+            if any_kept {
+                self.out.push(b',');
+            }
+            let began = self.order.mark(self.out.len());
+            spell(&name, &mut self.out);
+            self.out.push(b':');
+            self.value()?;
+            let spelled = self.leave(parent, before);
+            any_kept |= spelled;
+            let spelled = spelled.then(|| MemberOrder::stretch(began, self.out.len()));
+            if let Some(last) = self.members[first..].last() {
+                in_order &= order(&last.name, &name) == Ordering::Less;
+            }
+            self.members.push(Member { name, spelled });
+        }
+        self.out.push(b'}');
+        if in_order {
+            self.members.truncate(first);
+            self.order.close_in_order(opened, self.out.len());
+            return Ok(());
         }
         let members = &mut self.members[first..];
         members.sort_unstable_by(|one, other| order(&one.name, &other.name));
         if members.windows(2).any(|pair| pair[0].name == pair[1].name) {
             return Err(NotCanonical::DuplicateMember { at: self.at });
         }
-        self.unsorted.clear();
-        self.unsorted.extend_from_slice(&out[start..]);
-        out.truncate(start);
-        out.push(b'{');
-        for Member { name, value } in self.members.drain(first..) {
-            let Some(value) = value else { continue };
-            if out.len() > start + 1 {
-                out.push(b',');
+        let members = self.members.drain(first..).filter_map(|member| member.spelled);
+        self.order.close(opened, self.out.len(), members);
+        Ok(())
+    }
+
+    fn array(&mut self) -> Result<(), NotCanonical> {
+        self.out.push(b'[');
+        let (mut any_kept, mut index) = (false, 0);
+        while !self.ends(b']', index == 0)? {
+            let parent = self.enter_element(index);
+            index += 1;
+            let before = self.order.mark(self.out.len());
+            if any_kept {
+                self.out.push(b',');
             }
-            spell(&name, out);
-            out.push(b':');
-            out.extend_from_slice(&self.unsorted[value]);
+            self.value()?;
+            any_kept |= self.leave(parent, before);
         }
-        out.push(b'}');
+        self.out.push(b']');
         Ok(())
     }
 
@@ -166,18 +204,25 @@ impl<'a> Reader<'a> {
         parent
     }
 
-    fn array(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
-        out.push(b'[');
-        let mut first = true;
-        while !self.ends(b']', first)? {
-            if !first {
-                out.push(b',');
-            }
-            first = false;
-            self.value(out)?;
+    /// Goes down to an element, and says how long the pointer to its array is.
+    fn enter_element(&mut self, index: usize) -> usize {
+        let parent = self.pointer.len();
+        if !self.ignored.is_empty() {
+            // Writing to memory does not fail.
+            let _ = write!(self.pointer, "/{index}");
         }
-        out.push(b']');
-        Ok(())
+        parent
+    }
+
+    /// Goes up from what began at the mark, and says whether it counts; otherwise it is unwritten.
+    fn leave(&mut self, parent: usize, before: Mark) -> bool {
+        let counts = !self.ignored.contains(&self.pointer);
+        self.pointer.truncate(parent);
+        if !counts {
+            self.out.truncate(before.at());
+            self.order.forget(before);
+        }
+        counts
     }
 
     /// Whether the object or array ends here; otherwise what separates its parts is passed.
@@ -194,35 +239,38 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
-    /// The text of a string; one without escapes is not copied.
+    /// The text of a string; only one without escapes is borrowed.
     fn string(&mut self) -> Result<Cow<'a, str>, NotCanonical> {
         let start = self.at;
         self.expect(b'"')?;
-        let (mut is_plain, mut is_escaped) = (true, false);
+        let text = self.text;
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\') || *byte < b' ';
+        let rest = &text.as_bytes()[self.at..];
+        self.at +=
+            rest.iter().position(is_special).ok_or(NotCanonical::NotJson { at: text.len() })?;
+        if self.take(b'"') {
+            return Ok(Cow::Borrowed(&text[start + 1..self.at - 1]));
+        }
+        self.escaped_string(start)
+    }
+
+    /// A string with escapes, or with characters that should have been.
+    fn escaped_string(&mut self, start: usize) -> Result<Cow<'a, str>, NotCanonical> {
         loop {
             match self.peek() {
                 Some(b'"') => break,
-                Some(b'\\') => {
-                    is_escaped = true;
-                    self.at = self.text.len().min(self.at + 2);
-                }
-                Some(byte) => {
-                    is_plain &= byte >= b' ';
-                    self.at += 1;
-                }
+                Some(b'\\') => self.at = self.text.len().min(self.at + 2),
+                Some(_) => self.at += 1,
                 None => return Err(self.not_json()),
             }
         }
         self.at += 1;
         let not_json = NotCanonical::NotJson { at: start };
         let literal = self.text.get(start..self.at).ok_or(not_json)?;
-        match literal.get(1..literal.len() - 1) {
-            Some(plain) if is_plain && !is_escaped => Ok(Cow::Borrowed(plain)),
-            _ => serde_json::from_str(literal).map(Cow::Owned).map_err(|_| not_json),
-        }
+        serde_json::from_str(literal).map(Cow::Owned).map_err(|_| not_json)
     }
 
-    fn number(&mut self, out: &mut Vec<u8>) -> Result<(), NotCanonical> {
+    fn number(&mut self) -> Result<(), NotCanonical> {
         let negative = self.take(b'-');
         let whole = self.digits()?;
         if whole.len() > 1 && whole.starts_with('0') {
@@ -238,6 +286,7 @@ impl<'a> Reader<'a> {
             let digits = self.digits()?.parse::<i32>().map_err(|_| self.out_of_range())?;
             exponent = if shrinks { -digits } else { digits };
         }
+        let out = &mut self.out;
         let before = out.len();
         if negative {
             out.push(b'-');
@@ -264,7 +313,7 @@ impl<'a> Reader<'a> {
         }
         if power != 0 {
             // Writing to memory does not fail.
-            let _ = write!(out, "e{power}");
+            let _ = io::Write::write_fmt(&mut self.out, format_args!("e{power}"));
         }
         Ok(())
     }
@@ -312,19 +361,26 @@ impl<'a> Reader<'a> {
 
 /// Names are ordered as UTF-16, which differs from their bytes beyond ASCII alone.
 fn order(one: &str, other: &str) -> Ordering {
-    if one.is_ascii() && other.is_ascii() {
-        one.cmp(other)
-    } else {
-        one.encode_utf16().cmp(other.encode_utf16())
+    let mut pairs = one.bytes().zip(other.bytes());
+    match pairs.find(|(one, other)| one != other) {
+        None => one.len().cmp(&other.len()),
+        Some((byte, against)) if byte.is_ascii() || against.is_ascii() => byte.cmp(&against),
+        Some(_) => one.encode_utf16().cmp(other.encode_utf16()),
     }
 }
 
-fn spell(text: &str, out: &mut Vec<u8>) {
-    if text.bytes().any(|byte| byte < b' ' || matches!(byte, b'"' | b'\\')) {
-        out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
-    } else {
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
+/// A text as it was read: what was borrowed has nothing to escape.
+#[expect(clippy::ptr_arg, reason = "whether it was borrowed is what counts")]
+fn spell(text: &Cow<'_, str>, out: &mut Vec<u8>) {
+    let is_special = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
+    match text {
+        Cow::Owned(text) if text.bytes().any(is_special) => {
+            out.extend_from_slice(serde_json::Value::from(text.as_str()).to_string().as_bytes());
+        }
+        Cow::Owned(_) | Cow::Borrowed(_) => {
+            out.push(b'"');
+            out.extend_from_slice(text.as_bytes());
+            out.push(b'"');
+        }
     }
 }

@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use hapax_core::{Salt, Tenant, TenantKey};
-use http::{HeaderMap, request::Parts};
+use http::{HeaderMap, Response, request::Parts};
 use quick_cache::sync;
 
 use super::{
+    compared::Comparing,
+    cors::{Cors, Preflight},
     layer::Site,
     receive::Room,
     route::Routes,
     tenancy::{KNOWN_MAX, Tenancy},
 };
+use crate::body::Body;
 
 /// Says where a request came from, as headers.
 pub(crate) type OriginFn = dyn Fn(&Parts) -> HeaderMap + Send + Sync;
@@ -28,6 +31,10 @@ pub(crate) struct Front {
     pub(crate) origin: Option<Arc<OriginFn>>,
     /// Where request bodies are kept, if that is limited.
     pub(crate) room: Option<Room>,
+    /// Where requests are compared.
+    pub(crate) comparing: Comparing,
+    /// What pages of other origins may, if that is said here.
+    pub(crate) cors: Option<Arc<Cors>>,
     /// The fingerprint keys of tenants that asked lately.
     keys: Arc<sync::Cache<Tenant, TenantKey>>,
 }
@@ -37,7 +44,8 @@ impl Front {
         let keys = Arc::new(sync::Cache::new(KNOWN_MAX));
         let routes = Routes::with_secrets(routes, tenancy.credentials());
         site.sign_with(salt);
-        Self { salt, tenancy, routes, site, origin: None, room: None, keys }
+        let comparing = Comparing::default();
+        Self { salt, tenancy, routes, site, origin: None, room: None, comparing, cors: None, keys }
     }
 
     /// Has its pages there from now on.
@@ -54,6 +62,16 @@ impl Front {
         let derived = self.salt.tenant_key(tenant);
         self.keys.insert(tenant.clone(), derived.clone());
         derived
+    }
+
+    /// The answer to a browser that asks whether a page of another origin may use a protected route
+    /// or read a page of ours.
+    pub(crate) fn preflight(&self, cors: &Cors, parts: &Parts) -> Option<Response<Body>> {
+        let (asked, path) = (Preflight::by(parts)?, parts.uri.path());
+        let page = path.strip_prefix(&self.site.home);
+        let is_ours = page.is_some_and(|page| page.is_empty() || page.starts_with('/'))
+            || self.routes.protection(&asked.method, path).is_some();
+        is_ours.then(|| cors.answer(&asked))
     }
 
     /// Every tenancy in force, once.

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use hapax_core::{Ended, Outcome, Policy, Record, Store};
 use hapax_engine::{Finisher, Permit};
 use http::{Request, Response};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
     handled::Verdict, layer::Site, options::Protection, route::Routes, said::Said, span::span,
-    stored_request, unit::Unit,
+    stored_request, unit::Unit, usual_time::UsualTime,
 };
 use crate::body::{Body, BoxError};
 
@@ -98,17 +98,29 @@ impl<S: Store> fmt::Debug for Later<S> {
 
 impl<S: Store> Shared<S> {
     fn policy_of(&self, record: &Record) -> Policy {
-        let protection = self.kept(record).and_then(|(_, protection)| protection);
+        let protection = self.kept(record).and_then(|kept| kept.protection);
         protection.map_or_else(Policy::default, |protection| protection.policy)
     }
 
     /// The stored request, and how its route is protected now.
-    fn kept(&self, record: &Record) -> Option<(Request<Bytes>, Option<Arc<Protection>>)> {
+    fn kept(&self, record: &Record) -> Option<Kept> {
         let request = stored_request::read(record.request()?.clone())?;
         let (parts, body) = request.into_parts();
-        let protection = self.routes.load().find(&parts).1.map(Arc::clone);
-        Some((Request::from_parts(parts, body), protection))
+        let routes = self.routes.load();
+        let (route, protection) = routes.find(&parts);
+        Some(Kept {
+            protection: protection.map(Arc::clone),
+            usual_time: Arc::clone(routes.usual_time(route)),
+            request: Request::from_parts(parts, body),
+        })
     }
+}
+
+/// A stored request, and what is known of its route now.
+struct Kept {
+    request: Request<Bytes>,
+    protection: Option<Arc<Protection>>,
+    usual_time: Arc<UsualTime>,
 }
 
 async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
@@ -118,14 +130,16 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
         Err(_) => None,
     };
     match (run, shared.kept(permit.record())) {
-        (Some(run), Some((request, protection))) => {
+        (Some(run), Some(Kept { request, protection, usual_time })) => {
             let protection = protection.unwrap_or_default();
             let span = span(&permit.record().operation, None);
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());
             let (said, site) = (Said::default(), Arc::clone(&shared.site));
             let unit = Unit::new(permit, request, protection, said, site);
+            let began = Instant::now();
             run(unit).instrument(span).await;
+            usual_time.add(began.elapsed());
         }
         (_, _) => {
             let id = permit.attempt().id;

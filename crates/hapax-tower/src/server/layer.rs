@@ -12,6 +12,7 @@ use tower_layer::Layer;
 
 use super::{
     code::Code,
+    cors::Cors,
     front::Front,
     later::Later,
     receive::Room,
@@ -59,6 +60,14 @@ impl<S: Store> IdempotencyLayer<S> {
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
         self.with(|front| front.room = Some(Room::of(bytes)))
+    }
+
+    /// The same layer, telling browsers which pages of other origins may use protected routes and read
+    /// what they answer. Without it nothing is said about that, and refusals cannot be read by pages of
+    /// other origins.
+    #[must_use]
+    pub fn cors(self, cors: Cors) -> Self {
+        self.with(|front| front.cors = Some(Arc::new(cors)))
     }
 
     /// The same layer, keeping these headers with every request that may be run later, in place of

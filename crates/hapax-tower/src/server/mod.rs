@@ -12,16 +12,24 @@ mod canonical;
 mod capture;
 mod code;
 mod compared;
+mod compared_headers;
+mod cors;
 mod drain;
 mod failed;
+mod form;
 mod front;
+mod gzip;
 mod handled;
 mod headers;
 mod inner_words;
 mod key;
+mod key_format;
 mod later;
 mod layer;
+mod media_type;
+mod member_order;
 mod multipart;
+mod openapi;
 mod options;
 mod pages;
 mod prefer;
@@ -44,16 +52,20 @@ mod target;
 mod tenancy;
 mod transactional;
 mod unit;
+mod usual_time;
 mod wellknown;
 
 pub use self::{
     canonical::{NotCanonical, canonical_json},
     code::Code,
+    compared_headers::ComparedHeaders,
+    cors::{Cors, Readers},
     handled::{Handled, Verdict},
     headers::{is_for_everybody, is_named_by_connection},
     key::parse_key,
     later::Later,
     layer::{IdempotencyLayer, Site},
+    openapi::openapi_fragment,
     options::{
         BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Protection,
         Scoping, StoreDown,
@@ -61,11 +73,11 @@ pub use self::{
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     revalidate::{Revalidated, Revalidator},
-    route::{InvalidRoute, Routes, Treatment, path_fits},
+    route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,
     target::{PathReading, leaves_its_folder, plain_path},
     tenancy::{Caller, Identified, Tenancy, TenantKind},
     transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
-    wellknown::{openapi_fragment, published_policy},
+    wellknown::published_policy,
 };

@@ -1,16 +1,7 @@
 //! A multipart body without its boundary, so that a form sent again under another boundary is the
 //! same form (RFC 2046, RFC 7578).
 
-use http::{HeaderMap, header::CONTENT_TYPE};
-
-/// A multipart body in one spelling.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Multipart {
-    /// The content type without the boundary.
-    pub(crate) content_type: Vec<u8>,
-    /// The headers and the bytes of each part, in order.
-    pub(crate) body: Vec<u8>,
-}
+use super::media_type::{MediaKind, MediaType};
 
 /// Why a body is not one sequence of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,21 +17,26 @@ pub(crate) enum NotMultipart {
 /// Longest boundary, by RFC 2046.
 const BOUNDARY_BYTES_MAX: usize = 70;
 
-pub(crate) fn canonical(headers: &HeaderMap, body: &[u8]) -> Result<Multipart, NotMultipart> {
-    let mut lines = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return Err(NotMultipart::ContentType);
-    };
-    let line = line.to_str().map_err(|_| NotMultipart::ContentType)?;
-    let (content_type, boundary) = without_boundary(line).ok_or(NotMultipart::ContentType)?;
+/// What comes before the first boundary, the headers and the bytes of each part, in order, and what
+/// comes after the last.
+///
+/// The standard lets readers ignore what is around the parts. It is compared all the same: the
+/// service sees it, and nobody who sends a form again changes it.
+pub(crate) fn canonical(media_type: &MediaType<'_>, body: &[u8]) -> Result<Vec<u8>, NotMultipart> {
+    let boundary = media_type.parameter("boundary").filter(|boundary| {
+        let fits = (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len());
+        media_type.kind() == MediaKind::Multipart && fits
+    });
+    let boundary = boundary.ok_or(NotMultipart::ContentType)?;
     let delimiter = [b"--", boundary.as_bytes()].concat();
     let mut reader = Reader { body, at: 0, delimiter: &delimiter };
     let mut out = Vec::with_capacity(body.len());
-    reader.preamble()?;
+    reader.preamble(&mut out)?;
     while reader.has_part()? {
         reader.part(&mut out)?;
     }
-    Ok(Multipart { content_type, body: out })
+    reader.epilogue(&mut out);
+    Ok(out)
 }
 
 struct Reader<'a> {
@@ -50,10 +46,18 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Passes what comes before the first boundary; by the standard it means nothing.
-    fn preamble(&mut self) -> Result<(), NotMultipart> {
+    /// What comes before the first boundary, with its line break if there is any.
+    fn preamble(&mut self, out: &mut Vec<u8>) -> Result<(), NotMultipart> {
         self.at = if self.body.starts_with(self.delimiter) { 0 } else { self.delimited(0)? + 2 };
+        put(out, &self.body[..self.at]);
         Ok(())
+    }
+
+    /// What comes after the last boundary. No part has so many headers as stand before it.
+    fn epilogue(&self, out: &mut Vec<u8>) {
+        let end = self.at + self.delimiter.len() + 2;
+        out.extend_from_slice(&length(usize::MAX));
+        out.extend_from_slice(self.body.get(end..).unwrap_or_default());
     }
 
     /// Whether the boundary here begins a part, rather than being the last.
@@ -126,39 +130,6 @@ fn part_headers(head: &[u8]) -> Option<Vec<(Vec<u8>, &[u8])>> {
     }
     headers.sort_by(|one, other| one.0.cmp(&other.0));
     Some(headers)
-}
-
-/// A content type without its boundary, and the boundary.
-fn without_boundary(content_type: &str) -> Option<(Vec<u8>, String)> {
-    let mut parameters = parameters(content_type);
-    let essence = parameters.next()?.trim().to_ascii_lowercase();
-    essence.strip_prefix("multipart/")?;
-    let (mut rest, mut boundary) = (essence, None);
-    for parameter in parameters {
-        let (name, value) = parameter.split_once('=')?;
-        let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
-        if name == "boundary" {
-            let value = value.strip_prefix('"').map_or(Some(value), |v| v.strip_suffix('"'))?;
-            let fits = (1..=BOUNDARY_BYTES_MAX).contains(&value.len());
-            if boundary.is_some() || !fits || value.contains(['"', '\\']) {
-                return None;
-            }
-            boundary = Some(value.to_owned());
-        } else {
-            rest.push_str(&format!(";{name}={value}"));
-        }
-    }
-    Some((rest.into_bytes(), boundary?))
-}
-
-/// What is between the semicolons that are not quoted.
-fn parameters(content_type: &str) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    let parts = content_type.split(move |character| {
-        quoted ^= character == '"';
-        character == ';' && !quoted
-    });
-    parts.filter(|part| !part.trim().is_empty())
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

@@ -6,16 +6,11 @@ use hapax_core::{
     Policy, Recovery, Scope,
     limits::{OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX},
 };
-use http::{
-    HeaderName, Method,
-    header::{CONTENT_TYPE, HOST},
-    request::Parts,
-    uri::Authority,
-};
+use http::{HeaderName, Method, header::HOST, request::Parts, uri::Authority};
 
 use super::{
-    probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, route::InvalidRoute,
-    tenancy::Tenancy,
+    compared_headers::ComparedHeaders, probe::Prober, rate_limit::RateLimit,
+    revalidate::Revalidator, route::InvalidRoute, tenancy::Tenancy,
 };
 use crate::secret_header::is_secret_header;
 
@@ -67,7 +62,7 @@ pub struct Protection {
     /// How bodies are compared.
     pub body: BodyForm,
     /// Headers that tell requests apart.
-    pub compared_headers: Vec<HeaderName>,
+    pub compared_headers: ComparedHeaders,
     /// Headers of a response that are not stored, beside those that never are.
     pub unstored_headers: Vec<HeaderName>,
     /// Headers of a response that are stored although they usually are not, such as `Set-Cookie`.
@@ -90,8 +85,8 @@ pub struct Protection {
 }
 
 impl Default for Protection {
-    /// A required key in either form, 409 while in flight, raw bodies, 1 MiB each way, 30 s to
-    /// come and 25 s to be answered.
+    /// A required key in either form, 409 while in flight, bodies compared by their media type,
+    /// 1 MiB each way, 30 s to come and 25 s to be answered.
     fn default() -> Self {
         Self {
             label: Arc::default(),
@@ -112,8 +107,8 @@ impl Default for Protection {
             probe: None,
             revalidate: None,
             limit: None,
-            body: BodyForm::Raw,
-            compared_headers: vec![CONTENT_TYPE],
+            body: BodyForm::Auto { ignored: Vec::new() },
+            compared_headers: ComparedHeaders::Usual,
             unstored_headers: Vec::new(),
             stored_headers: Vec::new(),
             receive_within: Duration::from_secs(30),
@@ -318,6 +313,15 @@ pub enum InFlight {
 /// How bodies are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyForm {
+    /// By what `Content-Type` says it is: JSON as values, forms as fields, multipart as parts, each
+    /// also within gzip, and everything else byte by byte. What is not what it says it is, or has no
+    /// single meaning, is compared byte by byte too.
+    ///
+    /// The same content with and without gzip is two requests: the service is sent what came.
+    Auto {
+        /// JSON pointers of members that do not tell requests apart, such as `/sent_at`.
+        ignored: Vec<String>,
+    },
     /// Byte by byte.
     Raw,
     /// As JSON values: order and spelling of members do not matter. What is not JSON is refused.
@@ -326,7 +330,7 @@ pub enum BodyForm {
         ignored: Vec<String>,
     },
     /// As the parts of a multipart body: the boundary between them does not matter, their order,
-    /// headers and bytes do. What is not multipart is refused.
+    /// headers and bytes do, and what is written around them. What is not multipart is refused.
     Multipart,
 }
 

@@ -6,7 +6,7 @@ use hapax_core::{OperationId, Retention, Store, StoreError, Timestamp};
 use hapax_engine::Engine;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
-use super::{code::Code, problem::Problem};
+use super::{code::Code, handled::Verdict, problem::Problem};
 use crate::body::Body;
 
 const FIRST_SENT: HeaderName = HeaderName::from_static("repeatability-first-sent");
@@ -47,8 +47,24 @@ pub(crate) async fn check<S: Store>(
     })
 }
 
-/// Says whether the request was honoured as a repeatable one.
-pub(crate) fn add_result(response: &mut Response<Body>, honoured: bool) {
-    let result = if honoured { "accepted" } else { "rejected" };
+/// Says whether the request was honoured as a repeatable one: taken for the operation of its key,
+/// which is carried out once, whatever is known about it by now.
+pub(crate) fn add_result(response: &mut Response<Body>, verdict: Verdict) {
+    let result = match verdict {
+        Verdict::Executed
+        | Verdict::TakenOver
+        | Verdict::Unanswered(_)
+        | Verdict::Queued
+        | Verdict::Replayed
+        | Verdict::Busy
+        | Verdict::InDoubt => "accepted",
+        Verdict::Mismatch
+        | Verdict::Gone
+        | Verdict::Refused(_)
+        | Verdict::Undecided
+        | Verdict::Unprotected
+        | Verdict::Passed
+        | Verdict::Page => "rejected",
+    };
     response.headers_mut().insert(RESULT, HeaderValue::from_static(result));
 }

@@ -12,6 +12,7 @@ use super::{
     revalidate::Revalidator,
     service::applies,
     target::{self, Doubt, Loose, Path, PathReading, plain_path},
+    usual_time::UsualTime,
 };
 
 /// What happens to the requests of a route.
@@ -58,6 +59,8 @@ const OTHERWISE: &str = "otherwise";
 pub struct Routes {
     routes: Vec<Route>,
     otherwise: Treated,
+    /// Of what no route names.
+    usual_time: Arc<UsualTime>,
     reading: PathReading,
     /// Whether there is a route for another method than POST.
     has_other_methods: bool,
@@ -70,6 +73,7 @@ pub(crate) struct Route {
     label: String,
     loose: Loose,
     pub(crate) treated: Treated,
+    usual_time: Arc<UsualTime>,
 }
 
 /// Headers by which a POST asks to be taken for another method, for clients that can send no other.
@@ -87,7 +91,8 @@ impl Routes {
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
         let otherwise = checked(otherwise, OTHERWISE)?;
         let (routes, reading) = (Vec::new(), PathReading::Lenient);
-        Ok(Self { routes, otherwise, reading, has_other_methods: false })
+        let usual_time = Arc::default();
+        Ok(Self { routes, otherwise, usual_time, reading, has_other_methods: false })
     }
 
     /// The same routes for a service that reads paths so. Unless told, it is taken to be lenient,
@@ -120,7 +125,8 @@ impl Routes {
         let label = format!("{method} {pattern}");
         let (loose, treated) = (Loose::of(&pattern), checked(treatment, &label)?);
         self.has_other_methods |= method != Method::POST;
-        self.routes.push(Route { method, pattern, label, loose, treated });
+        let usual_time = Arc::default();
+        self.routes.push(Route { method, pattern, label, loose, treated, usual_time });
         Ok(self)
     }
 
@@ -203,6 +209,19 @@ impl Routes {
             Some((at, route)) => (at, &route.treated),
             None => (self.routes.len(), &self.otherwise),
         }
+    }
+
+    /// How a request of this method and path would be protected, however the path is spelled.
+    pub(crate) fn protection(&self, method: &Method, path: &str) -> Option<&Arc<Protection>> {
+        if is_safe(method) {
+            return None;
+        }
+        self.take(method, &Path::read(path).spelled).1.protection()
+    }
+
+    /// How long the work of a route usually takes, by its place.
+    pub(crate) fn usual_time(&self, route: usize) -> &Arc<UsualTime> {
+        self.routes.get(route).map_or(&self.usual_time, |route| &route.usual_time)
     }
 
     /// Whether it matters which path a request has: if nothing is protected or refused, it does not.
@@ -387,12 +406,13 @@ fn is_written(uri: &Uri, path: &str) -> bool {
     uri.path_and_query().is_some_and(|target| target.as_str().starts_with(path))
 }
 
-/// Methods that promise to change nothing.
+/// Methods that promise to change nothing, by the registry of HTTP: a key on them is ignored.
+pub const SAFE_METHODS: [&str; 8] =
+    ["GET", "HEAD", "OPTIONS", "TRACE", "QUERY", "PROPFIND", "REPORT", "SEARCH"];
+
 pub(crate) fn is_safe(method: &Method) -> bool {
-    *method == Method::GET
-        || *method == Method::HEAD
-        || *method == Method::OPTIONS
-        || *method == Method::TRACE
+    // Most requests that come here change something by POST.
+    *method != Method::POST && SAFE_METHODS.contains(&method.as_str())
 }
 
 /// Whether a path fits the pattern of a route, as clients that read the published policy need to know.

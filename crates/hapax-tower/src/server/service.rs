@@ -17,6 +17,7 @@ use super::{
     answer,
     arrival::{self, Arrival, arrive},
     ask::ask,
+    cors,
     drain::{Rest, Wire},
     handled::{Handled, Verdict},
     layer::{Shared, Site},
@@ -112,16 +113,26 @@ where
     S: Store,
 {
     let (mut parts, body) = request.into_parts();
+    let mut reader = None;
+    if let Some(cors) = &shared.front.cors {
+        if let Some(preflight) = shared.front.preflight(cors, &parts) {
+            let route = shared.front.routes.find(&parts).0;
+            return Ok((preflight, Handled { verdict: Verdict::Page, route }));
+        }
+        reader = Some(cors::reader(cors, &parts));
+    }
     let (route, protection) = match shared.front.routes.admit(&mut parts) {
         Ok(found) => found,
         Err((route, problem)) => {
             let rest = Rest::Unread(body);
             let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
-            return Ok((refused.0, Handled { verdict: refused.1, route }));
+            let (mut response, verdict) = refused;
+            cors::let_read(reader.as_ref(), &mut response);
+            return Ok((response, Handled { verdict, route }));
         }
     };
     let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
+    let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
         (Some(page), _) => (page, Verdict::Page),
         (None, Err(problem)) => {
             Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
@@ -129,11 +140,14 @@ where
         (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
             // Boxed, so that what passes does not pay for its size.
             Some(protection) => {
-                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await?
+                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await?
             }
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
+    if protection.is_some() || verdict == Verdict::Page {
+        cors::let_read(reader.as_ref(), &mut response);
+    }
     Ok((response, Handled { verdict, route }))
 }
 
@@ -160,7 +174,7 @@ pub(crate) async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Re
 async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
-    protection: &Arc<Protection>,
+    (route, protection): (usize, &Arc<Protection>),
     said: Said,
     (parts, body): (Parts, Body),
 ) -> Result<Judged, Inner::Error>
@@ -170,26 +184,26 @@ where
 {
     let wire = Wire::of(parts.version, &parts.headers);
     let arrived = arrived(shared, protection, said, (parts, body)).await;
-    let ((mut response, verdict), honoured) = match arrived {
+    let (mut response, verdict) = match arrived {
         Ok(arrival) => {
             let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
-            let judged = ask(inner, shared, arrival).instrument(span).await?;
-            let judged = match listener {
+            let usual_time = shared.front.routes.usual_time(route);
+            let judged = ask(inner, shared, usual_time, arrival).instrument(span).await?;
+            match listener {
                 // Boxed, so that only routes that ask pay for its size.
                 Some(listener) => Box::pin(listener.hear(judged, &shared.front.site)).await,
                 None => judged,
-            };
-            (judged, true)
+            }
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
             let mut response = problem.into_response(&shared.front.site);
             wire.leave_clean(rest, &mut response).await;
-            ((response, verdict), false)
+            (response, verdict)
         }
     };
     if protection.dialect == Dialect::Repeatability {
-        repeatability::add_result(&mut response, honoured);
+        repeatability::add_result(&mut response, verdict);
     }
     Ok((response, verdict))
 }

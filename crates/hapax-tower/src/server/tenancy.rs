@@ -204,6 +204,14 @@ impl Tenancy {
         })
     }
 
+    /// Whether all callers share their keys.
+    pub(crate) fn is_shared(&self) -> bool {
+        match self.source {
+            Source::Single(_) => true,
+            Source::Credential(_) | Source::FromFn(_) | Source::FromAsyncFn(_) => false,
+        }
+    }
+
     /// The tenant a function found, among those of its kind; `None` if the two together are longer
     /// than a name may be.
     fn named(&self, found: &Tenant) -> Option<Tenant> {

@@ -1,8 +1,6 @@
 //! What clients can look up: the policy in force, the pages of the errors, their operations.
 
-use std::time::Duration;
-
-use hapax_core::{Store, limits::KEY_BYTES_MAX};
+use hapax_core::Store;
 use http::{
     HeaderValue, Method, Response,
     header::{CACHE_CONTROL, CONTENT_TYPE},
@@ -14,10 +12,13 @@ use super::{
     async_status,
     code::Code,
     front::Front,
+    key_format,
     layer::Shared,
-    options::{BodyForm, Hosts, InFlight, KeyForm, KeyRule, Protection, Scoping},
+    openapi::openapi_fragment,
+    options::{BodyForm, Hosts, InFlight, KeyForm, KeyRule, Scoping},
     pages,
     route::{Routes, Treated},
+    tenancy::Tenancy,
 };
 use crate::body::Body;
 
@@ -40,31 +41,35 @@ pub(crate) fn written(front: &Front, page: &str) -> Option<Response<Body>> {
         return Some(document("text/markdown; charset=utf-8", pages::page(*code).to_owned()));
     }
     match page {
-        "" => Some(document("application/json", published_policy(&front.routes).to_string())),
+        "" => {
+            let policy = published_policy(&front.routes, &front.tenancy);
+            Some(document("application/json", policy.to_string()))
+        }
         "/openapi.json" => {
-            Some(document("application/json", openapi_fragment(&front.routes).to_string()))
+            let fragment = openapi_fragment(&front.routes, &front.tenancy);
+            Some(document("application/json", fragment.to_string()))
         }
         _ => None,
     }
 }
 
 /// The policy in force, as the document clients find at `/.well-known/idempotency`.
-pub fn published_policy(routes: &Routes) -> Value {
+pub fn published_policy(routes: &Routes, tenancy: &Tenancy) -> Value {
     let named = routes.all().iter().map(|route| {
-        let mut policy = described(&route.treated);
+        let mut policy = described(&route.treated, tenancy);
         policy.insert("method".to_owned(), route.method.as_str().into());
         policy.insert("path".to_owned(), route.pattern.as_str().into());
         Value::Object(policy)
     });
     json!({
         "routes": named.collect::<Vec<_>>(),
-        "otherwise": described(routes.otherwise()),
+        "otherwise": described(routes.otherwise(), tenancy),
         "replay_header": "Idempotent-Replayed",
         "expiry_header": "Idempotency-Expires",
     })
 }
 
-fn described(treated: &Treated) -> Map<String, Value> {
+fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let route = match treated {
         Treated::Protected(route) => route,
         Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
@@ -74,6 +79,7 @@ fn described(treated: &Treated) -> Map<String, Value> {
         }
     };
     let retention = route.policy.retention();
+    let is_shared = route.tenancy.as_ref().unwrap_or(tenancy).is_shared();
     let described = json!({
         "protected": true,
         "header": route.key_header().as_str(),
@@ -82,18 +88,25 @@ fn described(treated: &Treated) -> Map<String, Value> {
             KeyForm::Quoted => "quoted",
             KeyForm::QuotedOrBare => "quoted or bare",
         },
-        "key_format": format!("1 to {KEY_BYTES_MAX} visible ASCII characters"),
-        "scope": match &route.scope {
-            Scoping::MethodAndPath => "caller, method and path",
-            Scoping::Named(_) => "caller and route",
-            Scoping::FromFn(_) => "caller and what the application says",
+        "key_format": key_format::described(route.key_form),
+        "key_pattern": key_format::pattern(route.key_form),
+        "key_value_bytes_max": key_format::VALUE_BYTES_MAX,
+        "scope": match (&route.scope, is_shared) {
+            (Scoping::MethodAndPath, false) => "caller, method and path",
+            (Scoping::MethodAndPath, true) => "method and path, for all callers alike",
+            (Scoping::Named(_), false) => "caller and route",
+            (Scoping::Named(_), true) => "route, for all callers alike",
+            (Scoping::FromFn(_), false) => "caller and what the application says",
+            (Scoping::FromFn(_), true) => "what the application says, for all callers alike",
         },
         "hosts": match route.hosts { Hosts::Alike => "alike", Hosts::Apart => "apart" },
         "compared": match route.body {
+            BodyForm::Auto { .. } => "body by its media type",
             BodyForm::Raw => "bytes of the body",
             BodyForm::Json { .. } => "JSON value of the body",
             BodyForm::Multipart => "parts of the body",
         },
+        "compared_headers": route.compared_headers.names(),
         "in_flight": match route.in_flight {
             InFlight::Reject => "409",
             InFlight::Wait(_) => "wait, then 409",
@@ -109,49 +122,6 @@ fn described(treated: &Treated) -> Map<String, Value> {
         "response_bytes_max": route.response_bytes_max,
     });
     if let Value::Object(described) = described { described } else { Map::new() }
-}
-
-/// The header parameters and refusals of the protected routes, to be merged into an OpenAPI
-/// document.
-pub fn openapi_fragment(routes: &Routes) -> Value {
-    let mut paths = Map::new();
-    for route in routes.all() {
-        let Some(protection) = route.treated.protection() else { continue };
-        let methods = paths.entry(route.pattern.clone()).or_insert_with(|| json!({}));
-        methods[route.method.as_str().to_ascii_lowercase()] = operation(protection);
-    }
-    json!({ "openapi": "3.1.0", "paths": paths })
-}
-
-fn operation(protection: &Protection) -> Value {
-    let window = protection.policy.retention().window;
-    let problem = |code: Code| {
-        let content = json!({ "application/problem+json": {} });
-        json!({ "description": code.title(), "content": content })
-    };
-    let mut operation = json!({
-        "parameters": [{
-            "name": protection.key_header().as_str(),
-            "in": "header",
-            "required": protection.key == KeyRule::Required,
-            "description": format!("One key per operation, kept for {}.", spelled(window)),
-            "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
-        }],
-        "responses": {
-            "400": problem(Code::KeyMalformed),
-            "409": problem(Code::KeyInFlight),
-            "422": problem(Code::KeyReused),
-            "503": problem(Code::StoreUnavailable),
-        },
-    });
-    if protection.limit.is_some() {
-        operation["responses"]["429"] = problem(Code::RateLimited);
-    }
-    operation
-}
-
-fn spelled(span: Duration) -> String {
-    format!("{} seconds", span.as_secs())
 }
 
 fn document(content_type: &'static str, text: String) -> Response<Body> {

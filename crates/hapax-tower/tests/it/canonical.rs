@@ -48,6 +48,37 @@ fn a_pointer_names_a_member_and_nothing_else() {
     assert_eq!(canonical, br#"{"a":{"c":2},"b":3}"#);
 }
 
+#[test]
+fn a_pointer_goes_through_arrays_by_index_alone() {
+    let ignored = ["/sent_at", "/items/1/sent_at", "/items/2", "/deep/0/0"].map(str::to_owned);
+    for (text, expected) in [
+        (r#"[{"sent_at":1}]"#, r#"[{"sent_at":1}]"#),
+        (r#"{"b":[{"sent_at":1}],"sent_at":2}"#, r#"{"b":[{"sent_at":1}]}"#),
+        (
+            r#"{"items":[{"sent_at":1},{"sent_at":2,"a":3},{"b":{"d":1,"c":2}},4]}"#,
+            r#"{"items":[{"sent_at":1},{"a":3},4]}"#,
+        ),
+        (r#"{"items":{"1":{"sent_at":1}}}"#, r#"{"items":{"1":{}}}"#),
+        (r#"{"deep":[[{"b":1,"a":2},{"d":3,"c":4}]]}"#, r#"{"deep":[[{"c":4,"d":3}]]}"#),
+    ] {
+        let canonical = canonical_json(text.as_bytes(), &ignored).unwrap();
+        assert_eq!(String::from_utf8(canonical).unwrap(), expected, "{text}");
+    }
+}
+
+/// What a reader who copies each object when it ends would copy for each level.
+#[test]
+fn members_are_moved_at_every_depth() {
+    let (mut text, mut expected) = ("0".to_owned(), "0".to_owned());
+    for level in 0..60 {
+        text = format!(r#"{{"z":[{{"b":{level},"a":1}}],"m":{text},"a":[]}}"#);
+        expected = format!(r#"{{"a":[],"m":{expected},"z":[{{"a":1,"b":{level}}}]}}"#);
+    }
+    let numbers_spelled = canonical(&expected);
+    assert_eq!(canonical(&text), numbers_spelled);
+    assert_eq!(canonical(r#"{"b":{"d":{},"c":{}},"a":1}"#), r#"{"a":1,"b":{"c":{},"d":{}}}"#);
+}
+
 /// The same value, its members in the opposite order and spelled widely.
 fn spelled_otherwise(value: &Value) -> String {
     match value {

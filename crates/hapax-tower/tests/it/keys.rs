@@ -1,6 +1,6 @@
 //! Which keys are taken, and what is said about the others.
 
-use hapax_tower::{Dialect, KeyForm, KeyRule, Protection};
+use hapax_tower::{Dialect, KeyForm, KeyRule, Protection, SAFE_METHODS};
 use http::{HeaderName, Request};
 
 use crate::world::{World, keyed, post};
@@ -162,6 +162,52 @@ async fn a_route_may_take_its_key_from_another_header() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_repeatable_request_is_accepted_only_if_it_is_protected() {
+    let protection = || Protection { dialect: Dialect::Repeatability, ..Protection::default() };
+    let request = |path: &str| {
+        post(path)
+            .header("repeatability-request-id", "r-1")
+            .header("repeatability-first-sent", "Fri, 15 Jan 2027 07:59:00 GMT")
+    };
+    let world = World::with(protection());
+    let working = world.start(request("/slow"), "100");
+    world.begun(1).await;
+    let busy = world.send(request("/slow"), "100").await;
+    busy.check(409, "key-in-flight");
+    assert_eq!(busy.header("repeatability-result"), Some("accepted"));
+    world.service.go.add_permits(1);
+    assert_eq!(working.await.unwrap().status, 201);
+    world.store.away(true);
+    let away = world.send(request("/pay"), "100").await;
+    away.check(503, "store-unavailable");
+    assert_eq!(away.header("repeatability-result"), Some("rejected"));
+    let store_down = hapax_tower::StoreDown::RunUnprotected;
+    let world = World::with(Protection { store_down, ..protection() });
+    // The first request makes the store's clock known.
+    world.send(request("/pay"), "100").await;
+    world.store.away(true);
+    let unprotected = world.send(request("/other"), "100").await;
+    assert_eq!(unprotected.header("hapax-unprotected"), Some("true"));
+    assert_eq!(unprotected.header("repeatability-result"), Some("rejected"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_method_that_promises_to_change_nothing_passes_with_and_without_a_key() {
+    let world = World::new();
+    for method in SAFE_METHODS {
+        for request in [keyed("/pay"), post("/pay"), keyed("/pay")] {
+            let answer = world.send(request.method(method), "100").await;
+            assert_eq!((answer.status, answer.is_replay()), (201, false), "{method}");
+        }
+    }
+    assert_eq!(world.runs(), 3 * SAFE_METHODS.len());
+    assert!(world.store.all().await.is_empty());
+    for method in ["POST", "PUT", "PATCH", "DELETE", "MKCOL"] {
+        world.send(post("/pay").method(method), "100").await.check(400, "key-missing");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_first_attempt_older_than_what_is_remembered_is_refused() {
     let world =
         World::with(Protection { dialect: Dialect::Repeatability, ..Protection::default() });
@@ -174,7 +220,11 @@ async fn a_first_attempt_older_than_what_is_remembered_is_refused() {
     let fresh = "Fri, 15 Jan 2027 07:59:00 GMT";
     let first = world.send(request(fresh), "100").await;
     assert_eq!((first.status, first.header("repeatability-result")), (201, Some("accepted")));
-    assert!(world.send(request(fresh), "100").await.is_replay());
+    let again = world.send(request(fresh), "100").await;
+    assert_eq!((again.is_replay(), again.header("repeatability-result")), (true, Some("accepted")));
+    let other = world.send(request(fresh), "999").await;
+    other.check(422, "key-reused");
+    assert_eq!(other.header("repeatability-result"), Some("rejected"));
     let old = world.send(request("Wed, 13 Jan 2027 08:00:00 GMT"), "100").await;
     old.check(412, "first-sent-too-old");
     assert_eq!(old.header("repeatability-result"), Some("rejected"));

@@ -100,6 +100,32 @@ async fn an_accepted_request_is_answered_with_an_address_and_run_in_the_backgrou
 }
 
 #[tokio::test(start_paused = true)]
+async fn whoever_looks_at_an_accepted_request_is_told_when_such_work_is_usually_done() {
+    let process = Process::start(&Wire::new(), accept(), true).serves();
+    let request = |key: &str| post("/slow").header("idempotency-key", key.to_owned());
+    let mut told = Vec::new();
+    for run in 1..4 {
+        let accepted = send(&process.app, request(&format!("k-{run}")), "100").await;
+        let location = accepted.header("location").unwrap().to_owned();
+        while process.runs() < run {
+            tokio::task::yield_now().await;
+        }
+        let again = send(&process.app, request(&format!("k-{run}")), "100").await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let seen = process.look(&location).await;
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        process.service.go.add_permits(1);
+        finished(&process, &location).await;
+        let heard = [accepted, again, seen]
+            .map(|answer| answer.header("retry-after").unwrap().parse::<u32>().unwrap());
+        told.push(heard);
+    }
+    assert_eq!(told[0], [1, 1, 1]);
+    // Six seconds of work, known within a quarter.
+    assert!(told[2].iter().zip([6..=8, 6..=8, 4..=6]).all(|(told, usual)| usual.contains(told)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_dying_process_accepted_is_run_by_the_next_one() {
     let store = Wire::new();
     let first = Process::start(&store, accept(), false);

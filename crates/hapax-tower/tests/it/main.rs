@@ -9,6 +9,7 @@
 mod bodies;
 mod canonical;
 mod client;
+mod compared;
 mod connections;
 mod deadlines;
 mod doubt;

@@ -35,9 +35,7 @@ async fn another_boundary_is_the_same_request() {
     ] {
         let body = form(boundary, "zoe", "a\r\n\r\n--on\r\nb");
         assert!(send(&world, content_type, &body).await.is_replay(), "{content_type}");
-        let padded = format!("preamble\r\n{body}epilogue");
-        let padded =
-            padded.replacen(&format!("--{boundary}\r\n"), &format!("--{boundary} \r\n"), 1);
+        let padded = body.replacen(&format!("--{boundary}\r\n"), &format!("--{boundary} \r\n"), 1);
         assert!(send(&world, content_type, &padded).await.is_replay(), "{content_type}");
     }
     let reordered = form("one", "zoe", "a\r\n\r\n--on\r\nb").replace(
@@ -64,6 +62,10 @@ async fn another_part_is_another_request() {
         format!("{second}{first}--one--\r\n"),
         format!("{first}--one--\r\n"),
         format!("{first}{second}{second}--one--\r\n"),
+        format!("preamble\r\n{body}"),
+        format!("\r\n{body}"),
+        format!("{body}epilogue"),
+        body.trim_end().to_owned(),
     ] {
         send(&world, ONE, &other).await.check(422, "key-reused");
     }

@@ -2,8 +2,8 @@
 
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Dialect, Hosts, IdempotencyLayer, KeyRule, KeySpelling, PathReading, Protection, Routes,
-    Scoping, Tenancy, Treatment,
+    ComparedHeaders, Dialect, Hosts, IdempotencyLayer, KeyRule, KeySpelling, PathReading,
+    Protection, Routes, Scoping, Tenancy, Treatment,
 };
 use http::{HeaderName, Method, Request};
 
@@ -228,7 +228,10 @@ async fn each_host_has_keys_of_its_own_where_the_service_tells_them_apart() {
 #[tokio::test(start_paused = true)]
 async fn a_client_cannot_have_a_header_removed_that_tells_operations_apart() {
     let own = HeaderName::from_static("x-account");
-    let world = World::with(Protection { compared_headers: vec![own], ..Protection::default() });
+    let world = World::with(Protection {
+        compared_headers: ComparedHeaders::Named(vec![own]),
+        ..Protection::default()
+    });
     let request = keyed("/pay").header("x-account", "7").header("connection", "X-Account");
     world.send(request, "100").await.check(400, "target-unclear");
     assert_eq!(world.runs(), 0);

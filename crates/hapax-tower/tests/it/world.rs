@@ -81,7 +81,11 @@ impl World {
         self.service.runs.load(Relaxed)
     }
 
-    pub(crate) async fn send(&self, request: http::request::Builder, body: &str) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        request: http::request::Builder,
+        body: impl AsRef<[u8]>,
+    ) -> Answer {
         send(&self.app, request, body).await
     }
 
@@ -179,8 +183,12 @@ impl Answer {
     }
 }
 
-pub(crate) async fn send(app: &Router, request: http::request::Builder, body: &str) -> Answer {
-    let request = request.body(axum::body::Body::from(body.to_owned())).unwrap();
+pub(crate) async fn send(
+    app: &Router,
+    request: http::request::Builder,
+    body: impl AsRef<[u8]>,
+) -> Answer {
+    let request = request.body(axum::body::Body::from(body.as_ref().to_vec())).unwrap();
     let response = app.clone().oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     let body = body.collect().await.unwrap().to_bytes();

@@ -35,6 +35,10 @@ match = "POST /small"
 request_max = "1KiB"
 
 [[route]]
+match = "POST /raw"
+fingerprint.body = "raw"
+
+[[route]]
 match = "POST /json"
 fingerprint.body = "json"
 

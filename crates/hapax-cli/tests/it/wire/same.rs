@@ -15,6 +15,7 @@ fn sent(key: &str, (path, kind, body): Sent<'_>) -> Vec<u8> {
 
 const TEXT: &str = "text/plain";
 const JSON: &str = "application/json";
+const FIELDS: &str = "application/x-www-form-urlencoded";
 const FORM_1: &str = "multipart/form-data; boundary=one";
 const FORM_2: &str = "multipart/form-data; boundary=two";
 const PART_1: &str = "--one\r\ncontent-disposition: form-data; name=\"a\"\r\n\r\nx\r\n--one--\r\n";
@@ -30,8 +31,11 @@ async fn another_request_under_a_used_key_is_refused_and_the_first_answer_stays(
         ("body", ("/pay", TEXT, "ten"), ("/pay", TEXT, "eleven")),
         ("empty body", ("/pay", TEXT, "ten"), ("/pay", TEXT, "")),
         ("type", ("/pay", TEXT, "ten"), ("/pay", JSON, "ten")),
-        ("order", ("/pay", JSON, "{\"a\":1,\"b\":2}"), ("/pay", JSON, "{\"b\":2,\"a\":1}")),
-        ("boundary", ("/pay", FORM_1, PART_1), ("/pay", FORM_2, PART_2)),
+        ("order", ("/raw", JSON, "{\"a\":1,\"b\":2}"), ("/raw", JSON, "{\"b\":2,\"a\":1}")),
+        ("boundary", ("/raw", FORM_1, PART_1), ("/raw", FORM_2, PART_2)),
+        ("charset", ("/raw", JSON, "1"), ("/raw", "application/json; charset=utf-8", "1")),
+        ("value", ("/pay", JSON, "{\"a\":1}"), ("/pay", JSON, "{\"a\":2}")),
+        ("part", ("/pay", FORM_1, PART_1), ("/pay", FORM_1, PART_Y)),
         ("value", ("/json", JSON, "{\"a\":1}"), ("/json", JSON, "{\"a\":2}")),
         ("part", ("/form", FORM_1, PART_1), ("/form", FORM_1, PART_Y)),
         ("path in a wide scope", ("/wide/a", TEXT, "ten"), ("/wide/b", TEXT, "ten")),
@@ -54,9 +58,13 @@ async fn another_spelling_of_the_same_content_is_replayed_where_content_is_compa
     for (name, first, other) in [
         ("json", ("/json", JSON, "{\"a\":1,\"b\":2}"), ("/json", JSON, "{ \"b\":2, \"a\":1 }")),
         ("form", ("/form", FORM_1, PART_1), ("/form", FORM_2, PART_2)),
+        ("any json", ("/pay", JSON, "{\"a\":1,\"b\":2}"), ("/pay", JSON, "{\"b\":2, \"a\":1}")),
+        ("charset", ("/pay", JSON, "1"), ("/pay", "application/json; charset=utf-8", "1")),
+        ("any form", ("/pay", FORM_1, PART_1), ("/pay", FORM_2, PART_2)),
+        ("fields", ("/pay", FIELDS, "a=%2f&b=+"), ("/pay", FIELDS, "a=%2F&b=%20")),
     ] {
-        let answer = world.ask(sent("k", first)).await;
-        let again = world.ask(sent("k", other)).await;
+        let answer = world.ask(sent(name, first)).await;
+        let again = world.ask(sent(name, other)).await;
         assert_eq!((&again.body, again.is_replay()), (&answer.body, true), "{name}");
     }
 }

@@ -30,7 +30,7 @@ fn an_upstream_is_all_that_has_to_be_told() {
     assert_eq!(config.limits.buffered_bytes_max, 256 << 20);
     assert_eq!(config.drain, Duration::from_secs(30));
     assert_eq!(config.cache_bytes_max, 64 << 20);
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(policy["otherwise"]["key"], "optional");
     assert!(config.notes[0].contains("a request without a key passes as before"));
 }
@@ -62,17 +62,17 @@ fn a_flag_counts_for_more_than_the_file() {
 #[test]
 fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
     let config = routes("[[route]]\nmatch = \"POST /payments\"");
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(policy["routes"][0]["key"], "required");
     assert_eq!(policy["otherwise"]["key"], "optional");
     let config = routes("[defaults]\nkey = \"required\"\n[[route]]\nmatch = \"POST /payments\"");
-    assert_eq!(published_policy(&config.routes)["otherwise"]["key"], "required");
+    assert_eq!(published_policy(&config.routes, &config.tenancy)["otherwise"]["key"], "required");
 }
 
 /// What one route of this text publishes, for the members that are expected.
 fn check(settings: &str, expected: &Value) {
     let config = routes(&format!("[[route]]\nmatch = \"POST /a\"\n{settings}"));
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     for (name, value) in expected.as_object().unwrap() {
         assert_eq!(policy["routes"][0][name], *value, "{name} of {settings}");
     }
@@ -84,7 +84,12 @@ fn every_setting_of_a_route_is_in_force() {
     check("header = \"X-Request-Id\"", &json!({ "header": "x-request-id" }));
     check("dialect = \"repeatability\"", &json!({ "header": "repeatability-request-id" }));
     check("scope = \"pay\"", &json!({ "scope": "caller and route" }));
+    check("tenant = \"single\"", &json!({ "scope": "method and path, for all callers alike" }));
+    check("", &json!({ "compared": "body by its media type" }));
+    check("fingerprint.ignore = \"/sent_at\"", &json!({ "compared": "body by its media type" }));
+    check("fingerprint.body = \"raw\"", &json!({ "compared": "bytes of the body" }));
     check("fingerprint.body = \"json\"", &json!({ "compared": "JSON value of the body" }));
+    check("fingerprint.headers = \"X-A\"", &json!({ "compared_headers": ["x-a"] }));
     check("retention = \"7d\"", &json!({ "retention_seconds": 604_800 }));
     check("tombstone = \"1d\"", &json!({ "tombstone_seconds": 86_400 }));
     check("in_flight = \"wait\"\nwait = \"5s\"", &json!({ "in_flight": "wait, then 409" }));
@@ -107,7 +112,7 @@ fn what_the_upstream_is_told_and_how_it_reads_is_described() {
          [[route]]\nmatch = \"POST /closed\"\ntreatment = \"refuse\"",
     );
     let config = config.unwrap();
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(
         (&policy["routes"][0]["path"], &policy["routes"][0]["hosts"]),
         (&json!("/pay"), &json!("apart"))
@@ -132,7 +137,7 @@ fn a_route_counts_for_more_than_the_defaults() {
          recovery = \"hold\"\nin_flight = \"reject\"\nfingerprint.headers = []\n\
          [[route]]\nmatch = \"POST /b\"",
     );
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     let (a, b) = (&policy["routes"][0], &policy["routes"][1]);
     assert_eq!(
         (&a["retention_seconds"], &b["retention_seconds"]),
@@ -145,9 +150,31 @@ fn a_route_counts_for_more_than_the_defaults() {
 }
 
 #[test]
+fn whoever_compares_other_headers_is_told_which() {
+    let usual = routes("[[route]]\nmatch = \"POST /a\"");
+    assert!(!describe(&usual).contains("compares the headers"));
+    let own = routes("[[route]]\nmatch = \"POST /a\"\nfingerprint.headers = [\"X-A\", \"X-B\"]");
+    assert!(describe(&own).contains("compares the headers [x-a x-b] alone"), "{}", describe(&own));
+}
+
+#[test]
+fn pages_of_other_origins_are_named_as_browsers_name_them() {
+    let silent = routes("");
+    assert_eq!(silent.cors, None);
+    assert!(!describe(&silent).contains("pages of"));
+    let origins = "[\"HTTPS://Shop.example:443\", \"http://localhost:3000\"]";
+    let config = routes(&format!("[cors]\norigins = {origins}\ncredentials = true"));
+    let told =
+        "pages of https://shop.example, http://localhost:3000 may read answers, with cookies";
+    assert!(describe(&config).contains(told), "{}", describe(&config));
+    let anybody = routes("[cors]\norigins = \"*\"");
+    assert!(describe(&anybody).contains("pages of any origin may read answers"));
+}
+
+#[test]
 fn a_star_stands_for_every_method_that_changes_something() {
     let config = routes("[[route]]\nmatch = \"* /v1/*\"\n[[route]]\nmatch = \"POST, PUT /v2\"");
-    let policy = published_policy(&config.routes);
+    let policy = published_policy(&config.routes, &config.tenancy);
     let methods: Vec<_> =
         policy["routes"].as_array().unwrap().iter().map(|r| &r["method"]).collect();
     assert_eq!(methods, ["POST", "PUT", "PATCH", "DELETE", "POST", "PUT"]);

@@ -8,6 +8,7 @@ use tower_layer::Layer;
 
 use super::service::TransactionalService;
 use crate::server::{
+    cors::Cors,
     front::Front,
     layer::Site,
     receive::Room,
@@ -52,6 +53,13 @@ impl<D: Database> TransactionalLayer<D> {
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
         self.with(|front| front.room = Some(Room::of(bytes)))
+    }
+
+    /// The same layer, telling browsers which pages of other origins may use protected routes and read
+    /// what they answer.
+    #[must_use]
+    pub fn cors(self, cors: Cors) -> Self {
+        self.with(|front| front.cors = Some(Arc::new(cors)))
     }
 
     fn with(self, change: impl FnOnce(&mut Front)) -> Self {

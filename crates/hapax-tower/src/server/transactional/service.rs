@@ -34,6 +34,7 @@ use crate::{
         arrival::{self, Arrival, arrive},
         capture::Captured,
         code::Code,
+        cors,
         drain::{Rest, Wire},
         failed::Failed,
         handled::{Handled, Verdict},
@@ -45,6 +46,7 @@ use crate::{
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
+        usual_time::{UnderWay, UsualTime},
         wellknown,
     },
 };
@@ -110,12 +112,22 @@ where
     D: Database,
 {
     let (mut parts, body) = request.into_parts();
+    let mut reader = None;
+    if let Some(cors) = &shared.front.cors {
+        if let Some(mut preflight) = shared.front.preflight(cors, &parts) {
+            let route = shared.front.routes.find(&parts).0;
+            preflight.extensions_mut().insert(Handled { verdict: Verdict::Page, route });
+            return Ok(preflight);
+        }
+        reader = Some(cors::reader(cors, &parts));
+    }
     let (route, protection) = match shared.front.routes.admit(&mut parts) {
         Ok(found) => found,
         Err((route, problem)) => {
             let rest = Rest::Unread(body);
             let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
             let (mut response, verdict) = refused;
+            cors::let_read(reader.as_ref(), &mut response);
             response.extensions_mut().insert(Handled { verdict, route });
             return Ok(response);
         }
@@ -128,11 +140,14 @@ where
         }
         (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
             Some(protection) => {
-                Box::pin(protect(inner, &shared, protection, said, (parts, body))).await
+                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await
             }
             None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
         },
     };
+    if protection.is_some() || verdict == Verdict::Page {
+        cors::let_read(reader.as_ref(), &mut response);
+    }
     response.extensions_mut().insert(Handled { verdict, route });
     Ok(response)
 }
@@ -148,7 +163,7 @@ fn page<D>(shared: &Shared<D>, parts: &Parts) -> Option<Response<Body>> {
 async fn protect<Inner, D>(
     inner: Inner,
     shared: &Arc<Shared<D>>,
-    protection: &Arc<Protection>,
+    (route, protection): (usize, &Arc<Protection>),
     said: Said,
     (parts, body): (Parts, Body),
 ) -> Judged
@@ -164,7 +179,8 @@ where
     match arrived {
         Ok(arrival) => {
             let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
-            let judged = run(inner, shared, arrival).instrument(span.clone()).await;
+            let usual_time = front.routes.usual_time(route);
+            let judged = run(inner, shared, usual_time, arrival).instrument(span.clone()).await;
             span.record("decision", judged.1.as_str());
             match listener {
                 Some(listener) => Box::pin(listener.hear(judged, &front.site)).await,
@@ -181,7 +197,12 @@ where
 }
 
 /// Runs the request in a transaction, and says what came of it.
-async fn run<Inner, D>(inner: Inner, shared: &Shared<D>, arrival: Arrival) -> Judged
+async fn run<Inner, D>(
+    inner: Inner,
+    shared: &Shared<D>,
+    usual_time: &UsualTime,
+    arrival: Arrival,
+) -> Judged
 where
     Inner: HttpService,
     D: Database,
@@ -191,7 +212,7 @@ where
     let usual = *shared.transactional.options();
     let wait = if patience.is_zero() { said.cut(usual.wait) } else { patience };
     let options = TransactionOptions { policy, wait, timeout: protection.timeout, ..usual };
-    let first = Arc::new(First::default());
+    let (first, began) = (Arc::new(First::default()), Instant::now());
     let work = Work {
         inner,
         request: Request::from_parts(parts, body),
@@ -215,6 +236,7 @@ where
     };
     match answered {
         Ok(Answered { fate: Fate::Stored { expires_at }, outcome }) => {
+            usual_time.add(began.elapsed());
             let mut response = first.take(&outcome);
             headers::add_expiry(response.headers_mut(), expires_at);
             (response, Verdict::Executed)
@@ -226,17 +248,21 @@ where
             (answer::replayed(site, &outcome, expires_at), Verdict::Replayed)
         }
         Err(error) => {
-            let (problem, verdict) = refused(id, error);
+            let (problem, verdict) = refused(id, usual_time, error);
             (problem.into_response(site), verdict)
         }
     }
 }
 
 /// Why nothing was run, or nothing was kept of it.
-fn refused(id: OperationId, error: OnceError) -> (Problem, Verdict) {
+fn refused(id: OperationId, usual_time: &UsualTime, error: OnceError) -> (Problem, Verdict) {
     match error {
         OnceError::Refused(Answer::Busy { retry_after }) => {
-            (answer::in_flight(id, retry_after), Verdict::Busy)
+            // How long it has been at work nobody says; in a transaction it is not seen before its end.
+            let (at_work, lease) = (Duration::ZERO, Duration::ZERO);
+            let ask_again =
+                usual_time.ask_again(UnderWay { at_work, lease_left: retry_after, lease });
+            (answer::in_flight(id, ask_again), Verdict::Busy)
         }
         OnceError::Refused(Answer::InDoubt { .. } | Answer::Replay(_)) => {
             (answer::in_doubt(id), Verdict::InDoubt)
