@@ -6,9 +6,9 @@ use hapax_core::{
     Faults, Scope,
     inbox::{Inbox, Message},
 };
-use tokio::sync::Mutex;
 
 use super::{
+    clock::InboxClock,
     dead::DeadLetters,
     error::RunError,
     handler::{HandlerError, Tx},
@@ -113,7 +113,7 @@ where
         let Self { name, inbox, handler, options, naming, dead, faults, future } = self;
         let consumer = unknown(name, options.retention);
         let options_too = options.clone();
-        let clock = Mutex::default();
+        let clock = InboxClock::default();
         let worker =
             Transactional { inbox, handler, consumer, options, dead, faults, clock, future };
         drive(source, worker, naming, options_too, stop).await

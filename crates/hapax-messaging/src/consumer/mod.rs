@@ -12,6 +12,7 @@
 //! - `worker`: what is done with one message, whatever does it.
 
 mod builder;
+mod clock;
 mod dead;
 mod error;
 mod external;

@@ -9,15 +9,11 @@ use hapax_core::{
         Answer, Arrival, Consumer, End, Entered, First, Guard, Inbox, Letter, Message, Partition,
         Proof, Reason, Taken, Turn, Waiting, turn,
     },
-    limits::CLOCK_STAYS,
 };
-use hapax_engine::ClockWatch;
-use tokio::{
-    sync::Mutex,
-    time::{sleep, timeout},
-};
+use tokio::time::{sleep, timeout};
 
 use super::{
+    clock::InboxClock,
     dead::DeadLetters,
     handler::{HandlerError, Tx, lend},
     options::{GivenUp, Options, Progress},
@@ -65,7 +61,7 @@ pub(super) struct Transactional<I, H, F> {
     pub(super) options: Options,
     pub(super) dead: DeadLetters,
     pub(super) faults: Faults,
-    pub(super) clock: Mutex<ClockWatch>,
+    pub(super) clock: InboxClock,
     pub(super) future: PhantomData<fn() -> F>,
 }
 
@@ -135,7 +131,7 @@ where
     }
 
     async fn patrol(&self) {
-        if let Err(error) = self.look_at_clock().await {
+        if let Err(error) = self.clock.look(&self.inbox).await {
             tracing::debug!(%error, "the database's clock could not be looked at");
         }
         if let Some(Guard::EveryOne { .. }) = self.options.guard {
@@ -155,21 +151,6 @@ where
     H: Fn(Tx<I::Transaction>, Arc<Message>) -> F + Send + Sync + 'static,
     F: Future<Output = Result<(), HandlerError>> + Send + 'static,
 {
-    /// Has the database keep how far its clock is trusted, by which it forgets.
-    async fn look_at_clock(&self) -> Result<(), StoreError> {
-        let mut clock = self.clock.lock().await;
-        let (watch, news) = clock.look(CLOCK_STAYS, self.inbox.clock()).await?;
-        if !watch.is_trusted() {
-            tracing::warn!(
-                "the database's clock is ahead of where it was: nothing is forgotten until it has stayed"
-            );
-        }
-        match news {
-            Some(mark) => self.inbox.keep_clock(mark).await,
-            None => Ok(()),
-        }
-    }
-
     async fn attempt(&self, message: &Arc<Message>, proof: Proof) -> Tried {
         if let Err(error) = self.pass(place::BEFORE_ENTER) {
             return Tried::Ended(self.outage(&error));
