@@ -25,6 +25,7 @@ mod operating;
 mod outbox;
 mod relay;
 mod rights;
+mod rooms;
 mod serve;
 mod simulate;
 mod standard;

@@ -8,7 +8,7 @@ use quick_cache::sync;
 
 use super::{
     layer::Site,
-    receive::Room,
+    room::Room,
     route::Routes,
     tenancy::{KNOWN_MAX, Tenancy},
 };

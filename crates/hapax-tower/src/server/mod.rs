@@ -33,6 +33,7 @@ mod receive;
 mod recover;
 mod repeatability;
 mod revalidate;
+mod room;
 mod route;
 mod said;
 mod service;
@@ -61,6 +62,7 @@ pub use self::{
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     revalidate::{Revalidated, Revalidator},
+    room::{Room, Share, Taken},
     route::{InvalidRoute, Routes, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,

@@ -10,7 +10,7 @@ use super::service::TransactionalService;
 use crate::server::{
     front::Front,
     layer::Site,
-    receive::Room,
+    room::Room,
     route::{InvalidRoute, Routes},
     tenancy::Tenancy,
 };
