@@ -93,11 +93,13 @@ impl Database {
     /// The first connection to a file that is not to be written.
     pub(crate) fn first_reader(&self) -> Result<Connection, OpenError> {
         self.look()?;
-        self.reader().map_err(|source| match self.refused(source) {
-            OpenError::ReadOnly { path, source: Some(source) } => {
+        self.reader().map_err(|source| {
+            let refused = self.refused(source);
+            if let OpenError::ReadOnly { path, source: Some(source) } = refused {
                 OpenError::Unreadable { path, source }
+            } else {
+                refused
             }
-            refused => refused,
         })
     }
 

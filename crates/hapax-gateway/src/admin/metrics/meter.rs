@@ -66,10 +66,10 @@ impl Meter {
 
     /// Counts a request the layer has answered, from its complete head to the head of its answer.
     pub fn record(&self, handled: &Handled, elapsed: Duration) {
-        match handled.verdict {
-            Verdict::Refused(code) => count_code(&self.refusals, Code::ALL, code),
-            Verdict::Unanswered(code) => count_code(&self.unanswered, &Verdict::UNANSWERED, code),
-            _ => {}
+        if let Verdict::Refused(code) = handled.verdict {
+            count_code(&self.refusals, Code::ALL, code);
+        } else if let Verdict::Unanswered(code) = handled.verdict {
+            count_code(&self.unanswered, &Verdict::UNANSWERED, code);
         }
         self.count(handled.route, column(handled.verdict), elapsed);
     }
