@@ -139,7 +139,7 @@ async fn an_owner_at_work_counts_its_lease_anew_when_the_clock_was_ahead() {
     world.set_back(DAYS);
     sleep(CLOCK_LEASES_STAY + SOME_LOOKS).await;
     let begun = elsewhere.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { lease_left } if lease_left <= LEASE), "{begun:?}");
+    assert!(matches!(begun, Begun::Busy { lease_left, .. } if lease_left <= LEASE), "{begun:?}");
     running.settle(paid("paid")).await.unwrap();
 }
 

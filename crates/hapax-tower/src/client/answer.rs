@@ -171,7 +171,8 @@ mod tests {
             | Code::StoredByNewerVersion
             | Code::TransactionRolledBack => Heard::NothingRan,
             // Their status says all there is to say: refused for good, later, or unknown.
-            Code::KeyMissing
+            Code::AnswerHeldBack
+            | Code::KeyMissing
             | Code::KeyMalformed
             | Code::KeyNotQuoted
             | Code::KeyEmpty
@@ -209,6 +210,7 @@ mod tests {
         matches!(
             code,
             Code::KeyInFlight
+                | Code::AnswerHeldBack
                 | Code::OutcomeInDoubt
                 | Code::OutcomeNotRecorded
                 | Code::ExecutionPanicked
