@@ -306,14 +306,16 @@ fn told(relays: &[RelayConfig]) -> Vec<(String, String, &[String])> {
 
 /// Why nobody can listen there, as what a person can do about it.
 fn why_not(cause: &io::Error) -> &'static str {
-    match cause.kind() {
-        io::ErrorKind::AddrInUse => "something else listens there",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address",
-        io::ErrorKind::PermissionDenied => {
-            "this user may not (ports below 1024 are for root, or need CAP_NET_BIND_SERVICE)"
-        }
-        _ => "the operating system refused",
-    }
+    let known = [
+        (io::ErrorKind::AddrInUse, "something else listens there"),
+        (io::ErrorKind::AddrNotAvailable, "this machine has no such address"),
+        (
+            io::ErrorKind::PermissionDenied,
+            "this user may not (ports below 1024 are for root, or need CAP_NET_BIND_SERVICE)",
+        ),
+    ];
+    let why = known.into_iter().find(|(kind, _)| *kind == cause.kind());
+    why.map_or("the operating system refused", |(_, why)| why)
 }
 
 /// Why a gateway could not start, or could not be reloaded.

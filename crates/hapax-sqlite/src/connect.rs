@@ -93,12 +93,7 @@ impl Database {
     /// The first connection to a file that is not to be written.
     pub(crate) fn first_reader(&self) -> Result<Connection, OpenError> {
         self.look()?;
-        self.reader().map_err(|source| match self.refused(source) {
-            OpenError::ReadOnly { path, source: Some(source) } => {
-                OpenError::Unreadable { path, source }
-            }
-            refused => refused,
-        })
+        self.reader().map_err(|source| self.refused(source))
     }
 
     /// A connection that only reads.
@@ -130,7 +125,10 @@ impl Database {
         let path = self.path.clone();
         match source.sqlite_error_code() {
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                OpenError::ReadOnly { path, source: Some(source) }
+                match self.access {
+                    Access::Write => OpenError::ReadOnly { path, source: Some(source) },
+                    Access::Read => OpenError::Unreadable { path, source },
+                }
             }
             Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path, source },
             Some(ErrorCode::DatabaseCorrupt) => {

@@ -69,7 +69,18 @@ impl Meter {
         match handled.verdict {
             Verdict::Refused(code) => count_code(&self.refusals, Code::ALL, code),
             Verdict::Unanswered(code) => count_code(&self.unanswered, &Verdict::UNANSWERED, code),
-            _ => {}
+            Verdict::Executed
+            | Verdict::TakenOver
+            | Verdict::Queued
+            | Verdict::Replayed
+            | Verdict::Busy
+            | Verdict::InDoubt
+            | Verdict::Mismatch
+            | Verdict::Gone
+            | Verdict::Undecided
+            | Verdict::Unprotected
+            | Verdict::Passed
+            | Verdict::Page => {}
         }
         self.count(handled.route, column(handled.verdict), elapsed);
     }
