@@ -108,7 +108,7 @@ async fn the_rules_read_what_a_running_gateway_shows_and_a_key_in_doubt_fires() 
     let tests = read("alerts_test.yml");
     let made_up = values(&tests, "series: ").into_iter().map(|series| series.trim_matches('\''));
     for series in made_up.filter(|series| !series.starts_with("up{")) {
-        let selector = Selector::parse(series).as_scraped();
+        let selector = Selector::parse(series).into_scraped();
         assert!(page.has_shape(&selector), "the tests make up {series}, which no gateway shows");
     }
     fires_on(&page, "HapaxKeysInDoubt", "POST /pay");

@@ -81,8 +81,11 @@ async fn a_log_in_json_is_json_from_the_first_line_to_the_last() {
 
 /// Every line as the object that it is.
 fn parsed(log: &str) -> Vec<Value> {
-    let parse =
-        |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+    let parse = |line: &str| {
+        let value = serde_json::from_str(line);
+        assert!(value.is_ok(), "no JSON: {line}");
+        value.unwrap()
+    };
     log.lines().map(parse).collect()
 }
 

@@ -68,7 +68,7 @@ impl Selector {
     }
 
     /// Without what Prometheus itself adds to what it scrapes.
-    pub(crate) fn as_scraped(mut self) -> Self {
+    pub(crate) fn into_scraped(mut self) -> Self {
         self.labels.retain(|(label, _)| label != "instance" && label != "job");
         self
     }
