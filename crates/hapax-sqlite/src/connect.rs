@@ -132,7 +132,10 @@ impl Database {
         let path = self.path.clone();
         match source.sqlite_error_code() {
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                OpenError::ReadOnly { path, source: Some(source) }
+                match self.access {
+                    Access::Write => OpenError::ReadOnly { path, source: Some(source) },
+                    Access::Read => OpenError::Unreadable { path, source },
+                }
             }
             Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path, source },
             Some(ErrorCode::DatabaseCorrupt) => {
