@@ -160,7 +160,7 @@ async fn a_doubt_stays_when_whoever_took_over_sent_nothing() {
     script.resize(100, CannotBeReached);
     let process = Process::start(&store, resend(), &script);
     process.send("").await.check(500, "execution-panicked");
-    process.send("").await.check(409, "outcome-in-doubt");
+    process.send("").await.check(409, "key-in-flight");
     sleep(Duration::from_secs(60)).await;
     assert_eq!((state(&store).await, process.fences().len()), (StateTag::InDoubt, 1));
 }
