@@ -62,6 +62,12 @@ impl Destinations {
     pub(super) fn of(&self, uri: &Uri) -> Arc<Destination> {
         let Some(authority) = uri.authority() else { return Arc::clone(&self.0.unnamed) };
         let origin = Origin { scheme: uri.scheme().cloned(), authority: authority.clone() };
+        if let Some(known) = self.0.known.get(&origin) {
+            return known;
+        }
+        // A copy of its own: a part of an address keeps all of it in memory.
+        let authority = Authority::try_from(authority.as_str()).unwrap_or(origin.authority);
+        let origin = Origin { authority, ..origin };
         let make = || Destination::new(self.0.budget, self.0.breaker).map(Arc::new);
         // The same terms were accepted for the unnamed one, so there is no other case.
         let known = self.0.known.get_or_insert_with(&origin, make);

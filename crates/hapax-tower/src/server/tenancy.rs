@@ -259,21 +259,28 @@ impl Caller {
 }
 
 /// Tenants by credential, under the salt they were hashed with: hashing costs more than looking.
-type Hashes = sync::Cache<HeaderValue, (Salt, Tenant)>;
+///
+/// Credentials are copied: a header's value is a slice of the whole head it came with, and would
+/// keep all of that in memory.
+type Hashes = sync::Cache<Box<[u8]>, (Salt, Tenant)>;
 
 /// Most callers whose hashes are kept in memory.
 pub(crate) const KNOWN_MAX: usize = 4096;
+/// Longest credential that is kept beside its hash; a longer one is hashed each time it comes.
+const KNOWN_BYTES_MAX: usize = 4 << 10;
 
 fn from_credential(hashes: &Hashes, salt: &Salt, parts: &Parts) -> Option<Tenant> {
     let mut lines = parts.headers.get_all(AUTHORIZATION).iter();
     let (credential, None) = (lines.next()?, lines.next()) else { return None };
-    if let Some((hashed_with, tenant)) = hashes.get(credential)
+    if let Some((hashed_with, tenant)) = hashes.get(credential.as_bytes())
         && hashed_with == *salt
     {
         return Some(tenant);
     }
     let tenant = hashed(salt, credential)?;
-    hashes.insert(credential.clone(), (*salt, tenant.clone()));
+    if credential.len() <= KNOWN_BYTES_MAX {
+        hashes.insert(credential.as_bytes().into(), (*salt, tenant.clone()));
+    }
     Some(tenant)
 }
 
