@@ -44,6 +44,8 @@
 //!   proxies how the layer spells a path, which paths it cannot trust, and which headers a client may
 //!   have removed;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
+//! - [`Room`] is how much of requests may be in memory at one time, [`Share`] how much of it one
+//!   connection may take, and [`TooSlow`] what a body fails with whose client holds it back;
 //! - [`signal`] is what callers say hop by hop: how much time is left, and who retries; [`AnswerBy`]
 //!   tells the service until when its caller waits.
 //!
@@ -58,6 +60,7 @@ mod nothing_sent;
 mod secret_header;
 mod server;
 pub mod signal;
+mod too_slow;
 mod transfer_coding;
 
 pub use self::{
@@ -69,11 +72,12 @@ pub use self::{
         AnswerBy, Asked, BodyForm, Caller, Code, ComparedHeaders, ConnectError, Cors, Credentials,
         Dialect, Handled, Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
         KeyForm, KeyRule, KeySpelling, Later, NotCanonical, PathReading, Probed, Prober,
-        Protection, RateLimit, Readers, Revalidated, Revalidator, Routes, SAFE_METHODS, Scoping,
-        Site, StoreDown, Tenancy, TenantKind, TransactionalLayer, TransactionalService, Treatment,
-        Tx, TxError, Verdict, canonical_json, is_for_everybody, is_named_by_connection,
-        leaves_its_folder, openapi_fragment, parse_key, path_fits, plain_path, published_policy,
-        stored_request,
+        Protection, RateLimit, Readers, Revalidated, Revalidator, Room, Routes, SAFE_METHODS,
+        Scoping, Share, Site, StoreDown, Taken, Tenancy, TenantKind, TransactionalLayer,
+        TransactionalService, Treatment, Tx, TxError, Verdict, canonical_json, is_for_everybody,
+        is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key, path_fits,
+        plain_path, published_policy, stored_request,
     },
+    too_slow::TooSlow,
     transfer_coding::TransferCoding,
 };

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use hapax_core::{Operation, Wish, limits::REQUEST_BYTES_MAX};
 use hapax_engine::Ask;
 use http::{HeaderMap, HeaderName, Method, request::Parts};
-use tokio::sync::OwnedSemaphorePermit;
 use tracing::Span;
 
 use super::{
@@ -19,6 +18,7 @@ use super::{
     prefer,
     problem::Problem,
     receive::{Received, Refused, receive},
+    room::Held,
     said::{Said, too_late},
     span::span,
     stored_request::{self, Kept},
@@ -30,8 +30,8 @@ pub(crate) struct Arrival {
     pub(crate) ask: Ask,
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
-    /// The room the body takes, to be given back when it is done with.
-    pub(crate) room: Option<OwnedSemaphorePermit>,
+    /// What it takes of the room for requests, to be given back when it is done with.
+    pub(crate) room: Held,
     pub(crate) protection: Arc<Protection>,
     /// What its caller says about its time and about retries.
     pub(crate) said: Said,

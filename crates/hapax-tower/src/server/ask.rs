@@ -6,7 +6,7 @@ use hapax_core::{Store, StoreError};
 use hapax_engine::{BeginError, Begun, Permit};
 use http::{HeaderValue, Request, Response};
 use tokio::{
-    sync::{OwnedSemaphorePermit, oneshot},
+    sync::oneshot,
     time::{Instant, timeout_at},
 };
 use tracing::{Instrument, Span};
@@ -22,6 +22,7 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
+    room::Held,
     said::{Said, too_late},
     service::{Judged, pass},
     unit::Unit,
@@ -195,7 +196,7 @@ where
 fn detach<Inner, S>(
     unit: Unit<S>,
     inner: Inner,
-    (usual_time, room): (Arc<UsualTime>, Option<OwnedSemaphorePermit>),
+    (usual_time, room): (Arc<UsualTime>, Held),
     span: Span,
 ) -> oneshot::Receiver<Response<Body>>
 where

@@ -16,25 +16,40 @@ pub(crate) enum Captured {
 
 /// Reads up to `cap` bytes; an error means that the body ended early.
 pub(crate) async fn capture(mut body: Body, cap: usize) -> Result<Captured, BoxError> {
-    let mut first = Bytes::new();
-    let mut all = BytesMut::new();
+    let mut gathered = Gathered::default();
     while let Some(frame) = body.frame().await {
         // Trailers are neither compared nor stored.
         let Ok(data) = frame?.into_data() else { continue };
-        if first.is_empty() && all.is_empty() {
-            first = data;
-        } else {
-            all.extend_from_slice(&std::mem::take(&mut first));
-            all.extend_from_slice(&data);
-        }
-        if first.len() + all.len() > cap {
-            return Ok(Captured::Larger { read: joined(first, all), rest: body });
+        gathered.add(data);
+        if gathered.len() > cap {
+            return Ok(Captured::Larger { read: gathered.joined(), rest: body });
         }
     }
-    Ok(Captured::Whole(joined(first, all)))
+    Ok(Captured::Whole(gathered.joined()))
 }
 
-/// A body of one chunk, the usual case, is not copied.
-fn joined(first: Bytes, all: BytesMut) -> Bytes {
-    if all.is_empty() { first } else { all.freeze() }
+/// The pieces of a body, as they come. A body of one piece, the usual case, is not copied.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Gathered {
+    pub(crate) fn add(&mut self, data: Bytes) {
+        if self.len() == 0 {
+            self.first = data;
+        } else {
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+            self.all.extend_from_slice(&data);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.first.len() + self.all.len()
+    }
+
+    pub(crate) fn joined(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.freeze() }
+    }
 }

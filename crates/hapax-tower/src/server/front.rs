@@ -10,7 +10,7 @@ use super::{
     compared::Comparing,
     cors::{Cors, Preflight},
     layer::Site,
-    receive::Room,
+    room::Room,
     route::Routes,
     tenancy::{KNOWN_MAX, Tenancy},
 };

@@ -15,7 +15,7 @@ use super::{
     cors::Cors,
     front::Front,
     later::Later,
-    receive::Room,
+    room::Room,
     route::{InvalidRoute, Routes},
     service::Idempotency,
     tenancy::Tenancy,
@@ -55,8 +55,9 @@ impl<S: Store> IdempotencyLayer<S> {
     }
 
     /// The same layer, keeping at most this many bytes of protected requests in memory at once,
-    /// over all its services and clones. A request for which there is no room is refused with 503
-    /// before it is read.
+    /// over all its services and clones. Room is taken as the bytes of a request come; one for which
+    /// there is none is refused with 503. How much of it one connection may take is said by a
+    /// [`Share`](crate::Share) in the extensions of its requests.
     #[must_use]
     pub fn buffer_at_most(self, bytes: usize) -> Self {
         self.with(|front| front.room = Some(Room::of(bytes)))

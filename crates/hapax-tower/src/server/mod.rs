@@ -41,6 +41,7 @@ mod receive;
 mod recover;
 mod repeatability;
 mod revalidate;
+mod room;
 mod route;
 mod said;
 mod service;
@@ -73,6 +74,7 @@ pub use self::{
     probe::{Asked, Probed, Prober},
     rate_limit::RateLimit,
     revalidate::{Revalidated, Revalidator},
+    room::{Room, Share, Taken},
     route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
     said::AnswerBy,
     service::Idempotency,

@@ -1,25 +1,27 @@
 //! Reads a request's body: within its cap, in time, and while there is room.
 
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+use std::{future::poll_fn, pin::pin, task::Poll};
 
 use bytes::Bytes;
 use http::{header::CONTENT_LENGTH, request::Parts};
 use http_body::Body as _;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use http_body_util::BodyExt;
+use tokio::time::timeout;
 
 use super::{
     answer::TRY_AGAIN,
-    capture::{Captured, capture},
+    capture::Gathered,
     code::Code,
     drain::Rest,
     options::Protection,
     problem::Problem,
+    room::{Held, Room, Share},
     said::{Said, too_late},
 };
-use crate::body::Body;
+use crate::{
+    body::{Body, BoxError},
+    too_slow::TooSlow,
+};
 
 /// A refusal, and what was not read of the request.
 pub(crate) type Refused = (Problem, Rest);
@@ -27,7 +29,7 @@ pub(crate) type Refused = (Problem, Rest);
 /// A body in memory, and the room it takes there.
 pub(crate) struct Received {
     pub(crate) body: Bytes,
-    pub(crate) room: Option<OwnedSemaphorePermit>,
+    pub(crate) room: Held,
 }
 
 /// Reads the whole body, or refuses it.
@@ -39,46 +41,71 @@ pub(crate) async fn receive(
     body: Body,
 ) -> Result<Received, Refused> {
     let cap = protection.request_bytes_max;
-    let too_large = |rest| {
-        let problem = Problem::new(Code::BodyTooLarge, format!("The limit is {cap} bytes."));
-        (problem, Rest::Unread(rest))
-    };
     let announced = announced(parts, &body);
     if announced.is_some_and(|len| len > cap) {
-        return Err(too_large(body));
+        return Err((too_large(cap), Rest::Unread(body)));
     }
-    let mut taken = match room {
-        None => None,
-        Some(room) => match room.take(announced.unwrap_or(cap)) {
-            Some(taken) => Some(taken),
-            None => return Err((no_room(), Rest::Unread(body))),
-        },
+    let Some(held) = Held::begin(room, parts.extensions.get::<Share>()) else {
+        let detail = "Too many requests of this connection are at work. Nothing was run for this \
+                      one. Ask again.";
+        let problem = Problem::new(Code::Overloaded, detail).retry_after(TRY_AGAIN);
+        return Err((problem, Rest::Unread(body)));
     };
-    let mut reading = pin!(capture(body, cap));
+    // What is announced is no reason to keep room for it, but may be one not to begin.
+    if !held.could_take(announced.unwrap_or(1)) {
+        return Err((no_room(), Rest::Unread(body)));
+    }
+    let mut reading = pin!(read(body, cap, held));
     // Most bodies are here with their heads, and need no timer.
     let read = match poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await {
         Poll::Ready(read) => Ok(read),
         Poll::Pending => timeout(said.cut(protection.receive_within), reading).await,
     };
-    let body = match read {
-        Ok(Ok(Captured::Whole(bytes))) => bytes,
-        Ok(Ok(Captured::Larger { rest, .. })) => return Err(too_large(rest)),
+    match read {
+        Ok(Ok(Read::Whole(received))) => Ok(received),
+        Ok(Ok(Read::Larger(rest))) => Err((too_large(cap), Rest::Unread(rest))),
+        Ok(Ok(Read::NoRoom(rest))) => Err((no_room(), Rest::Unread(rest))),
+        Ok(Err(error)) if TooSlow::is_in(&*error) => {
+            let detail = "It stopped half-way, or came in drops. Nothing was run.";
+            Err((Problem::new(Code::BodyTooSlow, detail), Rest::Broken))
+        }
         Ok(Err(error)) => {
             tracing::debug!(%error, "a request ended early");
-            let problem = Problem::new(Code::BodyIncomplete, "Nothing was run.");
-            return Err((problem, Rest::Broken));
+            Err((Problem::new(Code::BodyIncomplete, "Nothing was run."), Rest::Broken))
         }
-        Err(_elapsed) if said.is_over() => return Err((too_late(), Rest::Broken)),
+        Err(_elapsed) if said.is_over() => Err((too_late(), Rest::Broken)),
         Err(_elapsed) => {
             let limit = protection.receive_within.as_secs();
             let detail = format!("It has to be complete within {limit} seconds. Nothing was run.");
-            return Err((Problem::new(Code::BodyTooSlow, detail), Rest::Broken));
+            Err((Problem::new(Code::BodyTooSlow, detail), Rest::Broken))
         }
-    };
-    if let Some(taken) = &mut taken {
-        drop(taken.split(taken.num_permits().saturating_sub(body.len())));
     }
-    Ok(Received { body, room: taken })
+}
+
+/// What came out of a request's body.
+enum Read {
+    Whole(Received),
+    /// More than the cap, and the rest of it.
+    Larger(Body),
+    /// More than there is room for, and the rest of it.
+    NoRoom(Body),
+}
+
+/// Reads a body, taking room for each piece when it comes.
+async fn read(mut body: Body, cap: usize, mut room: Held) -> Result<Read, BoxError> {
+    let mut gathered = Gathered::default();
+    while let Some(frame) = body.frame().await {
+        // Trailers are neither compared nor stored.
+        let Ok(data) = frame?.into_data() else { continue };
+        if gathered.len() + data.len() > cap {
+            return Ok(Read::Larger(body));
+        }
+        if !room.take(data.len()) {
+            return Ok(Read::NoRoom(body));
+        }
+        gathered.add(data);
+    }
+    Ok(Read::Whole(Received { body: gathered.joined(), room }))
 }
 
 /// How long the body says it is.
@@ -87,27 +114,11 @@ fn announced(parts: &Parts, body: &Body) -> Option<usize> {
     length.or_else(|| usize::try_from(body.size_hint().exact()?).ok())
 }
 
+fn too_large(cap: usize) -> Problem {
+    Problem::new(Code::BodyTooLarge, format!("The limit is {cap} bytes."))
+}
+
 fn no_room() -> Problem {
     let detail = "Too many requests are being read at once. Nothing was run. Ask again.";
     Problem::new(Code::Overloaded, detail).retry_after(TRY_AGAIN)
-}
-
-/// How many bytes of requests may be in memory at once.
-#[derive(Debug, Clone)]
-pub(crate) struct Room {
-    free: Arc<Semaphore>,
-    bytes: usize,
-}
-
-impl Room {
-    pub(crate) fn of(bytes: usize) -> Self {
-        let bytes = bytes.min(Semaphore::MAX_PERMITS);
-        Self { free: Arc::new(Semaphore::new(bytes)), bytes }
-    }
-
-    /// Room for this many bytes, or all there is if they are more; `None` if that is not free.
-    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let bytes = u32::try_from(bytes.min(self.bytes)).unwrap_or(u32::MAX);
-        Arc::clone(&self.free).try_acquire_many_owned(bytes).ok()
-    }
 }

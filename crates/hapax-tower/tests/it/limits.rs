@@ -8,7 +8,8 @@ use futures_util::stream;
 use hapax_core::StateTag;
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Code, Handled, IdempotencyLayer, Protection, RateLimit, Routes, Tenancy, Treatment, Verdict,
+    Code, Handled, IdempotencyLayer, Protection, RateLimit, Routes, Share, Tenancy, TooSlow,
+    Treatment, Verdict,
 };
 use http::Request;
 use tokio::time::{Instant, advance};
@@ -117,7 +118,8 @@ async fn a_request_without_room_is_refused_before_it_is_read() {
     let unread = stream::poll_fn(|_| -> std::task::Poll<Option<Result<Bytes, std::io::Error>>> {
         panic!("nobody may read this")
     });
-    let unread = slow("k-3").header("expect", "100-continue").body(Body::from_stream(unread));
+    let announced = slow("k-3").header("content-length", "5").header("expect", "100-continue");
+    let unread = announced.body(Body::from_stream(unread));
     assert_eq!(app.clone().oneshot(unread.unwrap()).await.unwrap().status(), 503);
     let fits = start("k-4", "4 by");
     service.go.add_permits(3);
@@ -130,7 +132,7 @@ async fn a_request_without_room_is_refused_before_it_is_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_of_unknown_length_gives_back_the_room_it_did_not_need() {
+async fn a_body_of_unknown_length_takes_the_room_it_needs_and_no_more() {
     let (app, service) = narrow();
     let unknown = |key| {
         let body = Body::from_stream(stream::iter([Ok::<_, std::io::Error>("one")]));
@@ -138,15 +140,99 @@ async fn a_body_of_unknown_length_gives_back_the_room_it_did_not_need() {
         tokio::spawn(async move { app.oneshot(request).await.unwrap().status().as_u16() })
     };
     let mut running = Vec::new();
-    for (at, key) in ["k-1", "k-2", "k-3", "k-4"].into_iter().enumerate() {
+    for (at, key) in ["k-1", "k-2", "k-3", "k-4", "k-5", "k-6"].into_iter().enumerate() {
         running.push(unknown(key));
         while service.runs.load(std::sync::atomic::Ordering::Relaxed) < at + 1 {
             tokio::task::yield_now().await;
         }
     }
-    assert_eq!(unknown("k-5").await.unwrap(), 503);
-    service.go.add_permits(4);
+    assert_eq!(unknown("k-7").await.unwrap(), 503, "there are two bytes left");
+    service.go.add_permits(6);
     for one in running {
         assert_eq!(one.await.unwrap(), 201);
     }
+}
+
+/// A body that announces ten bytes and sends these, and then nothing, for as long as it is kept.
+fn stalled(key: &str, sent: &'static str) -> Request<Body> {
+    let sent = stream::iter([Ok::<_, std::io::Error>(sent)]);
+    let body = futures_util::StreamExt::chain(sent, stream::pending());
+    slow(key).header("content-length", "10").body(Body::from_stream(body)).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_announced_and_not_sent_takes_no_room_from_others() {
+    let (app, service) = narrow();
+    let silent: Vec<_> = (0..100)
+        .map(|number| tokio::spawn(app.clone().oneshot(stalled(&format!("s-{number}"), ""))))
+        .collect();
+    tokio::task::yield_now().await;
+    service.go.add_permits(2);
+    let other = |key| send(&app, slow(key), "10 bytes!!");
+    assert_eq!((other("k-1").await.status, other("k-2").await.status), (201, 201));
+    for silent in silent {
+        assert_eq!(silent.await.unwrap().unwrap().status(), 408);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_connection_sends_leaves_room_for_others() {
+    let (app, service) = narrow();
+    let share = Share::new(10, 100);
+    let mut held = Vec::new();
+    for number in 0..10 {
+        let mut request = stalled(&format!("s-{number}"), "5 byt");
+        request.extensions_mut().insert(share.clone());
+        held.push(tokio::spawn(app.clone().oneshot(request)));
+        tokio::task::yield_now().await;
+    }
+    service.go.add_permits(1);
+    assert_eq!(send(&app, slow("k-1"), "10 bytes!!").await.status, 201, "another connection");
+    let mut answers = Vec::new();
+    for held in held {
+        answers.push(held.await.unwrap().unwrap().status().as_u16());
+    }
+    assert_eq!(answers, [408, 408, 503, 503, 503, 503, 503, 503, 503, 503]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_goes_on_without_its_client_counts_as_under_way_on_its_connection() {
+    let (app, service) = narrow();
+    let share = Share::new(100, 2);
+    let request = |key: &str| {
+        let mut request = slow(key).body(Body::empty()).unwrap();
+        request.extensions_mut().insert(share.clone());
+        request
+    };
+    for (at, key) in ["k-1", "k-2"].into_iter().enumerate() {
+        let given_up = tokio::spawn(app.clone().oneshot(request(key)));
+        while service.runs.load(std::sync::atomic::Ordering::Relaxed) < at + 1 {
+            tokio::task::yield_now().await;
+        }
+        given_up.abort();
+    }
+    let refused = app.clone().oneshot(request("k-3")).await.unwrap();
+    assert_eq!(refused.status(), 503, "two are still at work");
+    service.go.add_permits(3);
+    while !share_is_free(&app, request("k-3")).await {}
+    assert_eq!(service.runs.load(std::sync::atomic::Ordering::Relaxed), 3);
+}
+
+async fn share_is_free(app: &Router, request: Request<Body>) -> bool {
+    tokio::task::yield_now().await;
+    app.clone().oneshot(request).await.unwrap().status() == 201
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_fails_for_being_slow_is_told_so_and_claims_nothing() {
+    let world = World::with(Protection::default());
+    let failing = stream::iter([Ok("some"), Err(TooSlow)]);
+    let request = keyed("/pay").body(Body::from_stream(failing)).unwrap();
+    let response = world.app.clone().oneshot(request).await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["connection"]),
+        (408, &"close".parse().unwrap())
+    );
+    assert!(world.store.all().await.is_empty());
+    assert_eq!(world.send(keyed("/pay"), "100").await.status, 201);
 }

@@ -11,7 +11,7 @@ use crate::server::{
     cors::Cors,
     front::Front,
     layer::Site,
-    receive::Room,
+    room::Room,
     route::{InvalidRoute, Routes},
     tenancy::Tenancy,
 };

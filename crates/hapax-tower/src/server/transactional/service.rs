@@ -43,6 +43,7 @@ use crate::{
         problem::Problem,
         produce::call,
         revalidate::Listener,
+        room::Held,
         said::{Said, too_late},
         service::{Judged, applies, pass, reads_grpc, refuse},
         unit::outcome,
@@ -221,7 +222,7 @@ where
         said,
         first: Arc::clone(&first),
         counted: Arc::default(),
-        _room: room.map(Arc::new),
+        _room: Arc::new(room),
     };
     let work = move |tx: Lent<D::Transaction>| work.clone().run::<D>(tx);
     let running = shared.transactional.run(ask.operation, ask.fingerprint, options, work);
@@ -317,7 +318,7 @@ struct Work<Inner> {
     /// Whether the rate limit knows of it: running it again is no new operation.
     counted: Arc<AtomicBool>,
     /// The room the body takes, to be given back when it is done with.
-    _room: Option<Arc<tokio::sync::OwnedSemaphorePermit>>,
+    _room: Arc<Held>,
 }
 
 impl<Inner: HttpService> Work<Inner> {
