@@ -62,6 +62,7 @@ impl World {
     pub(super) fn start(dice: Dice) -> Self {
         let recorder = Recorder::new();
         let clock = Clock { began: Instant::now(), stepped: Arc::default() };
+        // Never longer than there are processes: one that died dies again only when it is back.
         let (deaths, died) = mpsc::unbounded_channel();
         let reads = clock.clone();
         let world = Self {
