@@ -1,7 +1,6 @@
 //! The gateway as a whole: started, reloaded, drained.
 
 use std::{
-    future::IntoFuture,
     io,
     net::SocketAddr,
     num::NonZero,
@@ -16,7 +15,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hapax_core::Store;
 use hapax_engine::{Engine, Options};
-use hapax_tower::{IdempotencyLayer, Later, Routes, Site};
+use hapax_tower::{IdempotencyLayer, Later, Room, Routes, Site};
 use rustls::ServerConfig;
 use tokio::{
     net::TcpListener,
@@ -28,9 +27,12 @@ use tower_layer::Layer;
 use crate::{
     admin::{self, AdminState, Meter, Meters, RelayMeter, Secret},
     client::{Client, ClientError},
-    config::{Config, RelayConfig, Upstream},
+    config::{Config, Limits, RelayConfig, Upstream},
     proxy::{self, Proxy},
-    server::{Acceptor, Bounds, Protocols, Serving, TlsError, Wiring, Workers, server_config},
+    server::{
+        Acceptor, AdminServer, Bounds, Pace, Protocols, Serving, Shares, TlsError, Wiring, Workers,
+        for_clients, server_config,
+    },
 };
 
 /// A running gateway.
@@ -66,7 +68,7 @@ impl<S: Store> Gateway<S> {
                 let token = config.admin_token.clone().and_then(Secret::new);
                 let (engine, meters) = (engine.clone(), meters.clone());
                 let state = AdminState { engine, token, meters, draining: Arc::clone(&draining) };
-                Some(administer(admin, state).await?)
+                Some(administer(admin, state, &config.limits).await?)
             }
             None => None,
         };
@@ -74,15 +76,13 @@ impl<S: Store> Gateway<S> {
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let tls = Arc::new(ArcSwapOption::new(tls));
         let layer = layer(&config, &engine, &later);
-        let mut wirings = Vec::new();
+        let (mut wirings, shares) = (Vec::new(), shares(&config.limits));
         for proxy in proxies(&config, &meters, &labels, worker_count(&config))? {
             wirings.push(Arc::new(Wiring {
                 serving: ArcSwap::from_pointee(serving(&config, &layer, proxy)),
                 tls: Arc::clone(&tls),
-                bounds: Bounds {
-                    head: config.limits.head_timeout,
-                    idle: config.limits.idle_timeout,
-                },
+                bounds: bounds(&config.limits),
+                shares: shares.clone(),
                 protocols: Protocols::new(&config.limits),
                 draining: stop.clone(),
             }));
@@ -91,7 +91,7 @@ impl<S: Store> Gateway<S> {
         let acceptor = Acceptor {
             listener,
             workers: Arc::clone(&workers),
-            connections_max: config.limits.connections_max,
+            connections_max: for_clients(&config),
             meter: meters.meter(&labels),
             stop,
         };
@@ -202,10 +202,18 @@ async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, 
 async fn administer<S: Store>(
     address: SocketAddr,
     state: AdminState<S>,
+    limits: &Limits,
 ) -> Result<SocketAddr, StartError> {
     let listener = listen(address, "--admin").await?;
     let address = listener.local_addr().map_err(StartError::System)?;
-    tokio::spawn(axum::serve(listener, admin::router(state)).into_future());
+    let server = AdminServer {
+        router: admin::router(state),
+        connections_max: limits.admin_connections_max,
+        bounds: bounds(limits),
+        body_pace: body_pace(limits),
+        protocols: Protocols::new(limits),
+    };
+    tokio::spawn(server.run(listener));
     Ok(address)
 }
 
@@ -228,10 +236,33 @@ async fn look_for_doubts<S: Store>(
     }
 }
 
+/// How long what may take on a connection.
+fn bounds(limits: &Limits) -> Bounds {
+    Bounds {
+        head: limits.head_timeout,
+        idle: limits.idle_timeout,
+        answer: Pace::new(limits.body_bytes_per_second_min, limits.send_timeout),
+        taken_back_max: limits.streams_max,
+    }
+}
+
+fn body_pace(limits: &Limits) -> Pace {
+    Pace::new(limits.body_bytes_per_second_min, limits.body_timeout)
+}
+
+fn shares(limits: &Limits) -> Shares {
+    Shares {
+        answers: Room::of(limits.answers_bytes_max),
+        bytes_max: limits.share_bytes_max,
+        under_way_max: usize::try_from(limits.streams_max).unwrap_or(usize::MAX),
+    }
+}
+
 /// One of `clients` that share what the upstream is given.
 fn proxy_for(config: &Config, clients: usize, meter: Arc<Meter>) -> Result<Proxy, ClientError> {
-    let connections_max = config.upstream.connections_max.div_ceil(clients);
-    let upstream = Upstream { connections_max, ..config.upstream.clone() };
+    let Upstream { connections_max, reserve, .. } = config.upstream;
+    let (connections_max, reserve) = (connections_max.div_ceil(clients), reserve.div_ceil(clients));
+    let upstream = Upstream { connections_max, reserve, ..config.upstream.clone() };
     Ok(Proxy::new(Client::new(&upstream)?, &upstream, meter))
 }
 
@@ -269,7 +300,7 @@ fn serving<S: Store>(
         service: layer.layer(proxy),
         hosts: config.hosts.clone(),
         cors: config.cors.clone().map(Arc::new),
-        body_timeout: config.limits.body_timeout,
+        body_pace: body_pace(&config.limits),
         meter,
     }
 }

@@ -27,6 +27,7 @@ mod operating;
 mod outbox;
 mod relay;
 mod rights;
+mod rooms;
 mod serve;
 mod simulate;
 mod standard;

@@ -26,7 +26,7 @@ impl SendError {
 /// upstream's: a source of [`SendError`].
 #[derive(Debug, thiserror::Error)]
 #[error("the request ended early")]
-pub struct RequestBroken(#[source] pub(super) BoxError);
+pub struct RequestBroken(#[source] pub(crate) BoxError);
 
 /// A path could lead out of what the upstream is asked for.
 #[derive(Debug, thiserror::Error)]

@@ -26,9 +26,11 @@ pub fn describe(config: &Config) -> String {
     lines.push(format!("keeps records in {}", without_password(&config.store)));
     lines.push(format!("tenant: {}", config.tenant));
     lines.push(format!(
-        "limits: {} connections, {} of bodies in memory",
+        "limits: {} connections, {} of bodies and {} of answers in memory, {} for one connection",
         limits.connections_max,
-        spelled_size(limits.buffered_bytes_max)
+        spelled_size(limits.buffered_bytes_max),
+        spelled_size(limits.answers_bytes_max),
+        spelled_size(limits.share_bytes_max)
     ));
     lines.extend(config.cors.as_ref().map(readers));
     lines.extend(config.summary.iter().cloned());

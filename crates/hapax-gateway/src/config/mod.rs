@@ -102,6 +102,8 @@ pub struct Upstream {
     pub idle: Duration,
     /// Most connections to it, over all workers.
     pub connections_max: usize,
+    /// How many of them only protected requests may use.
+    pub reserve: usize,
     /// How long an answer, or the next piece of one, may take on routes that are not protected.
     pub answer_timeout: Duration,
     /// Largest head of an answer that is read, in bytes. An answer with a larger one is none.
@@ -147,12 +149,22 @@ pub struct Limits {
     pub headers_max: usize,
     /// How long a head may take.
     pub head_timeout: Duration,
-    /// How long a body may stall.
+    /// How long a body may come more slowly than `body_bytes_per_second_min`.
     pub body_timeout: Duration,
+    /// How many bytes of a body have to come in a second, and of an answer have to be taken.
+    pub body_bytes_per_second_min: usize,
+    /// How long an answer may be taken more slowly than that.
+    pub send_timeout: Duration,
     /// How long a connection may be unused.
     pub idle_timeout: Duration,
     /// Most requests at one time on an HTTP/2 connection.
     pub streams_max: u32,
     /// Most bytes of request bodies in memory at one time, over all clients.
     pub buffered_bytes_max: usize,
+    /// Most bytes of answers in memory that clients have not taken, over all of them.
+    pub answers_bytes_max: usize,
+    /// Most bytes one connection may have of either; one request or answer may be larger.
+    pub share_bytes_max: usize,
+    /// Most connections of operators at one time.
+    pub admin_connections_max: usize,
 }

@@ -42,6 +42,7 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "connect_timeout",
     "idle",
     "connections",
+    "reserve",
     "answer_timeout",
     "answer_head",
     "answer_headers",
@@ -57,9 +58,14 @@ pub(crate) const LIMITS: &[&str] = &[
     "headers",
     "head_timeout",
     "body_timeout",
+    "body_rate",
+    "send_timeout",
     "idle_timeout",
     "streams",
     "buffered",
+    "answers",
+    "share",
+    "admin_connections",
 ];
 pub(crate) const TENANT: &[&str] = &[
     "from",

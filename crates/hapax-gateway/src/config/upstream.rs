@@ -20,6 +20,15 @@ const HEADERS_MAX: u32 = 4096;
 const STREAMS_MAX: u32 = 10_000;
 /// Bounds of the room for bodies, in bytes.
 const BUFFERED_BYTES: (u64, u64) = (1 << 20, 1 << 40);
+/// Bounds of what one connection may have of it, in bytes.
+const SHARE_BYTES: (u64, u64) = (64 << 10, 1 << 40);
+/// Highest least rate, in bytes.
+const BODY_RATE_BYTES: (u64, u64) = (0, 1 << 20);
+/// How many connections may together take all the room, where nothing is said about shares.
+const SHARES: usize = 8;
+/// Which part of the connections to the upstream is kept for protected requests, where nothing is
+/// said about it.
+const RESERVED_PART: usize = 4;
 
 impl Upstream {
     /// The API at this address, with what is usual for the rest.
@@ -31,6 +40,7 @@ impl Upstream {
             // Node and uvicorn close after 5 s.
             idle: Duration::from_secs(3),
             connections_max: 1024,
+            reserve: 1024 / RESERVED_PART,
             answer_timeout: Duration::from_secs(60),
             answer_head_bytes_max: 400 << 10,
             answer_headers_max: 256,
@@ -51,12 +61,14 @@ impl Upstream {
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let (head_min, head_max) = ANSWER_HEAD_BYTES;
         let answer_head = table.size("answer_head", head_min, head_max).map(Spanned::into_inner);
+        let connections_max =
+            count(table, "connections", CONNECTIONS_MAX).unwrap_or(usual.connections_max);
         Self {
             protocol: protocol.unwrap_or(usual.protocol),
             connect_timeout: duration("connect_timeout").unwrap_or(usual.connect_timeout),
             idle: duration("idle").unwrap_or(usual.idle),
-            connections_max: count(table, "connections", CONNECTIONS_MAX)
-                .unwrap_or(usual.connections_max),
+            connections_max,
+            reserve: reserve(table, connections_max),
             answer_timeout: duration("answer_timeout").unwrap_or(usual.answer_timeout),
             answer_head_bytes_max: answer_head.unwrap_or(usual.answer_head_bytes_max),
             answer_headers_max: count(table, "answer_headers", HEADERS_MAX)
@@ -93,17 +105,22 @@ impl Tls {
 }
 
 impl Default for Limits {
-    /// 10,000 connections, heads of 64 KiB in 10 s, bodies that stall no longer than 30 s.
+    /// 10,000 connections, heads of 64 KiB in 10 s, bodies and answers that move at 1 KiB/s.
     fn default() -> Self {
         Self {
             connections_max: 10_000,
             head_bytes_max: 64 << 10,
             headers_max: 100,
             head_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(10),
+            body_bytes_per_second_min: 1 << 10,
+            send_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             streams_max: 128,
             buffered_bytes_max: 256 << 20,
+            answers_bytes_max: 256 << 20,
+            share_bytes_max: (256 << 20) / SHARES,
+            admin_connections_max: 64,
         }
     }
 }
@@ -115,6 +132,10 @@ impl Limits {
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let size = |name, (min, max)| table.size(name, min, max).map(Spanned::into_inner);
         let streams = table.count("streams", STREAMS_MAX).map(Spanned::into_inner);
+        let buffered_bytes_max =
+            size("buffered", BUFFERED_BYTES).unwrap_or(usual.buffered_bytes_max);
+        let answers_bytes_max = size("answers", BUFFERED_BYTES).unwrap_or(usual.answers_bytes_max);
+        let an_eighth = buffered_bytes_max.min(answers_bytes_max) / SHARES;
         Self {
             connections_max: count(&table, "connections", CONNECTIONS_MAX)
                 .unwrap_or(usual.connections_max),
@@ -122,12 +143,29 @@ impl Limits {
             headers_max: count(&table, "headers", HEADERS_MAX).unwrap_or(usual.headers_max),
             head_timeout: duration("head_timeout").unwrap_or(usual.head_timeout),
             body_timeout: duration("body_timeout").unwrap_or(usual.body_timeout),
+            body_bytes_per_second_min: size("body_rate", BODY_RATE_BYTES)
+                .unwrap_or(usual.body_bytes_per_second_min),
+            send_timeout: duration("send_timeout").unwrap_or(usual.send_timeout),
             idle_timeout: duration("idle_timeout").unwrap_or(usual.idle_timeout),
             streams_max: streams.unwrap_or(usual.streams_max),
-            buffered_bytes_max: size("buffered", BUFFERED_BYTES)
-                .unwrap_or(usual.buffered_bytes_max),
+            buffered_bytes_max,
+            answers_bytes_max,
+            share_bytes_max: size("share", SHARE_BYTES).unwrap_or(an_eighth),
+            admin_connections_max: count(&table, "admin_connections", CONNECTIONS_MAX)
+                .unwrap_or(usual.admin_connections_max),
         }
     }
+}
+
+/// How many of the connections to the upstream only protected requests may use: always one less
+/// than there are, so that others can be served at all.
+fn reserve(table: &Reader<'_>, connections_max: usize) -> usize {
+    let reserve = count(table, "reserve", CONNECTIONS_MAX);
+    if reserve.is_some_and(|reserve| reserve >= connections_max) {
+        let what = "`reserve` leaves no connection for requests that are not protected";
+        table.fault(table.place("reserve"), format!("{what}; write a larger `connections`"));
+    }
+    reserve.unwrap_or(connections_max / RESERVED_PART)
 }
 
 /// A whole number from one to `max`.

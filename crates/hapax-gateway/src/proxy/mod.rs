@@ -2,6 +2,7 @@
 
 mod forward;
 mod stall;
+mod turns;
 mod upload;
 
 use std::{
@@ -17,11 +18,8 @@ use http::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-use self::upload::Upload;
-pub(crate) use self::{
-    forward::{origin, prepare},
-    stall::{Stalled, Stalling},
-};
+pub(crate) use self::forward::{origin, prepare};
+use self::{stall::Stalling, turns::Turns, upload::Upload};
 use crate::{
     admin::{Exchange, Meter},
     client::{Client, SendError},
@@ -37,13 +35,15 @@ struct Inner {
     client: Client,
     keep_host: bool,
     answer_timeout: Duration,
+    turns: Turns,
     meter: Arc<Meter>,
 }
 
 impl Proxy {
     pub(crate) fn new(client: Client, upstream: &Upstream, meter: Arc<Meter>) -> Self {
         let (keep_host, answer_timeout) = (upstream.keep_host, upstream.answer_timeout);
-        Self(Arc::new(Inner { client, keep_host, answer_timeout, meter }))
+        let turns = Turns::new(upstream);
+        Self(Arc::new(Inner { client, keep_host, answer_timeout, turns, meter }))
     }
 }
 
@@ -71,19 +71,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
-        let (mut parts, body) = request.into_parts();
-        let by = parts.extensions.get_mut::<AnswerBy>().map(|by| {
-            *by = by.within(inner.answer_timeout);
-            *by
-        });
-        let (body, upload) = Upload::watch(body);
-        let sending = pin!(inner.client.send(Request::from_parts(parts, body)));
-        let answering = upload.answer(sending, inner.answer_timeout);
-        let answered = match by {
-            None => answering.await,
-            Some(by) => Box::pin(timeout_at(by.at(), answering)).await.unwrap_or(None),
-        };
-        answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))
+        pass_unprotected(inner, request).await
     };
     counted.end(exchange(&answered));
     let mut response = answered.map_err(|error| match error {
@@ -91,10 +79,32 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         SendError::Unanswered(cause) => cause,
     })?;
     forward::strip_hops(response.headers_mut());
-    if is_protected || response.body().is_whole() {
+    Ok(response)
+}
+
+/// Sends a request as its client sends it, once some of it is there and others leave room for it.
+async fn pass_unprotected(
+    inner: &Inner,
+    request: Request<Body>,
+) -> Result<Response<Body>, SendError> {
+    let (mut parts, body) = request.into_parts();
+    let by = parts.extensions.get_mut::<AnswerBy>().map(|by| {
+        *by = by.within(inner.answer_timeout);
+        *by
+    });
+    let (body, upload) = Upload::begin(body, &inner.turns).await?;
+    let turn = inner.turns.take().await?;
+    let sending = pin!(inner.client.send(Request::from_parts(parts, body)));
+    let answering = upload.answer(sending, inner.answer_timeout);
+    let answered = match by {
+        None => answering.await,
+        Some(by) => Box::pin(timeout_at(by.at(), answering)).await.unwrap_or(None),
+    };
+    let response = answered.unwrap_or_else(|| Err(SendError::Unanswered(Overdue.into())))?;
+    if response.body().is_whole() {
         return Ok(response);
     }
-    Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout))))
+    Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout, turn))))
 }
 
 /// An exchange that is counted however it ends: dropped, as at the time limit of its route, it was

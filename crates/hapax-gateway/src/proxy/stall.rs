@@ -9,19 +9,24 @@ use std::{
 use bytes::Bytes;
 use hapax_tower::BoxError;
 use http_body::{Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Sleep, sleep},
+};
 
 /// Passes a body on, and fails when its next piece takes longer than allowed.
-pub(crate) struct Stalling<B> {
+pub(super) struct Stalling<B> {
     body: B,
     patience: Duration,
     /// Runs while a piece is awaited; most bodies are there at once and need none.
     timer: Option<Pin<Box<Sleep>>>,
+    /// The right to an exchange with the upstream, given back when this is over.
+    _turn: OwnedSemaphorePermit,
 }
 
 impl<B> Stalling<B> {
-    pub(crate) fn new(body: B, patience: Duration) -> Self {
-        Self { body, patience, timer: None }
+    pub(super) fn new(body: B, patience: Duration, turn: OwnedSemaphorePermit) -> Self {
+        Self { body, patience, timer: None, _turn: turn }
     }
 }
 
@@ -58,4 +63,4 @@ where
 /// A body stopped half-way for longer than allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("the next piece of a body did not come in time")]
-pub(crate) struct Stalled;
+struct Stalled;

@@ -12,25 +12,46 @@ use std::{
 
 use bytes::Bytes;
 use hapax_tower::{Body, BoxError};
-use http_body::{Frame, SizeHint};
-use tokio::time::timeout;
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-/// A body up to this size is sent in no time worth watching.
-const SMALL_BYTES_MAX: u64 = 64 << 10;
+use super::turns::Turns;
+use crate::client::{RequestBroken, SendError};
 
 /// Counts the pieces of a body as they are sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Upload(Option<Arc<AtomicU64>>);
 
 impl Upload {
-    /// The body, and how to see how far it has come.
-    pub(crate) fn watch(body: Body) -> (Body, Self) {
-        let size = http_body::Body::size_hint(&body).upper();
-        if size.is_some_and(|size| size <= SMALL_BYTES_MAX) {
-            return (body, Self(None));
+    /// Waits until some of the body is there, and takes a turn for the rest, if there is one.
+    ///
+    /// Gives back the body and how to see how far it has come. A client that sends nothing has
+    /// nobody wait for it but us.
+    pub(super) async fn begin(mut body: Body, turns: &Turns) -> Result<(Body, Self), SendError> {
+        if body.is_whole() {
+            return Ok((body, Self(None)));
         }
-        let sent = Arc::<AtomicU64>::default();
-        (Body::new(Counted { body, sent: Arc::clone(&sent) }), Self(Some(sent)))
+        let first = match body.frame().await {
+            Some(Ok(first)) => first,
+            Some(Err(error)) => {
+                return Err(SendError::NothingSent(RequestBroken(error).into()));
+            }
+            None => return Ok((Body::empty(), Self(None))),
+        };
+        let first = match first.into_data() {
+            Ok(data) if body.is_end_stream() => return Ok((Body::from(data), Self(None))),
+            Ok(data) => Some(Frame::data(data)),
+            // Trailers: nothing follows them.
+            Err(_) => return Ok((Body::empty(), Self(None))),
+        };
+        let turn = Some(turns.upload().await?);
+        Ok(Self::watch(Counted { first, body, sent: Arc::default(), turn }))
+    }
+
+    fn watch(body: Counted) -> (Body, Self) {
+        let sent = Arc::clone(&body.sent);
+        (Body::new(body), Self(Some(sent)))
     }
 
     /// Waits for an answer, for as long as `patience` after the last piece was sent at the least,
@@ -57,8 +78,12 @@ impl Upload {
 }
 
 struct Counted {
+    /// What was there before anything was sent.
+    first: Option<Frame<Bytes>>,
     body: Body,
     sent: Arc<AtomicU64>,
+    /// Given back when all of it has come.
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl http_body::Body for Counted {
@@ -69,19 +94,33 @@ impl http_body::Body for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if polled.is_ready() {
+        if let Some(first) = self.first.take() {
             self.sent.fetch_add(1, Relaxed);
+            return Poll::Ready(Some(Ok(first)));
+        }
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(frame) = &polled {
+            self.sent.fetch_add(1, Relaxed);
+            if frame.is_none() || self.body.is_end_stream() {
+                self.turn = None;
+            }
         }
         polled
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.first.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let first = self.first.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len);
+        let (first, rest) = (u64::try_from(first).unwrap_or(0), self.body.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + first);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + first);
+        }
+        hint
     }
 }
 
@@ -89,7 +128,7 @@ impl http_body::Body for Counted {
 mod tests {
     use std::pin::pin;
 
-    use http_body_util::{BodyExt, StreamBody};
+    use http_body_util::StreamBody;
     use tokio::time::sleep;
 
     use super::*;
@@ -97,24 +136,25 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     /// A body of this many pieces, each of which takes `pause` to come.
-    fn slow(pieces: u32, pause: Duration) -> Body {
+    fn slow(pieces: u32, pause: Duration) -> (Body, Upload) {
         let pieces = futures_util::stream::unfold(0, move |sent| async move {
             sleep(pause).await;
             (sent < pieces).then(|| (Ok::<_, BoxError>(Frame::data(Bytes::from("x"))), sent + 1))
         });
-        Body::new(StreamBody::new(Box::pin(pieces)))
+        let body = Body::new(StreamBody::new(Box::pin(pieces)));
+        Upload::watch(Counted { first: None, body, sent: Arc::default(), turn: None })
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_may_take_longer_than_an_answer() {
-        let (body, upload) = Upload::watch(slow(10, PATIENCE / 2));
+        let (body, upload) = slow(10, PATIENCE / 2);
         let answer = upload.answer(pin!(body.collect()), PATIENCE).await;
         assert_eq!(answer.unwrap().unwrap().to_bytes().len(), 10);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_does_not_come_after_the_upload_is_overdue() {
-        let (body, upload) = Upload::watch(slow(10, PATIENCE / 2));
+        let (body, upload) = slow(10, PATIENCE / 2);
         let silent = async {
             let _ = body.collect().await;
             std::future::pending::<()>().await;
@@ -124,7 +164,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_upstream_that_reads_nothing_is_overdue() {
-        let (body, upload) = Upload::watch(slow(1, Duration::ZERO));
+        let (body, upload) = slow(1, Duration::ZERO);
         let silent = pin!(std::future::pending::<()>());
         assert!(upload.answer(silent, PATIENCE).await.is_none());
         drop(body);

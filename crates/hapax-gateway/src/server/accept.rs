@@ -1,4 +1,4 @@
-//! Takes connections in and hands them to the worker with the fewest.
+//! Takes connections in, within their number.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -19,6 +19,35 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconn
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts connections until told to stop.
+pub(super) async fn accept(
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+    mut hand_on: impl FnMut(TcpStream, SocketAddr),
+) {
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((connection, from)) => hand_on(connection, from),
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Refuses a connection because there are as many as allowed.
+pub(super) fn refuse(connection: &TcpStream, from: SocketAddr) {
+    tracing::warn!(%from, "refused a connection: there are as many as allowed");
+    // A client that cannot take even this little is not waited for.
+    let _ = connection.try_write(FULL);
+}
+
+/// Accepts the connections of clients and hands each to the worker with the fewest.
 pub(crate) struct Acceptor<S: Store> {
     pub(crate) listener: TcpListener,
     pub(crate) workers: Arc<Workers<S>>,
@@ -28,33 +57,18 @@ pub(crate) struct Acceptor<S: Store> {
 }
 
 impl<S: Store> Acceptor<S> {
-    pub(crate) async fn run(mut self) {
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                _ = self.stop.wait_for(|stop| *stop) => return,
-                accepted = self.listener.accept() => accepted,
-            };
-            match accepted {
-                Ok((connection, from)) => self.hand_on(connection, from),
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(PAUSE).await;
-                }
+    pub(crate) async fn run(self) {
+        let Self { listener, workers, connections_max, meter, stop } = self;
+        accept(listener, stop, |connection, from| {
+            if workers.connections() >= connections_max || workers.are_behind() {
+                meter.record_refused_connection();
+                return refuse(&connection, from);
             }
-        }
-    }
-
-    fn hand_on(&self, connection: TcpStream, from: SocketAddr) {
-        if self.workers.connections() >= self.connections_max {
-            tracing::warn!(%from, "refused a connection: there are as many as allowed");
-            self.meter.record_refused_connection();
-            // A client that cannot take even this little is not waited for.
-            let _ = connection.try_write(FULL);
-            return;
-        }
-        if let Err(error) = connection.into_std().map(|connection| self.workers.take(connection)) {
-            tracing::warn!(%error, "a connection could not be handed on");
-        }
+            let handed_on = connection.into_std().map(|connection| workers.take(connection));
+            if let Err(error) = handed_on {
+                tracing::warn!(%error, "a connection could not be handed on");
+            }
+        })
+        .await;
     }
 }

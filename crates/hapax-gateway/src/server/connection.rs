@@ -1,10 +1,12 @@
 //! One connection of a client, from its first byte to its last.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hapax_core::Store;
-use hapax_tower::{Cors, Idempotency};
+use hapax_tower::{Cors, Idempotency, Room};
+use http::{Request, Response};
+use hyper::{body::Incoming, service::Service};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -20,11 +22,14 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
+    answering::Answering,
     handler::Handler,
     linger::Lingering,
+    pace::Pace,
     peer::Peer,
     tls::{HTTP1, HTTP2},
-    watch::{Bounds, Standing, Watch, Watched},
+    watch::{Bounds, Standing, Watch},
+    watched::Watched,
 };
 use crate::{admin::Meter, config::Limits, proxy::Proxy};
 
@@ -34,9 +39,21 @@ pub(crate) struct Wiring<S: Store> {
     pub(crate) serving: ArcSwap<Serving<S>>,
     pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
     pub(crate) bounds: Bounds,
+    pub(crate) shares: Shares,
     pub(crate) protocols: Protocols,
     /// Turns to true when connections should end after the request they have.
     pub(crate) draining: channel::Receiver<bool>,
+}
+
+/// What one connection may use, and of what.
+#[derive(Debug, Clone)]
+pub(crate) struct Shares {
+    /// Room for the answers of all connections that are not taken.
+    pub(crate) answers: Room,
+    /// Most bytes one connection may take of it, and of the room for requests.
+    pub(crate) bytes_max: usize,
+    /// Most requests one connection may have under way.
+    pub(crate) under_way_max: usize,
 }
 
 /// What a reload replaces.
@@ -46,7 +63,7 @@ pub(crate) struct Serving<S: Store> {
     pub(crate) hosts: Vec<String>,
     /// Which pages of other origins may read what the gateway itself says.
     pub(crate) cors: Option<Arc<Cors>>,
-    pub(crate) body_timeout: Duration,
+    pub(crate) body_pace: Pace,
     pub(crate) meter: Arc<Meter>,
 }
 
@@ -66,7 +83,7 @@ impl Protocols {
     }
 
     /// What is spoken where TLS agreed on this: that, and nothing else.
-    fn agreed(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+    pub(super) fn agreed(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
         match alpn {
             Some(HTTP2) => &self.http2,
             Some(HTTP1) => &self.http1,
@@ -103,43 +120,48 @@ fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
 const HEADERS_MAX_UNSAID: usize = 100;
 /// The smallest buffer hyper accepts.
 const BUFFER_MIN: usize = 8 << 10;
-/// Most streams a client may open and reset before its connection is closed.
+/// Most streams a client may open and reset, before they are looked at, until its connection is
+/// closed.
 const RESETS_MAX: usize = 64;
 
-/// Serves a connection until it ends, is overdue, or everything does.
+/// Serves a connection of a client until it ends, is overdue, or everything does.
 pub(crate) async fn serve<S: Store>(tcp: TcpStream, wiring: Arc<Wiring<S>>) {
     let Ok(address) = tcp.peer_addr() else { return };
     let _ = tcp.set_nodelay(true);
     let _counted = wiring.serving.load().meter.connection();
     let watch = Watch::new(wiring.bounds);
+    let handler = |is_secure| {
+        let peer = Peer::new(address, is_secure);
+        Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer)
+    };
+    let draining = wiring.draining.clone();
     match wiring.tls.load_full() {
-        None => drive(tcp, None, Peer::new(address, false), watch, wiring).await,
+        None => drive(tcp, handler(false), &watch, wiring.protocols.agreed(None), draining).await,
         Some(config) => {
             let accepting = TlsAcceptor::from(config).accept(tcp);
             if let Ok(Ok(stream)) = timeout(wiring.bounds.head, accepting).await {
-                let agreed = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
-                drive(stream, agreed, Peer::new(address, true), watch, wiring).await;
+                let agreed = wiring.protocols.agreed(stream.get_ref().1.alpn_protocol());
+                drive(stream, handler(true), &watch, agreed, draining).await;
             }
         }
     }
 }
 
-/// `agreed` is what TLS found out about the protocol.
-async fn drive<I, S>(
+/// Has a handler answer what comes over a connection, within the bounds of its watch.
+pub(super) async fn drive<I, H>(
     io: I,
-    agreed: Option<Vec<u8>>,
-    peer: Peer,
-    watch: Arc<Watch>,
-    wiring: Arc<Wiring<S>>,
+    handler: H,
+    watch: &Arc<Watch>,
+    protocols: &auto::Builder<TokioExecutor>,
+    mut draining: channel::Receiver<bool>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    S: Store,
+    H: Service<Request<Incoming>, Response = Response<Answering>, Error = Infallible>,
+    H::Future: Send + 'static,
 {
-    let mut draining = wiring.draining.clone();
-    let handler = Handler { wiring: Arc::clone(&wiring), watch: Arc::clone(&watch), peer };
-    let io = TokioIo::new(Watched::new(Lingering::new(io), Arc::clone(&watch)));
-    let connection = wiring.protocols.agreed(agreed.as_deref()).serve_connection(io, handler);
-    let timer = sleep(wiring.bounds.head);
+    let io = TokioIo::new(Watched::new(Lingering::new(io), Arc::clone(watch)));
+    let connection = protocols.serve_connection(io, handler);
+    let timer = sleep(Duration::ZERO);
     pin!(connection, timer);
     let mut told_to_end = false;
     loop {
@@ -155,6 +177,11 @@ async fn drive<I, S>(
                 Standing::Good { look_again } => timer.set(sleep(look_again)),
                 Standing::Overdue => return,
             },
+            () = watch.too_many_taken_back(), if !told_to_end => {
+                tracing::warn!("a client takes back more requests than it waits for");
+                connection.as_mut().graceful_shutdown();
+                told_to_end = true;
+            }
             _ = draining.wait_for(|draining| *draining), if !told_to_end => {
                 connection.as_mut().graceful_shutdown();
                 told_to_end = true;

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
 use hapax_core::Store;
-use hapax_tower::{Body, TransferCoding};
+use hapax_tower::{Body, Share, TransferCoding, Verdict};
 use http::{
     Method, Request, Response, Version,
     header::{HOST, ORIGIN},
@@ -11,47 +11,73 @@ use http::{
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::{connection::Wiring, peer::Peer, refusal, watch::Watch};
-use crate::proxy::Stalling;
+use super::{
+    answering::{AnswerRoom, Answering},
+    connection::{Shares, Wiring},
+    pace::Paced,
+    peer::Peer,
+    refusal,
+    watch::Watch,
+};
 
 /// Answers the requests of one connection.
 pub(crate) struct Handler<S: Store> {
-    pub(crate) wiring: Arc<Wiring<S>>,
-    pub(crate) watch: Arc<Watch>,
-    pub(crate) peer: Peer,
+    wiring: Arc<Wiring<S>>,
+    watch: Arc<Watch>,
+    peer: Peer,
+    share: Share,
+    answers: AnswerRoom,
+}
+
+impl<S: Store> Handler<S> {
+    pub(crate) fn new(wiring: Arc<Wiring<S>>, watch: Arc<Watch>, peer: Peer) -> Self {
+        let Shares { answers, bytes_max, under_way_max } = &wiring.shares;
+        let share = Share::new(*bytes_max, *under_way_max);
+        let answers = AnswerRoom::new(answers, *bytes_max);
+        Self { wiring, watch, peer, share, answers }
+    }
 }
 
 impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
-    type Response = Response<Body>;
+    type Response = Response<Answering>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answering>, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let version = request.version();
         let in_flight = self.watch.request_began(version == Version::HTTP_2);
         let began = Instant::now();
         let serving = self.wiring.serving.load();
-        let meter = Arc::clone(&serving.meter);
-        if let Err(refused) = meant_for_us(&request, &serving.hosts) {
+        let (meter, answers) = (Arc::clone(&serving.meter), self.answers.clone());
+        let welcome = if answers.is_full() {
+            Err(refusal::Refused::AnswersNotTaken)
+        } else {
+            meant_for_us(&request, &serving.hosts)
+        };
+        if let Err(refused) = welcome {
             meter.record_unhandled(began.elapsed());
             let mut response = refusal::answer(refused);
             if let Some(cors) = &serving.cors {
                 cors.apply(request.headers().get(ORIGIN), response.headers_mut());
             }
+            let response = answers.send(response, Verdict::Passed, in_flight.answered());
             return Box::pin(async move { Ok(response) });
         }
         request.extensions_mut().insert(self.peer.clone());
+        if !request.method().is_safe() {
+            request.extensions_mut().insert(self.share.clone());
+        }
         let cors = serving.cors.clone();
         let origin = cors.as_ref().and_then(|_| request.headers().get(ORIGIN).cloned());
-        let stall = serving.body_timeout;
-        let request = request.map(|body| Body::new(Stalling::new(body, stall)));
+        let pace = serving.body_pace;
+        let request = request.map(|body| Body::new(Paced::new(body, pace)));
         let answering = serving.service.handle(request);
         let counted = meter.request();
         Box::pin(async move {
-            let response = match answering.await {
+            let (response, verdict) = match answering.await {
                 Ok((response, handled)) => {
                     meter.record(&handled, began.elapsed());
-                    response
+                    (response, handled.verdict)
                 }
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
@@ -59,11 +85,11 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
                     if let Some(cors) = cors {
                         cors.apply(origin.as_ref(), response.headers_mut());
                     }
-                    response
+                    (response, Verdict::Passed)
                 }
             };
-            drop((in_flight, counted));
-            Ok(response)
+            drop(counted);
+            Ok(answers.send(response, verdict, in_flight.answered()))
         })
     }
 }

@@ -1,18 +1,26 @@
-//! The side clients see: listeners, connections, workers.
+//! The side clients see: listeners, connections, workers. What operators see is served by the same means.
 
 mod accept;
+mod admin;
+mod answering;
 mod connection;
+mod descriptors;
 mod handler;
 mod linger;
+mod pace;
 mod peer;
 mod refusal;
 mod tls;
 mod watch;
+mod watched;
 mod worker;
 
 pub(crate) use self::{
     accept::Acceptor,
-    connection::{Protocols, Serving, Wiring},
+    admin::AdminServer,
+    connection::{Protocols, Serving, Shares, Wiring},
+    descriptors::for_clients,
+    pace::Pace,
     tls::server_config,
     watch::Bounds,
     worker::Workers,

@@ -2,12 +2,15 @@
 
 use std::error::Error;
 
-use hapax_tower::{Body, Code, NothingSent, Site};
-use http::{HeaderValue, Response, Version, header::CONNECTION};
+use hapax_tower::{Body, Code, NothingSent, Site, TooSlow};
+use http::{
+    HeaderValue, Response, Version,
+    header::{CONNECTION, RETRY_AFTER},
+};
 
 use crate::{
     client::{OutsidePrefix, RequestBroken},
-    proxy::{Overdue, Stalled},
+    proxy::Overdue,
 };
 
 /// Why a request was not even looked at.
@@ -25,6 +28,8 @@ pub(crate) enum Refused {
     Host,
     /// It names a host this gateway does not answer for.
     Misdirected,
+    /// Its client has left too much of what it asked for before.
+    AnswersNotTaken,
 }
 
 /// What the client of a refused request hears.
@@ -36,11 +41,19 @@ pub(crate) fn answer(refused: Refused) -> Response<Body> {
         Refused::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
         Refused::Host => (Code::HostUnclear, "Send one Host header that names this server."),
         Refused::Misdirected => (Code::HostUnknown, "This server does not answer for that host."),
+        Refused::AnswersNotTaken => (
+            Code::Overloaded,
+            "Too many answers of this connection were not taken. Nothing was run. Ask again.",
+        ),
     };
-    let response = code.answer(detail, &Site::default());
+    let mut response = code.answer(detail, &Site::default());
     match refused {
         // Whoever frames requests so may mean another end of this one than we do.
         Refused::Coding | Refused::ChunkedTwice => closing(response, Version::HTTP_11),
+        Refused::AnswersNotTaken => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            response
+        }
         Refused::Connect | Refused::Trace | Refused::Host | Refused::Misdirected => response,
     }
 }
@@ -54,8 +67,7 @@ pub(crate) fn upstream_failed(error: &(dyn Error + 'static), version: Version) -
     if is(|error| error.is::<RequestBroken>()) {
         tracing::debug!(error, "an unprotected request ended early");
         let detail = "What came of it was passed on, and given up.";
-        let is_slow = is(|error| error.is::<Stalled>());
-        let code = if is_slow { Code::BodyTooSlow } else { Code::BodyIncomplete };
+        let code = if TooSlow::is_in(error) { Code::BodyTooSlow } else { Code::BodyIncomplete };
         return closing(code.answer(detail, &Site::default()), version);
     }
     if is(|error| error.is::<OutsidePrefix>()) {

@@ -20,6 +20,10 @@ use tokio::{
 
 use super::connection::{self, Serving, Wiring};
 
+/// Most connections that wait for one worker to take them up. One that is this far behind would
+/// not answer them in time.
+const ARRIVING_MAX: usize = 1024;
+
 /// All workers of a gateway.
 #[derive(Debug)]
 pub(crate) struct Workers<S: Store> {
@@ -31,7 +35,7 @@ pub(crate) struct Workers<S: Store> {
 struct Worker<S: Store> {
     wiring: Arc<Wiring<S>>,
     connections: Arc<AtomicUsize>,
-    inbox: mpsc::UnboundedSender<TcpStream>,
+    inbox: mpsc::Sender<(TcpStream, Counted)>,
     /// Taken when it is waited for.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -41,16 +45,16 @@ impl<S: Store> Workers<S> {
     pub(crate) fn start(wirings: Vec<Arc<Wiring<S>>>) -> io::Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let workers = wirings.into_iter().enumerate().map(|(number, wiring)| {
-            let (inbox, arriving) = mpsc::unbounded_channel();
+            let (inbox, arriving) = mpsc::channel(ARRIVING_MAX);
             let connections = Arc::new(AtomicUsize::new(0));
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-            let (served, counted) = (Arc::clone(&wiring), Arc::clone(&connections));
+            let served = Arc::clone(&wiring);
             let mut stopped = stopped.clone();
             let thread =
                 thread::Builder::new().name(format!("hapax-worker-{number}")).spawn(move || {
                     runtime.block_on(async {
                         tokio::select! {
-                            () = work(arriving, served, counted) => {}
+                            () = work(arriving, served) => {}
                             _ = stopped.wait_for(|stop| *stop) => {}
                         }
                     });
@@ -65,14 +69,22 @@ impl<S: Store> Workers<S> {
         self.workers.iter().map(|worker| worker.connections.load(Relaxed)).sum()
     }
 
+    /// Whether the worker with the fewest connections has not taken up as many as may wait for it.
+    pub(crate) fn are_behind(&self) -> bool {
+        self.idlest().is_none_or(|worker| worker.inbox.capacity() == 0)
+    }
+
     /// Hands a connection to the worker with the fewest.
     pub(crate) fn take(&self, connection: TcpStream) {
-        let idlest = self.workers.iter().min_by_key(|worker| worker.connections.load(Relaxed));
-        if let Some(worker) = idlest {
-            worker.connections.fetch_add(1, Relaxed);
+        if let Some(worker) = self.idlest() {
+            let counted = Counted::new(&worker.connections);
             // A worker that is gone has no clients to disappoint.
-            let _ = worker.inbox.send(connection);
+            let _ = worker.inbox.try_send((connection, counted));
         }
+    }
+
+    fn idlest(&self) -> Option<&Worker<S>> {
+        self.workers.iter().min_by_key(|worker| worker.connections.load(Relaxed))
     }
 
     /// Has new requests served so from now on.
@@ -100,12 +112,10 @@ impl<S: Store> Workers<S> {
 }
 
 async fn work<S: Store>(
-    mut arriving: mpsc::UnboundedReceiver<TcpStream>,
+    mut arriving: mpsc::Receiver<(TcpStream, Counted)>,
     wiring: Arc<Wiring<S>>,
-    connections: Arc<AtomicUsize>,
 ) {
-    while let Some(connection) = arriving.recv().await {
-        let counted = Counted(Arc::clone(&connections));
+    while let Some((connection, counted)) = arriving.recv().await {
         match tokio::net::TcpStream::from_std(connection) {
             Ok(connection) => {
                 let wiring = Arc::clone(&wiring);
@@ -120,7 +130,15 @@ async fn work<S: Store>(
 }
 
 /// Counts a connection as open until it is dropped.
-struct Counted(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub(super) struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    pub(super) fn new(connections: &Arc<AtomicUsize>) -> Self {
+        connections.fetch_add(1, Relaxed);
+        Self(Arc::clone(connections))
+    }
+}
 
 impl Drop for Counted {
     fn drop(&mut self) {

@@ -195,6 +195,7 @@ mod tests {
             | Code::BodyNotCanonical
             | Code::BodyEncoded
             | Code::OutcomeNotRecorded
+            | Code::AnswerHeldBack
             | Code::StoredResponseCorrupt
             | Code::RateLimited
             | Code::ExecutionPanicked
@@ -211,6 +212,8 @@ mod tests {
             Code::KeyInFlight
                 | Code::OutcomeInDoubt
                 | Code::OutcomeNotRecorded
+                // It was done; whoever gives up now has not heard with which answer.
+                | Code::AnswerHeldBack
                 | Code::ExecutionPanicked
                 | Code::ExecutionTimedOut
                 | Code::ExecutionUnanswered

@@ -73,6 +73,8 @@ pub enum Code {
     OutcomeInDoubt,
     /// It ran, and the store did not take its outcome.
     OutcomeNotRecorded,
+    /// It was done and its answer is stored, but there is no room to hand it out now.
+    AnswerHeldBack,
     /// The response was too large to keep.
     ResponseNotRetained,
     /// What is stored is not what was written.
@@ -136,6 +138,7 @@ impl Code {
         Self::BodyEncoded,
         Self::OutcomeInDoubt,
         Self::OutcomeNotRecorded,
+        Self::AnswerHeldBack,
         Self::ResponseNotRetained,
         Self::StoredResponseCorrupt,
         Self::StoredByNewerVersion,
@@ -186,6 +189,7 @@ impl Code {
             Self::BodyEncoded => "body-encoded",
             Self::OutcomeInDoubt => "outcome-in-doubt",
             Self::OutcomeNotRecorded => "outcome-not-recorded",
+            Self::AnswerHeldBack => "answer-held-back",
             Self::ResponseNotRetained => "response-not-retained",
             Self::StoredResponseCorrupt => "stored-response-corrupt",
             Self::StoredByNewerVersion => "stored-by-newer-version",
@@ -237,6 +241,7 @@ impl Code {
             Self::BodyEncoded => "An encoded body cannot be compared by its content",
             Self::OutcomeInDoubt => "Nobody knows whether the operation happened",
             Self::OutcomeNotRecorded => "The outcome could not be recorded",
+            Self::AnswerHeldBack => "Too many answers wait to be taken",
             Self::ResponseNotRetained => "The operation was done and its response was not kept",
             Self::StoredResponseCorrupt => "The stored response is damaged",
             Self::StoredByNewerVersion => "The stored record was written by a newer version",
@@ -286,6 +291,7 @@ impl Code {
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyEncoded => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::OutcomeNotRecorded
+            | Self::AnswerHeldBack
             | Self::StoredByNewerVersion
             | Self::StoreUnavailable
             | Self::Overloaded

@@ -37,6 +37,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::BodyEncoded => include_str!("../../errors/body-encoded.md"),
         Code::OutcomeInDoubt => include_str!("../../errors/outcome-in-doubt.md"),
         Code::OutcomeNotRecorded => include_str!("../../errors/outcome-not-recorded.md"),
+        Code::AnswerHeldBack => include_str!("../../errors/answer-held-back.md"),
         Code::ResponseNotRetained => include_str!("../../errors/response-not-retained.md"),
         Code::StoredResponseCorrupt => include_str!("../../errors/stored-response-corrupt.md"),
         Code::StoredByNewerVersion => include_str!("../../errors/stored-by-newer-version.md"),

@@ -1,14 +1,12 @@
 //! Frames that break the rules.
 
-use super::frames::{END_STREAM, Fate, Frames, cancel, data, head};
+use super::frames::{BAD_REQUEST, END_STREAM, Fate, Frames, cancel, data, head};
 use crate::{
     wire::{ROUTES, World, key, request},
     world::until,
 };
 
 const PROTOCOL_ERROR: u32 = 1;
-/// `:status: 400` in the static table.
-const BAD_REQUEST: u8 = 0x80 | 12;
 
 const POST: (&str, &str) = (":method", "POST");
 const PATH: (&str, &str) = (":path", "/pay");

@@ -17,9 +17,15 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
+/// How much of each answer a server may send before it is told to go on.
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
 pub(crate) const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
+
+/// `:status: 400` in the static table.
+pub(crate) const BAD_REQUEST: u8 = 0x80 | 12;
 
 /// What became of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +45,19 @@ pub(crate) struct Frames(TcpStream);
 
 impl Frames {
     pub(crate) async fn open(to: SocketAddr) -> Self {
+        Self::greet(to, b"").await
+    }
+
+    /// A connection that takes the heads of answers and nothing else.
+    pub(crate) async fn open_without_window(to: SocketAddr) -> Self {
+        let none = [&INITIAL_WINDOW_SIZE.to_be_bytes()[..], &0_u32.to_be_bytes()].concat();
+        Self::greet(to, &none).await
+    }
+
+    async fn greet(to: SocketAddr, settings: &[u8]) -> Self {
         let mut frames = Self(TcpStream::connect(to).await.unwrap());
         frames.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await;
-        frames.send(&frame(SETTINGS, 0, 0, b"")).await;
+        frames.send(&frame(SETTINGS, 0, 0, settings)).await;
         frames
     }
 
@@ -92,6 +108,19 @@ impl Frames {
         timeout(PATIENCE, reading).await.unwrap()
     }
 
+    /// Waits until the server has read what was sent, and said what it sends by itself.
+    pub(crate) async fn settle(&mut self) {
+        self.send(&ping()).await;
+        let reading = async {
+            while let Some((kind, flags, ..)) = self.read().await {
+                if kind == PING && flags & ACK != 0 {
+                    return;
+                }
+            }
+        };
+        timeout(PATIENCE, reading).await.unwrap();
+    }
+
     async fn read(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).await.ok()?;
@@ -118,6 +147,11 @@ pub(crate) fn head(stream: u32, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
 
 pub(crate) fn data(stream: u32, flags: u8, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, flags, stream, bytes)
+}
+
+/// Asks whether the other side is there.
+pub(crate) fn ping() -> Vec<u8> {
+    frame(PING, 0, 0, &[0; 8])
 }
 
 /// Takes a request back.

@@ -74,16 +74,41 @@ async fn a_body_that_comes_slowly_is_refused_and_its_key_stays_free() {
     assert_eq!(world.ask(request("/pay", key("k"))).await.status, 201);
 }
 
+/// Bodies that fall behind their pace, where the time for a whole one is long.
+const PACED: &str = r#"
+[limits]
+body_timeout = "1s"
+body_rate = "1KiB"
+
+[[route]]
+match = "POST /pay"
+"#;
+
 #[tokio::test]
-async fn an_unprotected_body_that_stalls_is_cut() {
-    let world = World::start(HASTY).await;
-    let mut connection = Connection::open(world.gateway.address).await;
-    connection.send(head("/unprotected", "", "content-length: 1000\r\n", "some")).await;
-    if let Some(answer) = connection.answer().await {
-        assert!(answer.status >= 400, "{answer:?}");
+async fn a_body_that_stalls_or_drips_is_too_slow_protected_or_not() {
+    let world = World::start(PACED).await;
+    for (path, lines) in [("/pay", key("k")), ("/unprotected", Vec::new())] {
+        for framing in ["content-length: 100000\r\n", "transfer-encoding: chunked\r\n"] {
+            let mut stalled = Connection::open(world.gateway.address).await;
+            stalled.send(head(path, &lines, framing, "4\r\nsome\r\n")).await;
+            let mut drips = Connection::open(world.gateway.address).await;
+            drips.send(head(path, &lines, framing, "")).await;
+            let drop = if framing.contains("chunked") { "1\r\nx\r\n" } else { "x" };
+            let (after, drip) = drip(&mut drips, drop).await;
+            assert!(after < Duration::from_secs(10), "{path}, {framing}: {after:?}");
+            for (mut connection, answer) in [(drips, drip), (stalled, None)] {
+                let answer = match answer {
+                    Some(answer) => answer,
+                    None => connection.answer().await.unwrap(),
+                };
+                let said = (answer.status, answer.code());
+                assert_eq!(said, (408, Some("body-too-slow".to_owned())), "{path}, {framing}");
+                assert!(connection.ends().await, "{path}, {framing}");
+            }
+        }
     }
-    assert!(connection.ends().await);
-    assert_eq!(world.upstream.total(), 0);
+    assert_eq!((world.upstream.total(), world.claimed().await.len()), (0, 0));
+    assert_eq!(world.ask(request("/pay", key("k"))).await.status, 201, "its key is free");
 }
 
 #[tokio::test]

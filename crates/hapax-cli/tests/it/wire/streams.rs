@@ -1,6 +1,6 @@
 //! What is not protected is passed on as it comes, however large, and not kept in memory.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -8,18 +8,11 @@ use tokio::{
     time::{interval, timeout},
 };
 
-use crate::world::{Connection, Gateway, PATIENCE, Setup};
+use crate::world::{Connection, PATIENCE, Setup};
 
 const LEN: usize = 100 << 20;
 /// What the gateway may take on top of what it takes anyway.
 const GROWTH_KIB_MAX: u64 = 32 << 10;
-
-/// The most memory the process ever had, in KiB.
-fn peak(gateway: &Gateway) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 async fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
@@ -62,7 +55,7 @@ async fn read_all(from: &mut BufReader<TcpStream>, len: usize) {
 async fn a_large_download_is_passed_on_while_it_comes_in_bounded_memory() {
     let listener = listener().await;
     let gateway = Setup::new(listener.local_addr().unwrap()).start().await;
-    let before = peak(&gateway);
+    let before = gateway.memory_kib_peak();
     let mut client = Connection::open(gateway.address).await;
     client.send("GET /file HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let mut upstream = accept(&listener).await;
@@ -72,7 +65,7 @@ async fn a_large_download_is_passed_on_while_it_comes_in_bounded_memory() {
     read_all(client.socket(), 1).await;
     let rest = LEN - 1;
     tokio::join!(write_all(&mut upstream, rest), read_all(client.socket(), rest));
-    let growth = peak(&gateway) - before;
+    let growth = gateway.memory_kib_peak() - before;
     assert!(growth < GROWTH_KIB_MAX, "{growth} KiB");
 }
 
@@ -80,7 +73,7 @@ async fn a_large_download_is_passed_on_while_it_comes_in_bounded_memory() {
 async fn a_large_upload_is_passed_on_while_it_comes_in_bounded_memory() {
     let listener = listener().await;
     let gateway = Setup::new(listener.local_addr().unwrap()).start().await;
-    let before = peak(&gateway);
+    let before = gateway.memory_kib_peak();
     let mut client = Connection::open(gateway.address).await;
     client.send(format!("POST /f HTTP/1.1\r\nhost: a\r\ncontent-length: {LEN}\r\n\r\nx")).await;
     let mut upstream = accept(&listener).await;
@@ -89,17 +82,18 @@ async fn a_large_upload_is_passed_on_while_it_comes_in_bounded_memory() {
     tokio::join!(write_all(client.socket(), rest), read_all(&mut upstream, rest));
     upstream.write_all(b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
     assert_eq!(client.answer().await.unwrap().text(), "ok");
-    let growth = peak(&gateway) - before;
+    let growth = gateway.memory_kib_peak() - before;
     assert!(growth < GROWTH_KIB_MAX, "{growth} KiB");
 }
 
-const HASTY: &str = "[limits]\nhead_timeout = \"1s\"\nidle_timeout = \"2s\"\n";
+const HASTY: &str =
+    "[limits]\nhead_timeout = \"1s\"\nidle_timeout = \"2s\"\nsend_timeout = \"2s\"\n";
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_is_cut_and_the_upstream_let_go() {
     let listener = listener().await;
     let gateway = Setup::new(listener.local_addr().unwrap()).config(HASTY).start().await;
-    let before = peak(&gateway);
+    let before = gateway.memory_kib_peak();
     let mut client = Connection::open(gateway.address).await;
     client.send("GET /file HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let mut upstream = accept(&listener).await;
@@ -108,7 +102,7 @@ async fn a_client_that_reads_nothing_is_cut_and_the_upstream_let_go() {
     let piece = vec![b'x'; 1 << 20];
     let writing = async { while upstream.write_all(&piece).await.is_ok() {} };
     timeout(Duration::from_secs(20), writing).await.unwrap();
-    let growth = peak(&gateway) - before;
+    let growth = gateway.memory_kib_peak() - before;
     assert!(growth < GROWTH_KIB_MAX, "{growth} KiB");
 }
 

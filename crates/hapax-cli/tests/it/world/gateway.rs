@@ -22,6 +22,7 @@ pub(crate) struct Setup {
     clock: Option<FakeClock>,
     args: Vec<&'static str>,
     file_kib_max: Option<u32>,
+    open_files_max: Option<u32>,
 }
 
 impl Setup {
@@ -36,6 +37,7 @@ impl Setup {
             clock: None,
             args: Vec::new(),
             file_kib_max: None,
+            open_files_max: None,
         }
     }
 
@@ -78,6 +80,11 @@ impl Setup {
     /// With an admin API behind this token.
     pub(crate) fn token(self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self }
+    }
+
+    /// Where no more than this many files and sockets may be open.
+    pub(crate) fn open_files_max(self, max: u32) -> Self {
+        Self { open_files_max: Some(max), ..self }
     }
 
     /// Starts it and waits until it is ready.
@@ -142,13 +149,15 @@ impl Gateway {
         assert!(self.child.is_none(), "it is running");
         let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
         let log = log.unwrap();
-        let mut command = match self.setup.file_kib_max {
-            None => Command::new(env!("CARGO_BIN_EXE_hapax")),
-            Some(kib) => {
+        let mut command = match (self.setup.file_kib_max, self.setup.open_files_max) {
+            (None, None) => Command::new(env!("CARGO_BIN_EXE_hapax")),
+            (kib, files) => {
                 let mut shell = Command::new("sh");
                 // The limit is in blocks of 512 bytes; without the trap it would end the process.
-                let blocks = (kib * 2).to_string();
-                shell.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &blocks]);
+                let blocks = kib.map(|kib| format!("trap '' XFSZ; ulimit -f {}; ", kib * 2));
+                let files = files.map(|files| format!("ulimit -n {files}; "));
+                let limits = [blocks, files].into_iter().flatten().collect::<String>();
+                shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]);
                 shell.arg(env!("CARGO_BIN_EXE_hapax"));
                 shell
             }
@@ -170,6 +179,22 @@ impl Gateway {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
+    }
+
+    /// How much memory it has now, in KiB.
+    pub(crate) fn memory_kib(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// The most memory it ever had, in KiB.
+    pub(crate) fn memory_kib_peak(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     /// Sends it a signal by name, such as `HUP`.
