@@ -171,8 +171,7 @@ mod tests {
             | Code::StoredByNewerVersion
             | Code::TransactionRolledBack => Heard::NothingRan,
             // Their status says all there is to say: refused for good, later, or unknown.
-            Code::AnswerHeldBack
-            | Code::KeyMissing
+            Code::KeyMissing
             | Code::KeyMalformed
             | Code::KeyNotQuoted
             | Code::KeyEmpty
@@ -211,7 +210,6 @@ mod tests {
         matches!(
             code,
             Code::KeyInFlight
-                | Code::AnswerHeldBack
                 | Code::OutcomeInDoubt
                 | Code::OutcomeNotRecorded
                 // It was done; whoever gives up now has not heard with which answer.
