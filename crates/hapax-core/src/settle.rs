@@ -128,7 +128,8 @@ pub enum AcceptedEnd {
 pub fn accepted(status: u16, told: Evidence) -> AcceptedEnd {
     match (told, status) {
         (Evidence::Conclusive | Evidence::Inconclusive, _) => AcceptedEnd::AsUsual,
-        (Evidence::NotDone | Evidence::TakenForNotDone, 408 | 409 | 425 | 429 | 503) => {
+        // 502 and 504 are not done only if somebody further in says so, who knows the key.
+        (Evidence::NotDone | Evidence::TakenForNotDone, 408 | 409 | 425 | 429 | 502..=504) => {
             AcceptedEnd::Again
         }
         (Evidence::NotDone, _) => AcceptedEnd::Final,

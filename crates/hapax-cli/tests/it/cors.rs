@@ -96,11 +96,7 @@ impl Page<'_> {
             let any = !self.cookies && names.contains("*") && *name != "authorization";
             any || names.contains(*name)
         };
-        if custom.iter().all(|name| allowed(name)) {
-            Ok(())
-        } else {
-            Err("a header may not be sent")
-        }
+        if custom.iter().all(allowed) { Ok(()) } else { Err("a header may not be sent") }
     }
 }
 

@@ -157,6 +157,7 @@ fn what_was_accepted_is_tried_again_or_ends_and_is_never_given_back() {
         (503, Evidence::NotDone, AcceptedEnd::Again),
         (503, Evidence::TakenForNotDone, AcceptedEnd::Again),
         (409, Evidence::NotDone, AcceptedEnd::Again),
+        (504, Evidence::NotDone, AcceptedEnd::Again),
         (500, Evidence::TakenForNotDone, AcceptedEnd::Doubt),
         (401, Evidence::NotDone, AcceptedEnd::Final),
         (403, Evidence::NotDone, AcceptedEnd::Final),

@@ -241,7 +241,7 @@ fn tells(parts: &response::Parts, policy: &Policy) -> Evidence {
         Worth::NothingRan => Evidence::NotDone,
         // It is known by its key further in: whoever asks again is told there, and runs nothing twice.
         Worth::Unknown => match policy.recovery() {
-            Recovery::Hold => Evidence::TakenForNotDone,
+            Recovery::Hold => Evidence::NotDone,
             Recovery::Resend | Recovery::Probe => Evidence::Inconclusive,
         },
         Worth::Outcome => {
