@@ -56,6 +56,15 @@ impl ClockMark {
         self.seen_at.minus(CLOCK_STEP) <= now && now <= self.seen_at.plus(stays)
     }
 
+    /// Up to where it was trusted, for somebody whose clock does not follow on from this one.
+    fn trusted_at(self, now: Timestamp, stays: Duration) -> Timestamp {
+        if is_new(self.steady_since, self.seen_at, stays) {
+            self.trusted_until.min(now)
+        } else {
+            self.trusted_until
+        }
+    }
+
     /// Whether `kept` need not be replaced by this yet, to spare the store a write.
     pub fn is_as_good_as(self, kept: Self) -> bool {
         kept.is_followed_by(self.seen_at, CLOCK_KEPT_EVERY)
@@ -96,7 +105,7 @@ impl Watch {
         let ClockReading { now, mark } = reading;
         let (steady_since, retention) = match mark {
             None => (now.minus(stays), now),
-            Some(mark) if !mark.is_followed_by(now, stays) => (now, mark.trusted_until),
+            Some(mark) if !mark.is_followed_by(now, stays) => (now, mark.trusted_at(now, stays)),
             Some(mark) if mark.steady_since.plus(stays) <= now => (mark.steady_since, now),
             Some(mark) => (mark.steady_since, mark.trusted_until),
         };
@@ -124,10 +133,12 @@ impl Watch {
             }
         };
         let lease_stays = stays.min(CLOCK_LEASES_STAY);
+        let retention = goes_on(self.retention, stays);
+        let is_taken_back = !is_steady && is_new(self.steady_since, self.seen_at, stays);
         Self {
             steady_since,
             seen_at: now,
-            retention: goes_on(self.retention, stays),
+            retention: if is_taken_back { retention.min(now) } else { retention },
             leases: goes_on(self.leases, lease_stays),
             signs_of_life: steady_since.plus(lease_stays) <= now,
         }
@@ -159,9 +170,10 @@ impl Watch {
         if record.tag().is_terminal() {
             return self.judges_retention(now, since);
         }
-        let now = now.min(carried(self.leases, since));
-        let is_from_the_future = now.plus(LEASE_MAX) < record.until();
-        if is_from_the_future && self.signs_of_life { record.until() } else { now }
+        let believed = carried(self.leases, since);
+        // By either clock: a lease that was given by the one that is wrong now is as good as any.
+        let is_from_the_future = now.max(believed).plus(LEASE_MAX) < record.until();
+        if is_from_the_future && self.signs_of_life { record.until() } else { now.min(believed) }
     }
 
     /// The instant by which retention is judged, where the store's clock says `now` and the last
@@ -176,6 +188,12 @@ impl Watch {
         let behind = self.retention.plus(since.min(CLOCK_UNSEEN_MAX)).after(now);
         if behind > CLOCK_STEP { behind } else { Duration::ZERO }
     }
+}
+
+/// Whether a clock was trusted, if at all, for less than it takes to be: as one is that nobody had
+/// watched before. Once it is set, nobody knows which time was right, and that trust is taken back.
+fn is_new(steady_since: Timestamp, seen_at: Timestamp, stays: Duration) -> bool {
+    seen_at < steady_since.plus(stays).plus(stays)
 }
 
 /// The latest it can be so long after a look.

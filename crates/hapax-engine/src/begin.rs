@@ -15,7 +15,7 @@ use crate::{
     engine::{Inner, Shared},
     error::BeginError,
     flights::{Boarding, Flight, Phase, Seat},
-    permit::{Permit, settle_as_seen},
+    permit::{Followed, Permit, settle_as_seen},
     queued::Queued,
 };
 
@@ -103,8 +103,8 @@ fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
 }
 
 fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
-    let now = inner.clock.now_for_retention()?;
-    let record = inner.cache.get(arrival.operation.id(), now)?;
+    let clock = || inner.clock.now_for_retention();
+    let (record, now) = inner.cache.get(arrival.operation.id(), clock)?;
     inner.counters.replays_from_cache.one();
     without_store(now, arrival, &record, policy)
 }
@@ -202,12 +202,12 @@ async fn claim<S: Store>(
                         Begun::Queued(Queued::new(shared, record, claim.over, policy))
                     }
                     (Entry::Run { .. }, None) => {
-                        let over = (claim.over, Timestamp::ZERO);
-                        Begun::Execute(Permit::new(shared, seat, record, over, policy))
+                        let followed = Followed::nobody(claim.over);
+                        Begun::Execute(Permit::new(shared, seat, record, followed, policy))
                     }
                     (Entry::Run { .. }, Some((recovery, quiet_from))) => {
-                        let over = (claim.over, quiet_from);
-                        let permit = Permit::new(shared, seat, record, over, policy);
+                        let followed = Followed::owner(claim.over, quiet_from, found.as_deref());
+                        let permit = Permit::new(shared, seat, record, followed, policy);
                         Begun::TakenOver { permit, recovery }
                     }
                 });

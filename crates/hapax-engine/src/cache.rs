@@ -27,15 +27,21 @@ impl Cache {
         }))
     }
 
-    /// The finished record, if it is here and not expired.
-    pub(crate) fn get(&self, id: OperationId, now: Timestamp) -> Option<Arc<Record>> {
+    /// The finished record, if it is here and not expired, and the instant that was judged by. The
+    /// clock is read only for what is here.
+    pub(crate) fn get(
+        &self,
+        id: OperationId,
+        clock: impl FnOnce() -> Option<Timestamp>,
+    ) -> Option<(Arc<Record>, Timestamp)> {
         let cache = self.0.as_ref()?;
         let record = cache.get(&id)?;
+        let now = clock()?;
         if record.is_expired(now) {
             cache.remove(&id);
             return None;
         }
-        Some(record)
+        Some((record, now))
     }
 
     /// Keeps the record if it is one that never changes again.

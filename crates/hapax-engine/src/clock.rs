@@ -28,6 +28,8 @@ pub(crate) struct StoreClock {
 struct Known {
     heard: Option<Heard>,
     looked: Option<Looked>,
+    /// How far the store's clock had fallen back when it was last heard, once somebody asked.
+    behind: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +101,7 @@ impl StoreClock {
         let mut known = self.lock();
         if known.heard.is_none_or(|heard| heard.asked_at <= asked_at) {
             known.heard = Some(Heard { now, at: Instant::now(), asked_at });
+            known.behind = None;
         }
     }
 
@@ -130,11 +133,13 @@ impl StoreClock {
 
     /// How far the store's clock had fallen back when it was last heard.
     pub(crate) fn fell_back_by(&self) -> Duration {
-        let Known { heard: Some(heard), looked: Some(looked) } = *self.lock() else {
-            return Duration::ZERO;
-        };
-        let since = heard.at.saturating_duration_since(looked.at);
-        looked.watch.fell_back_by(heard.now, since)
+        let known = &mut *self.lock();
+        *known.behind.get_or_insert_with(|| {
+            known.heard.zip(known.looked).map_or(Duration::ZERO, |(heard, looked)| {
+                let since = heard.at.saturating_duration_since(looked.at);
+                looked.watch.fell_back_by(heard.now, since)
+            })
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -152,7 +157,10 @@ impl<S: Store> Inner<S> {
         self.clock.heard(reading.now, asked_at);
         let before = self.clock.lock().looked;
         let looked = Looked::now(before, reading, asked_at, self.options.clock_stays);
-        self.clock.lock().looked = Some(looked);
+        {
+            let mut known = self.clock.lock();
+            (known.looked, known.behind) = (Some(looked), None);
+        }
         let watch = looked.watch;
         self.tell_of_clock(before.map(|before| before.watch), watch);
         if let Some(mark) = news(watch, reading) {

@@ -28,7 +28,7 @@ use crate::{
     flights::Flights,
     leave::{is_left_not_released, left_for, write_leave},
     options::Options,
-    permit::write_end,
+    permit::{Followed, write_end},
     purger,
     readiness::{self, Readiness},
     renewer::Renewer,
@@ -247,27 +247,29 @@ impl<S: Store> Inner<S> {
         Some(seeded.lock().unwrap_or_else(PoisonError::into_inner).u64(..))
     }
 
-    /// What is stored, and the instant by which it is judged.
     /// How long it is, from a takeover on, until nothing that was sent before can be at work.
     ///
-    /// A clock that was set by less than it takes to notice must not make that shorter; a process
-    /// that has not watched the clock for long counts the whole time by itself.
+    /// A clock that was set by less than it takes to notice must not make that shorter. Where the
+    /// clock does not tell, because the lease was given by one that was ahead or because this process
+    /// has not watched it for long, the owner before may only just have been given its lease: it may
+    /// send until that is over, and what it sends may be at work for a while.
     pub(crate) fn quiet_in(
         &self,
         taken: &Record,
-        quiet_from: Timestamp,
+        Followed { quiet_from, lease, .. }: Followed,
         policy: &Policy,
     ) -> Duration {
-        let works_for = policy.works_for();
+        let whole = lease.min(policy.lease()) + policy.works_for();
         let now = self.clock.now_for(taken).unwrap_or(Timestamp::ZERO);
-        let by_the_clock = quiet_from.plus(CLOCK_STEP).after(now).min(works_for + CLOCK_STEP);
-        if self.began.elapsed() < works_for + CLOCK_LEASES_STAY {
-            by_the_clock.max(works_for)
+        let by_the_clock = quiet_from.plus(CLOCK_STEP).after(now).min(whole + CLOCK_STEP);
+        if self.began.elapsed() < whole + CLOCK_LEASES_STAY {
+            by_the_clock.max(whole)
         } else {
             by_the_clock
         }
     }
 
+    /// What is stored, and the instant by which it is judged.
     pub(crate) async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {
         let missing = || Err(StoreError::unavailable("the store gave no answer"));
         let asked_at = Instant::now();

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{OperationId, Record};
-use tokio::sync::Notify;
+use hapax_core::{OperationId, Record, Timestamp};
+use tokio::{sync::Notify, time::Instant};
 
 use crate::digest::DigestHasher;
 
@@ -34,6 +34,9 @@ pub(crate) enum Phase {
         record: Arc<Record>,
         /// How long each lease lasts.
         lease: Duration,
+        /// Until when it lasts by the local clock, which nobody sets: counted from when it was asked
+        /// for, which is before it was given.
+        until: Instant,
     },
     /// It is over here.
     Landed {
@@ -48,6 +51,7 @@ pub(crate) struct Seat {
     flights: Arc<Flights>,
     id: OperationId,
     flight: Arc<Flight>,
+    boarded_at: Instant,
 }
 
 pub(crate) enum Boarding {
@@ -105,7 +109,7 @@ impl Flights {
         let flight =
             Arc::new(Flight { phase: Mutex::new(Phase::Claiming), changed: Notify::new() });
         map.insert(id, Arc::clone(&flight));
-        Seat { flights: Arc::clone(self), id, flight }
+        Seat { flights: Arc::clone(self), id, flight, boarded_at: Instant::now() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<OperationId, Arc<Flight>, DigestHasher>> {
@@ -137,12 +141,23 @@ impl Flight {
         }
     }
 
-    /// Notes a renewed lease, unless it is over here or another attempt's meanwhile.
-    pub(crate) fn renewed(&self, renewed: Arc<Record>) {
-        if let Phase::Running { record, .. } = &mut *self.lock()
+    /// Notes a lease that was renewed or lost, unless it is over here or another attempt's meanwhile.
+    pub(crate) fn renewed(&self, renewed: Arc<Record>, ends_at: Instant) {
+        if let Phase::Running { record, until, .. } = &mut *self.lock()
             && (record.fence, record.owner) == (renewed.fence, renewed.owner)
         {
-            *record = renewed;
+            (*record, *until) = (renewed, ends_at);
+        }
+    }
+
+    /// How long the lease lasts: by the local clock, and by the store's where that says less. Either
+    /// may have stood still or been set.
+    pub(crate) fn lease_left(&self, now_at_store: Option<Timestamp>) -> Duration {
+        match (&*self.lock(), now_at_store) {
+            (Phase::Running { record, until, .. }, Some(now)) => {
+                record.until().after(now).min(until.saturating_duration_since(Instant::now()))
+            }
+            (Phase::Running { .. } | Phase::Claiming | Phase::Landed { .. }, _) => Duration::ZERO,
         }
     }
 
@@ -157,8 +172,14 @@ impl Flight {
 }
 
 impl Seat {
+    /// Runs what was claimed from this seat.
     pub(crate) fn run(&self, record: Arc<Record>, lease: Duration) {
-        self.flight.enter(Phase::Running { record, lease });
+        self.run_again(record, lease, self.boarded_at);
+    }
+
+    /// Runs what was claimed once more, and was asked for then.
+    pub(crate) fn run_again(&self, record: Arc<Record>, lease: Duration, asked_at: Instant) {
+        self.flight.enter(Phase::Running { record, lease, until: asked_at + lease });
     }
 
     pub(crate) fn flight(&self) -> &Arc<Flight> {

@@ -22,7 +22,7 @@ use crate::{
     detached::Detached,
     engine::{Inner, Shared},
     error::SettleError,
-    flights::{Phase, Seat},
+    flights::Seat,
     leave::{Release, STEPS_PAUSE, is_left_not_released, leave, left_for},
     steps::Steps,
 };
@@ -55,19 +55,43 @@ pub enum Settled {
     Superseded(Option<Arc<Record>>),
 }
 
+/// What a permit was given over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Followed {
+    pub(crate) over: Over,
+    /// From when on nothing that was sent before can still be at work, by the store's clock.
+    pub(crate) quiet_from: Timestamp,
+    /// For how long the owner before might send, from when it was last given the right to.
+    pub(crate) lease: Duration,
+}
+
+impl Followed {
+    /// Nobody who had begun.
+    pub(crate) fn nobody(over: Over) -> Self {
+        Self { over, quiet_from: Timestamp::ZERO, lease: Duration::ZERO }
+    }
+
+    /// The owner of this record.
+    pub(crate) fn owner(over: Over, quiet_from: Timestamp, of: Option<&Record>) -> Self {
+        let lease = of.map_or(Duration::ZERO, |record| record.until().after(record.changed_at));
+        Self { over, quiet_from, lease }
+    }
+}
+
 impl<S: Store> Permit<S> {
     pub(crate) fn new(
         shared: Arc<Shared<S>>,
         seat: Seat,
         record: Arc<Record>,
-        (over, quiet_from): (Over, Timestamp),
+        followed: Followed,
         policy: Policy,
     ) -> Self {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
+        let over = followed.over;
         let quiet_at = over
             .follows_an_owner()
-            .then(|| Instant::now() + shared.inner.quiet_in(&record, quiet_from, &policy));
+            .then(|| Instant::now() + shared.inner.quiet_in(&record, followed, &policy));
         let held = Some(Held { shared, seat });
         // What may be done about it was said when its life began, whatever the policy says now.
         let policy = policy.recovering(record.recovery);
@@ -104,8 +128,7 @@ impl<S: Store> Permit<S> {
     /// "It did not happen" may be believed, and the operation sent again under
     /// [`Recovery::Probe`](hapax_core::Recovery::Probe), only by whoever asked after that.
     pub fn quiet_in(&self) -> Duration {
-        let now = Instant::now();
-        self.quiet_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(now))
+        self.quiet_at.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()))
     }
 
     /// How the operation is treated.
@@ -118,10 +141,11 @@ impl<S: Store> Permit<S> {
     /// `false` if the right was lost, or if nobody can tell whether it was: then nothing may be sent.
     pub async fn next_attempt(&mut self) -> bool {
         let Some(held) = &self.held else { return false };
-        let entry = Entry::Run { lease: self.policy.lease(), request: None };
+        let (entry, asked_at) =
+            (Entry::Run { lease: self.policy.lease(), request: None }, Instant::now());
         match again(held, &self.record, &self.policy, entry).await {
             Ok(Again::Claimed { record, over }) => {
-                held.seat.run(Arc::clone(&record), self.policy.lease());
+                held.seat.run_again(Arc::clone(&record), self.policy.lease(), asked_at);
                 (self.record, self.over) = (record, over);
                 true
             }
@@ -170,11 +194,7 @@ impl<S: Store> Permit<S> {
     /// To be asked right before an effect that cannot be taken back.
     pub fn lease_left(&self) -> Duration {
         let Some(held) = &self.held else { return Duration::ZERO };
-        let now = held.shared.inner.clock.now();
-        match (held.seat.flight().phase(), now) {
-            (Phase::Running { record, .. }, Some(now)) => record.until().after(now),
-            (Phase::Running { .. } | Phase::Claiming | Phase::Landed { .. }, _) => Duration::ZERO,
-        }
+        held.seat.flight().lease_left(held.shared.inner.clock.now())
     }
 
     /// Says how the attempt ended. When this returns, it is stored.

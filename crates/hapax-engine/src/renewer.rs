@@ -15,7 +15,7 @@ use hapax_core::{
 };
 use tokio::{
     sync::{Notify, watch},
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 use crate::{
@@ -57,9 +57,9 @@ impl Renewer {
             inner.renewer.tick_micros.store(micros(TICK_MAX), Relaxed);
             let Some(now) = inner.clock.now() else { continue };
             for flight in inner.flights.all() {
-                if let Phase::Running { record, lease } = flight.phase() {
+                if let Phase::Running { record, lease, until } = flight.phase() {
                     inner.renewer.expect(lease);
-                    if is_due(now, record.until(), lease) {
+                    if is_due(now, record.until(), lease) || is_used_up(until, lease) {
                         tokio::spawn(renew(Arc::clone(&inner), flight, record, lease));
                     }
                 }
@@ -73,6 +73,11 @@ fn is_due(now: Timestamp, until: Timestamp, lease: Duration) -> bool {
     until.minus(lease * 2 / 3) <= now || now.plus(lease).plus(CLOCK_STEP) < until
 }
 
+/// A third of the lease is used up by the local clock, whatever the store's says.
+fn is_used_up(until: Instant, lease: Duration) -> bool {
+    until.saturating_duration_since(Instant::now()) <= lease * 2 / 3
+}
+
 async fn renew<S: Store>(
     inner: Arc<Inner<S>>,
     flight: Arc<Flight>,
@@ -80,12 +85,12 @@ async fn renew<S: Store>(
     lease: Duration,
 ) {
     let (id, fence, owner) = (record.operation.id(), record.fence, record.owner);
-    let renew = Renew { id, fence, owner, lease };
+    let (renew, asked_at) = (Renew { id, fence, owner, lease }, Instant::now());
     match inner.commit_renew(renew).await {
         Ok(Renewed::Done { now }) => {
             inner.counters.renewals.one();
             if let Some(renewed) = apply::renew(now, Some(&record), &renew) {
-                flight.renewed(Arc::new(renewed));
+                flight.renewed(Arc::new(renewed), asked_at + lease);
             }
         }
         Ok(Renewed::Lost) => {
@@ -93,7 +98,7 @@ async fn renew<S: Store>(
             tracing::warn!(operation = %id, fence = fence.get(), "a lease was lost");
             let over = Renew { lease: Duration::ZERO, ..renew };
             if let Some(lost) = apply::renew(Timestamp::ZERO, Some(&record), &over) {
-                flight.renewed(Arc::new(lost));
+                flight.renewed(Arc::new(lost), asked_at);
             }
         }
         Err(error) => {

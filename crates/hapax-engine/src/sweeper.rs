@@ -15,7 +15,7 @@ use crate::{
     begin::{self, won},
     engine::Shared,
     flights::Boarding,
-    permit::{Permit, settle_as_seen},
+    permit::{Followed, Permit, settle_as_seen},
 };
 
 /// Sweeps at every interval until told to stop.
@@ -132,8 +132,9 @@ pub(crate) async fn take_over<S: Store>(
             inner.counters.swept_taken_over.one();
             tracing::info!(operation = %id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
-            let over = (claim.over, quiet_from(record, &policy));
-            let permit = Permit::new(Arc::clone(shared), seat, taken, over, policy);
+            let quiet_from = quiet_from(record, &policy);
+            let followed = Followed::owner(claim.over, quiet_from, Some(record));
+            let permit = Permit::new(Arc::clone(shared), seat, taken, followed, policy);
             if let Some(finishing) = finisher.finish(permit, recovery) {
                 tokio::spawn(finishing);
             }

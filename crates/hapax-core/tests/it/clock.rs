@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Timestamp,
+    Record, Recovery, State, StateTag, Timestamp,
     clock::{ClockMark, ClockReading, Elapsed, Watch},
     limits::{CLOCK_AHEAD, CLOCK_STEP},
 };
+
+use crate::given::{LEASE, record};
 
 const STAYS: Duration = Duration::from_secs(600);
 const TICK: Duration = Duration::from_secs(5);
@@ -166,6 +168,36 @@ fn a_clock_that_fell_back_says_by_how_much_until_it_has_stayed() {
     assert!(scene.watch.fell_back_by(scene.now, Duration::ZERO) > DAYS - STAYS);
     scene.look_for(STAYS);
     assert_eq!(scene.watch.fell_back_by(scene.now, Duration::ZERO), Duration::ZERO);
+}
+
+#[test]
+fn a_store_that_was_made_while_the_clock_was_ahead_does_not_believe_it_twice() {
+    for is_restarted in [false, true] {
+        let mut scene = Scene::new();
+        let goes_on = |scene: &mut Scene| {
+            if is_restarted { scene.restart_after(TICK) } else { scene.look_for(TICK) }
+        };
+        scene.now = scene.now.minus(DAYS);
+        goes_on(&mut scene);
+        let right = scene.now;
+        scene.now = scene.now.plus(DAYS);
+        goes_on(&mut scene);
+        let judged = scene.watch.judges_retention(scene.now, Duration::ZERO);
+        assert!(judged <= right.plus(CLOCK_AHEAD + 2 * TICK), "{is_restarted}: {judged:?}");
+        assert!(scene.reading().trusted() <= right.plus(CLOCK_AHEAD + 2 * TICK), "{is_restarted}");
+    }
+}
+
+#[test]
+fn a_lease_is_from_the_future_only_if_no_clock_gave_it() {
+    let mut scene = Scene::new();
+    scene.look_for(STAYS);
+    let ahead = scene.now.plus(DAYS);
+    let state = State::Running { lease_until: ahead.plus(LEASE), request: None };
+    let owned = Record { state, ..record(StateTag::Running, Recovery::Hold) };
+    assert!(owned.until() <= scene.watch.judges(&owned, scene.now, TICK), "no clock gives that");
+    let judged = scene.watch.judges(&owned, ahead, TICK);
+    assert!(judged < owned.until(), "the clock that gave it is ahead, and its owner at work");
 }
 
 #[test]

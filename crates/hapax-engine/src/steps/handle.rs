@@ -21,7 +21,7 @@ use super::{call::StepCall, error::Stop};
 use crate::{
     detached::Detached,
     engine::Inner,
-    flights::{Flight, Phase},
+    flights::Flight,
     permit::{PAUSE_MAX, PAUSE_MIN},
 };
 
@@ -119,11 +119,7 @@ impl<S: Store> Steps<S> {
 
     /// How long the lease lasts, as far as is known here; zero if it may be over.
     pub fn lease_left(&self) -> Duration {
-        let now = self.0.inner.clock.now();
-        match (self.0.flight.phase(), now) {
-            (Phase::Running { record, .. }, Some(now)) => record.until().after(now),
-            (Phase::Running { .. } | Phase::Claiming | Phase::Landed { .. }, _) => Duration::ZERO,
-        }
+        self.0.flight.lease_left(self.0.inner.clock.now())
     }
 
     /// Whether something of the operation may have happened that a new life would forget.

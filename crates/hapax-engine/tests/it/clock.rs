@@ -172,3 +172,37 @@ async fn what_is_settled_while_the_clock_is_behind_is_kept_as_long_as_anything()
     assert_eq!(replayed(&engine.begin(&ask("k")).await.unwrap()), outcome("paid"));
     assert!(world.record("k").await.is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_given_by_a_clock_that_was_ahead_lasts_no_longer_than_any() {
+    let world = World::new();
+    world.set_ahead(DAYS);
+    let (engine, wire) = world.process();
+    let running = permit(engine.begin(&ask("k")).await.unwrap());
+    world.set_back(DAYS);
+    pay(&engine, &ask("another"), "paid").await;
+    wire.hold();
+    assert!(running.lease_left() <= LEASE);
+    sleep(LEASE).await;
+    assert!(running.lease_left().is_zero(), "{:?}", running.lease_left());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_follows_a_lease_of_another_time_waits_until_its_owner_can_send_no_more() {
+    let world = World::new();
+    let asked = ask_with("k", Recovery::Probe, b"pay 100");
+    let (elsewhere, _) = world.process();
+    sleep(2 * CLOCK_STAYS).await;
+    world.set_ahead(DAYS);
+    let (engine, wire) = world.process();
+    let running = permit(engine.begin(&asked).await.unwrap());
+    wire.hold();
+    let begun = elsewhere.begin(&asked).await.unwrap();
+    assert!(matches!(begun, Begun::Busy { .. }), "both clocks are ahead: {begun:?}");
+    world.set_back(DAYS);
+    let Begun::TakenOver { permit, .. } = elsewhere.begin(&asked).await.unwrap() else {
+        panic!("nobody ever renewed it by this clock");
+    };
+    assert!(permit.quiet_in() >= running.lease_left() + asked.policy.works_for());
+    assert!(permit.quiet_in() >= LEASE + asked.policy.works_for());
+}
