@@ -263,10 +263,16 @@ pub(crate) fn visible_ascii(raw: &[u8], max: usize) -> Result<&str, InvalidName>
     if raw.len() > max {
         return Err(InvalidName::TooLong { len: raw.len(), max });
     }
-    if let Some(at) = raw.iter().position(|byte| !matches!(byte, b' '..=b'~')) {
+    let is_hidden = |byte: &u8| !matches!(byte, b' '..=b'~');
+    // Without a way out half-way, many bytes are looked at together.
+    let (hides, says) = raw.iter().fold((false, false), |(hides, says), byte| {
+        (hides | is_hidden(byte), says | (*byte != b' '))
+    });
+    if hides {
+        let at = raw.iter().position(is_hidden).unwrap_or_default();
         return Err(InvalidName::NotVisible { at });
     }
-    if raw.iter().all(|byte| *byte == b' ') {
+    if !says {
         return Err(InvalidName::Empty { max });
     }
     str::from_utf8(raw).map_err(|error| InvalidName::NotVisible { at: error.valid_up_to() })

@@ -113,7 +113,12 @@ pub(crate) fn strip_ours(headers: &mut HeaderMap) {
 
 /// Tells the protected service which attempt it is.
 pub(crate) fn add_fence(headers: &mut HeaderMap, fence: Fence) {
-    headers.insert(FENCE, HeaderValue::from(fence.get()));
+    // What nearly every operation has is not written anew.
+    let number = match fence {
+        Fence::FIRST => const { HeaderValue::from_static("1") },
+        _ => HeaderValue::from(fence.get()),
+    };
+    headers.insert(FENCE, number);
 }
 
 /// Tells the client until when the answer is kept.
@@ -131,6 +136,9 @@ pub(crate) fn is_ours(name: &HeaderName) -> bool {
 
 /// The headers that are said to belong to this connection alone, and may be.
 pub(crate) fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    if !headers.contains_key(CONNECTION) {
+        return Vec::new();
+    }
     let lines = headers.get_all(CONNECTION).iter().filter_map(|line| line.to_str().ok());
     let names = lines.flat_map(|line| line.split(',')).map(str::trim);
     let names = names.filter(|name| !is_for_everybody(name));

@@ -37,9 +37,13 @@ pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Ke
     let sent = written.as_bytes();
     let bare_is_clear =
         || parse(key.as_str().as_bytes(), KeyForm::QuotedOrBare).is_ok_and(|bare| bare == *key);
-    if is_quoted && plainly_quoted(sent) == Some(key.as_str().as_bytes())
-        || !is_quoted && sent == key.as_str().as_bytes()
-    {
+    // What was read as this key and holds it between two quotes escapes nothing.
+    let is_so_already = match (is_quoted, sent) {
+        (true, [b'"', within @ .., b'"']) => within == key.as_str().as_bytes(),
+        (true, _) => false,
+        (false, sent) => sent == key.as_str().as_bytes(),
+    };
+    if is_so_already {
         return;
     }
     let spelled = if is_quoted || !bare_is_clear() {
@@ -84,8 +88,9 @@ fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
 /// What most clients send: visible characters between two quotes, without an escape.
 fn plainly_quoted(raw: &[u8]) -> Option<&[u8]> {
     let inner = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    inner.iter().all(is_plain).then_some(inner)
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') & (*byte != b'"') & (*byte != b'\\');
+    // Without a way out half-way, many bytes are looked at together.
+    inner.iter().fold(true, |plain, byte| plain & is_plain(byte)).then_some(inner)
 }
 
 /// An item of RFC 9651 that is a string and nothing else.

@@ -16,6 +16,9 @@ pub(crate) struct Prefer {
 
 pub(crate) fn read(headers: &HeaderMap) -> Prefer {
     let mut prefer = Prefer::default();
+    if !headers.contains_key(PREFER) {
+        return prefer;
+    }
     let lines = headers.get_all(PREFER).iter().filter_map(|line| line.to_str().ok());
     for preference in lines.flat_map(|line| line.split(',')) {
         let without_parameters = preference.split(';').next().unwrap_or_default();

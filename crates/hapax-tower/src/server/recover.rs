@@ -89,7 +89,7 @@ impl<S: Store> Unit<S> {
         Inner: HttpService,
     {
         if before == Before::Unknown && self.permit.record().recovery == Recovery::Probe {
-            let was_quiet = Instant::now() >= self.quiet_at;
+            let was_quiet = self.quiet_at.is_none_or(|at| Instant::now() >= at);
             match self.probe().await {
                 Probed::Happened(response) => return Turn::Known(Ok(self.told(response))),
                 Probed::DidNotHappen if was_quiet => {}
@@ -109,11 +109,12 @@ impl<S: Store> Unit<S> {
         if self.is_sent && !self.permit.next_attempt().await {
             return Turn::doubt(Failed::NotRecovered);
         }
-        let request = self.marked_request(self.recovers(before));
+        let recovers = self.recovers(before);
+        let request = self.marked_request(recovers);
         let produced = produce(inner, request, said, &self.protection).await;
         self.is_sent = !matches!(produced, Err(Failed::NotStarted | Failed::TooLate));
-        if self.is_sent {
-            self.quiet_at = Instant::now() + self.permit.policy().works_for();
+        if self.is_sent && recovers {
+            self.quiet_at = Some(Instant::now() + self.permit.policy().works_for());
         }
         self.judge(produced, before)
     }
@@ -128,19 +129,18 @@ impl<S: Store> Unit<S> {
             }
             (Err(failed), _) => return Turn::Known(Err(failed)),
         };
-        let (parts, pause_min) = (&answer.parts, retry_after(&answer.parts));
-        match (self.tells(parts), before) {
-            (_, Before::Unknown) if is_not_now(parts) => {
-                Turn::Doubt { failed: Failed::NotRecovered, pause_min }
-            }
+        let parts = &answer.parts;
+        let failed = match (self.tells(parts), before) {
+            (_, Before::Unknown) if is_not_now(parts) => Failed::NotRecovered,
             (Evidence::Inconclusive | Evidence::TakenForNotDone, Before::Unknown) => {
-                Turn::Doubt { failed: Failed::NotRecovered, pause_min }
+                Failed::NotRecovered
             }
             (Evidence::Inconclusive, Before::Nothing) if self.recovers(before) => {
-                Turn::Doubt { failed: Failed::Unanswered, pause_min }
+                Failed::Unanswered
             }
-            (_, _) => Turn::Known(Ok(answer)),
-        }
+            (_, _) => return Turn::Known(Ok(answer)),
+        };
+        Turn::Doubt { failed, pause_min: retry_after(parts) }
     }
 
     /// What a complete answer says about the operation.
@@ -194,7 +194,9 @@ impl<S: Store> Unit<S> {
     /// How long it is looked after by itself. Who may ask stays until a "no" counts, and hears it.
     fn time_left(&self, recover_until: Instant) -> Duration {
         let until = match self.permit.record().recovery {
-            Recovery::Probe => recover_until.max(self.quiet_at + ASKED_WHEN_QUIET),
+            Recovery::Probe => self
+                .quiet_at
+                .map_or(recover_until, |quiet_at| recover_until.max(quiet_at + ASKED_WHEN_QUIET)),
             Recovery::Resend | Recovery::Hold => recover_until,
         };
         until.saturating_duration_since(Instant::now())

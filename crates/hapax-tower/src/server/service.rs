@@ -17,7 +17,7 @@ use super::{
     answer,
     arrival::{self, Arrival, arrive},
     ask::ask,
-    cors,
+    cors::{self, Reader},
     drain::{Rest, Wire},
     handled::{Handled, Verdict},
     layer::{Shared, Site},
@@ -54,7 +54,14 @@ impl<Inner: HttpService, S: Store> Idempotency<Inner, S> {
         request: Request<Body>,
     ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, S>
     {
-        handle(self.inner.clone(), Arc::clone(&self.shared), request)
+        let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        async move {
+            match course(&shared, request) {
+                // Boxed, so that what passes does not pay for its size.
+                Course::Protect(asked) => Box::pin(protect(inner, &shared, asked)).await,
+                Course::Otherwise(asked) => otherwise(inner, &shared, asked).await,
+            }
+        }
     }
 }
 
@@ -91,61 +98,109 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let handling = self.handle(request.map(Body::new));
-        Box::pin(async move {
-            let (mut response, handled) = handling.await?;
-            response.extensions_mut().insert(handled);
-            Ok(response)
-        })
+        let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        match course(&shared, request.map(Body::new)) {
+            Course::Protect(asked) => {
+                Box::pin(async move { Ok(marked(protect(inner, &shared, asked).await?)) })
+            }
+            Course::Otherwise(asked) => {
+                Box::pin(async move { Ok(marked(otherwise(inner, &shared, asked).await?)) })
+            }
+        }
     }
+}
+
+fn marked((mut response, handled): (Response<Body>, Handled)) -> Response<Body> {
+    response.extensions_mut().insert(handled);
+    response
 }
 
 /// A response, and what was done to have it.
 pub(crate) type Judged = (Response<Body>, Verdict);
 
-async fn handle<Inner, S>(
+/// A request whose route is known.
+struct Asked<Rule> {
+    request: (Parts, Body),
+    route: usize,
+    rule: Rule,
+    /// The page of another origin that wants to read the answer, where some may.
+    reader: Option<Reader>,
+}
+
+/// What is done with a request, as far as its head says.
+enum Course {
+    Protect(Asked<(Arc<Protection>, Said)>),
+    Otherwise(Asked<Rule>),
+}
+
+/// What is done with a request that asks for nothing protected. Whoever asks for a page of the layer
+/// gets it in any case.
+enum Rule {
+    Preflight(Response<Body>),
+    Refuse(Problem),
+    Pass {
+        said: Said,
+        /// Whether the route protects those that have a key.
+        is_protected: bool,
+    },
+}
+
+fn course<S: Store>(shared: &Shared<S>, request: Request<Body>) -> Course {
+    let (mut parts, body) = request.into_parts();
+    let mut reader = None;
+    if let Some(cors) = &shared.front.cors {
+        if let Some(preflight) = shared.front.preflight(cors, &parts) {
+            let (route, rule) = (shared.front.routes.find(&parts).0, Rule::Preflight(preflight));
+            return Course::Otherwise(Asked { request: (parts, body), route, rule, reader });
+        }
+        reader = Some(cors::reader(cors, &parts));
+    }
+    let (route, rule) = match shared.front.routes.admit(&mut parts) {
+        Err((route, problem)) => (route, Rule::Refuse(problem)),
+        Ok((route, protection)) => {
+            let rule = match Said::take(&mut parts.headers, reads_grpc(protection)) {
+                Err(problem) => Rule::Refuse(problem),
+                Ok(said) => match protection {
+                    Some(protection) if applies(protection, &parts) => {
+                        let rule = (Arc::clone(protection), said);
+                        let request = (parts, body);
+                        return Course::Protect(Asked { request, route, rule, reader });
+                    }
+                    Some(_) | None => Rule::Pass { said, is_protected: protection.is_some() },
+                },
+            };
+            (route, rule)
+        }
+    };
+    Course::Otherwise(Asked { request: (parts, body), route, rule, reader })
+}
+
+/// Answers a request that asks for nothing protected.
+async fn otherwise<Inner, S>(
     inner: Inner,
-    shared: Arc<Shared<S>>,
-    request: Request<Body>,
+    shared: &Shared<S>,
+    asked: Asked<Rule>,
 ) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
     S: Store,
 {
-    let (mut parts, body) = request.into_parts();
-    let mut reader = None;
-    if let Some(cors) = &shared.front.cors {
-        if let Some(preflight) = shared.front.preflight(cors, &parts) {
-            let route = shared.front.routes.find(&parts).0;
-            return Ok((preflight, Handled { verdict: Verdict::Page, route }));
+    let Asked { request: (parts, body), route, rule, reader } = asked;
+    let page = wellknown::serve(shared, &parts).await.map(|page| (page, Verdict::Page));
+    let (mut response, verdict, is_ours) = match (page, rule) {
+        (_, Rule::Preflight(answer)) => (answer, Verdict::Page, false),
+        (Some((page, verdict)), _) => (page, verdict, true),
+        (None, Rule::Refuse(problem)) => {
+            let refused = refuse(problem, &shared.front.site, parts, Rest::Unread(body));
+            let (response, verdict) = Box::pin(refused).await;
+            (response, verdict, true)
         }
-        reader = Some(cors::reader(cors, &parts));
-    }
-    let (route, protection) = match shared.front.routes.admit(&mut parts) {
-        Ok(found) => found,
-        Err((route, problem)) => {
-            let rest = Rest::Unread(body);
-            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
-            let (mut response, verdict) = refused;
-            cors::let_read(reader.as_ref(), &mut response);
-            return Ok((response, Handled { verdict, route }));
+        (None, Rule::Pass { said, is_protected }) => {
+            let response = pass(inner, said, Request::from_parts(parts, body)).await?;
+            (response, Verdict::Passed, is_protected)
         }
     };
-    let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (mut response, verdict) = match (wellknown::serve(&shared, &parts).await, said) {
-        (Some(page), _) => (page, Verdict::Page),
-        (None, Err(problem)) => {
-            Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
-        }
-        (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
-            // Boxed, so that what passes does not pay for its size.
-            Some(protection) => {
-                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await?
-            }
-            None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
-        },
-    };
-    if protection.is_some() || verdict == Verdict::Page {
+    if is_ours {
         cors::let_read(reader.as_ref(), &mut response);
     }
     Ok((response, Handled { verdict, route }))
@@ -174,16 +229,15 @@ pub(crate) async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Re
 async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
-    (route, protection): (usize, &Arc<Protection>),
-    said: Said,
-    (parts, body): (Parts, Body),
-) -> Result<Judged, Inner::Error>
+    asked: Asked<(Arc<Protection>, Said)>,
+) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
     S: Store,
 {
-    let wire = Wire::of(parts.version, &parts.headers);
-    let arrived = arrived(shared, protection, said, (parts, body)).await;
+    let Asked { request, route, rule: (protection, said), reader } = asked;
+    let wire = Wire::of(request.0.version, &request.0.headers);
+    let arrived = arrived(shared, &protection, said, request).await;
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
             let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
@@ -205,7 +259,8 @@ where
     if protection.dialect == Dialect::Repeatability {
         repeatability::add_result(&mut response, verdict);
     }
-    Ok((response, verdict))
+    cors::let_read(reader.as_ref(), &mut response);
+    Ok((response, Handled { verdict, route }))
 }
 
 /// Reads what the engine must know, or refuses the request.

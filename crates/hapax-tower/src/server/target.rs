@@ -101,23 +101,31 @@ pub(crate) fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
 
 /// Whether every server reads the path alike, but for its case, its last slash and its suffix.
 fn is_ordinary(path: &str) -> bool {
+    // A segment that begins with a dot, or has nothing in it, is looked at more closely.
     let mut after_slash = false;
-    for byte in path.bytes() {
-        let is_plain = match byte {
-            // A segment that begins with a dot, or has nothing in it, is looked at more closely.
-            b'/' | b'.' => !after_slash,
-            _ => is_unreserved(byte) || b"!$&'()*+,=:@".contains(&byte),
-        };
-        if !is_plain {
-            return false;
-        }
+    let mut is_plain = |byte: u8| {
+        let is_doubtful = after_slash && matches!(byte, b'/' | b'.');
         after_slash = byte == b'/';
-    }
-    path.starts_with('/')
+        ORDINARY[usize::from(byte)] && !is_doubtful
+    };
+    path.starts_with('/') && path.bytes().all(|byte| is_plain(byte))
 }
 
+/// The characters that every server takes for themselves, or for the border of a segment.
+static ORDINARY: [bool; 256] = {
+    let mut ordinary = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        ordinary[byte as usize] = is_unreserved(byte)
+            || matches!(byte, b'/' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*')
+            || matches!(byte, b'+' | b',' | b'=' | b':' | b'@');
+        byte += 1;
+    }
+    ordinary
+};
+
 /// What RFC 3986 calls unreserved: characters that mean the same whether they are encoded or not.
-fn is_unreserved(byte: u8) -> bool {
+const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 

@@ -41,8 +41,8 @@ pub(crate) struct Unit<S: Store> {
     pub(crate) is_accepted: bool,
     /// Whether something was sent under the present fence.
     pub(crate) is_sent: bool,
-    /// From when on nothing that was sent before can still be at work.
-    pub(crate) quiet_at: Instant,
+    /// From when on nothing that was sent before can still be at work; `None` if nothing was.
+    pub(crate) quiet_at: Option<Instant>,
 }
 
 /// Where the answer goes, if somebody waits for it.
@@ -77,8 +77,8 @@ impl Client {
     }
 
     /// Answers a client that would wait in vain: nothing is decided before `at`.
-    pub(crate) fn tell_if_later_than(&mut self, unknown: Failed, at: Instant) {
-        if at > self.answer_by {
+    pub(crate) fn tell_if_later_than(&mut self, unknown: Failed, at: Option<Instant>) {
+        if at.is_some_and(|at| at > self.answer_by) {
             self.tell(unknown);
         }
     }
@@ -100,7 +100,7 @@ impl<S: Store> Unit<S> {
         said: Said,
         site: Arc<Site>,
     ) -> Self {
-        let quiet_at = Instant::now() + permit.quiet_in();
+        let quiet_at = permit.follows_an_owner().then(|| Instant::now() + permit.quiet_in());
         let is_accepted = permit.record().request().is_some_and(stored_request::is_accepted);
         Self { permit, request, protection, said, site, is_accepted, is_sent: false, quiet_at }
     }
@@ -225,10 +225,14 @@ impl<S: Store> Unit<S> {
         let kept = StoredBody::Kept(Bytes::copy_from_slice(&body));
         let outcome = outcome(&parts, kept, &self.protection);
         let told = self.tells(&parts);
-        let (status, pause) = (parts.status.as_u16(), retry_after(&parts));
+        let status = parts.status.as_u16();
         headers::strip_ours(&mut parts.headers);
+        let (end, pause) = if self.is_accepted {
+            (accepted(status, told), retry_after(&parts))
+        } else {
+            (AcceptedEnd::AsUsual, Duration::ZERO)
+        };
         let first = Response::from_parts(parts, Body::from(body));
-        let end = if self.is_accepted { accepted(status, told) } else { AcceptedEnd::AsUsual };
         let ended = match (end, told) {
             (AcceptedEnd::Again, _) if !self.permit.is_past_retention() => {
                 return self.queue_again(pause, first, reply).await;
