@@ -50,7 +50,8 @@ fn root() -> PathBuf {
     }
 }
 
-fn lock(path: &Path) -> Result<File, ServiceError> {
+/// The lock of this file, once whoever holds it lets go.
+pub(crate) fn lock(path: &Path) -> Result<File, ServiceError> {
     let file = File::create(path).map_err(ServiceError::io(format!("open {}", path.display())))?;
     let deadline = Deadline::after(LOCK_LIMIT);
     loop {

@@ -1,8 +1,8 @@
 //! Installs a Debian package, where that is possible.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{env, path::Path, process::Command, time::Duration};
 
-use crate::{error::ServiceError, process};
+use crate::{cache, error::ServiceError, process};
 
 const UPDATE_LIMIT: Duration = Duration::from_secs(120);
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);
@@ -18,6 +18,9 @@ pub fn install(
     if !is_root || !Path::new("/usr/bin/apt-get").exists() {
         return Err(ServiceError::Missing { server, remedy });
     }
+    // Test programs that start side by side may find several things missing at once, and only one may
+    // update the lists. Others' packages are waited for by apt-get itself.
+    let _alone = cache::lock(&env::temp_dir().join("hapax-debian.lock"))?;
     process::run(apt_get().arg("update"), UPDATE_LIMIT)?;
     process::run(apt_get().args(["install", "-y", package]), INSTALL_LIMIT)?;
     Ok(())
@@ -26,7 +29,6 @@ pub fn install(
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command.env("DEBIAN_FRONTEND", "noninteractive");
-    // Test programs that start side by side may all find it missing: each waits for the first.
     command.args(["-q", "-o", "DPkg::Lock::Timeout=240"]);
     command
 }
