@@ -103,12 +103,12 @@ pub(crate) fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
 fn is_ordinary(path: &str) -> bool {
     // A segment that begins with a dot, or has nothing in it, is looked at more closely.
     let mut after_slash = false;
-    let mut is_plain = |byte: u8| {
+    let is_plain = |byte: u8| {
         let is_doubtful = after_slash && matches!(byte, b'/' | b'.');
         after_slash = byte == b'/';
         ORDINARY[usize::from(byte)] && !is_doubtful
     };
-    path.starts_with('/') && path.bytes().all(|byte| is_plain(byte))
+    path.starts_with('/') && path.bytes().all(is_plain)
 }
 
 /// The characters that every server takes for themselves, or for the border of a segment.
