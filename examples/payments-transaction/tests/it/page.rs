@@ -1,10 +1,11 @@
 //! The code on the page about transactions is code that is compiled and run.
 
 const PAGE: &str = include_str!("../../../../docs/transactions.md");
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 4] = [
     include_str!("../../src/lib.rs"),
     include_str!("../../src/once.rs"),
     include_str!("../../../../crates/hapax-sqlite/src/transaction/once.rs"),
+    include_str!("../../../../crates/hapax-sqlite/tests/it/transaction/pool.rs"),
 ];
 
 #[test]
