@@ -5,14 +5,14 @@
 use bytes::Bytes;
 use hapax_tower::{
     Protection,
-    stored_request::{Kept, is_accepted, read, write},
+    stored_request::{KeptFor, is_accepted, read, write},
 };
 use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let data = Bytes::copy_from_slice(data);
-    let kept_as = if is_accepted(&data) { Kept::Accepted } else { Kept::WaitedFor };
+    let kept_as = if is_accepted(&data) { KeptFor::Accepted } else { KeptFor::WaitedFor };
     let Some(request) = read(data) else { return };
     let (parts, body) = request.into_parts();
     let keep = |parts| write(parts, &body, kept_as, &Protection::default(), &HeaderMap::new());

@@ -14,6 +14,7 @@ mod shell;
 mod simulate;
 mod store;
 mod table;
+mod token;
 mod user;
 
 use std::{

@@ -7,7 +7,7 @@
 //!   [`ClockMark::trusted_until`];
 //! - only somebody who has watched the clock go steadily for long enough moves that instant on.
 //!
-//! A [`Watch`] is what one process has seen. It compares the store's clock with a clock that nobody
+//! A [`ClockTrust`] is what one process has seen. It compares the store's clock with a clock that nobody
 //! can set, and starts over whenever the two disagree. After a restart it goes on with what the
 //! store kept, unless too much time seems to have passed: a clock that is two days ahead cannot be
 //! told from a process that was off for two days.
@@ -75,7 +75,7 @@ impl ClockMark {
 
 /// What one process has seen of its store's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watch {
+pub struct ClockTrust {
     steady_since: Timestamp,
     seen_at: Timestamp,
     /// What time it was then, as far as retention is concerned.
@@ -96,11 +96,12 @@ pub struct Elapsed {
     pub at_most: Duration,
 }
 
-impl Watch {
+impl ClockTrust {
     /// The first look of a process at a clock that is trusted once it has stayed for `stays`.
     ///
-    /// It goes on with what was kept if that is recent. Leases are taken as they are: whoever is
-    /// followed too early is stopped by its fence, and waiting would hold up every restart.
+    /// It goes on with what was kept if that is recent. Leases are taken as they are: waiting would
+    /// hold up every restart. Whoever follows an owner too early by that is stopped by its fence, and
+    /// believes that nothing was done only once that owner can send no more.
     pub fn first(reading: ClockReading, stays: Duration) -> Self {
         let ClockReading { now, mark } = reading;
         let (steady_since, retention) = match mark {

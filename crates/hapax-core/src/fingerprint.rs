@@ -112,8 +112,7 @@ impl TenantKey {
     /// What logs call the tenant: the same on every process of a store, and computed by nobody
     /// else.
     pub fn pseudonym(&self) -> String {
-        let nothing = self.fingerprint(&RequestParts::default());
-        nothing.0[..WHOLE_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+        self.fingerprint(&RequestParts::default()).to_string()
     }
 }
 
@@ -204,6 +203,13 @@ impl Fingerprint {
     fn hint(&self, part: Part) -> &[u8] {
         let start = WHOLE_BYTES + part as usize * HINT_BYTES;
         &self.0[start..start + HINT_BYTES]
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    /// The bytes that decide, in hexadecimal digits.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0[..WHOLE_BYTES].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

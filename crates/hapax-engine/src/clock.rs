@@ -7,7 +7,7 @@ use std::{
 
 use hapax_core::{
     Record, Store, StoreError, Timestamp,
-    clock::{ClockMark, ClockReading, Elapsed, Watch},
+    clock::{ClockMark, ClockReading, ClockTrust, Elapsed},
 };
 use tokio::time::Instant;
 
@@ -42,7 +42,7 @@ struct Heard {
 /// The last look at the clock of somebody who watches it.
 #[derive(Debug, Clone, Copy)]
 struct Looked {
-    watch: Watch,
+    watch: ClockTrust,
     at: Instant,
     asked_at: Instant,
 }
@@ -57,7 +57,7 @@ impl Looked {
     ) -> Self {
         let at = Instant::now();
         let watch = before.map_or_else(
-            || Watch::first(reading, stays),
+            || ClockTrust::first(reading, stays),
             |before| {
                 let (at_least, at_most) = (asked_at - before.at, at - before.asked_at);
                 before.watch.next(reading.now, Elapsed { at_least, at_most }, stays)
@@ -78,7 +78,7 @@ impl ClockWatch {
         &mut self,
         stays: Duration,
         read: impl Future<Output = Result<ClockReading, StoreError>>,
-    ) -> Result<(Watch, Option<ClockMark>), StoreError> {
+    ) -> Result<(ClockTrust, Option<ClockMark>), StoreError> {
         let asked_at = Instant::now();
         let reading = read.await?;
         let looked = Looked::now(self.0, reading, asked_at, stays);
@@ -88,7 +88,7 @@ impl ClockWatch {
 }
 
 /// What is to be kept of the clock, unless what is kept will do.
-fn news(watch: Watch, reading: ClockReading) -> Option<ClockMark> {
+fn news(watch: ClockTrust, reading: ClockReading) -> Option<ClockMark> {
     let mark = watch.mark();
     let will_do = reading.mark.is_some_and(|kept| mark.is_as_good_as(kept));
     (!will_do).then_some(mark)
@@ -150,7 +150,7 @@ impl StoreClock {
 impl<S: Store> Inner<S> {
     /// Looks at the store's clock, and has it kept how far it is trusted. To be done before anything
     /// is judged by it: a sweep, a purge, what was found by the first arrival.
-    pub(crate) async fn look_at_clock(&self) -> Result<Watch, StoreError> {
+    pub(crate) async fn look_at_clock(&self) -> Result<ClockTrust, StoreError> {
         let _looking = self.clock.looking.lock().await;
         let asked_at = Instant::now();
         let reading = self.store.clock().await?;
@@ -178,8 +178,8 @@ impl<S: Store> Inner<S> {
         Ok(())
     }
 
-    fn tell_of_clock(&self, before: Option<Watch>, watch: Watch) {
-        let was_trusted = before.is_none_or(Watch::is_trusted);
+    fn tell_of_clock(&self, before: Option<ClockTrust>, watch: ClockTrust) {
+        let was_trusted = before.is_none_or(ClockTrust::is_trusted);
         if was_trusted && !watch.is_trusted() {
             let stays = self.options.clock_stays;
             tracing::warn!(

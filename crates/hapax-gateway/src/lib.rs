@@ -13,6 +13,7 @@ pub mod config;
 mod gateway;
 mod proxy;
 mod server;
+mod size_hint;
 pub mod tenant;
 
 pub use self::{

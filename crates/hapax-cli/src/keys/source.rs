@@ -1,7 +1,5 @@
 //! Where the keys are.
 
-use std::fs;
-
 use hapax::{
     OperationId,
     operator::{Change, Operator, Order},
@@ -13,6 +11,7 @@ use super::{admin::Admin, error::KeysError};
 use crate::{
     args::SourceArgs,
     store::{self, Access, Address, AnyStore},
+    token::token_in,
 };
 
 /// Where the keys are, and who is asked about them.
@@ -96,7 +95,6 @@ impl Source {
 /// The token of the admin API; what is in a file counts for more.
 fn token(args: &SourceArgs) -> Result<Option<String>, KeysError> {
     let Some(path) = &args.token_file else { return Ok(args.token.clone()) };
-    let read = fs::read_to_string(path);
-    let token = read.map_err(|source| KeysError::TokenFile { path: path.clone(), source })?;
-    Ok(Some(token.trim().to_owned()))
+    let token = token_in(path);
+    token.map(Some).map_err(|source| KeysError::TokenFile { path: path.clone(), source })
 }

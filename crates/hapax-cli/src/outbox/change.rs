@@ -110,7 +110,6 @@ fn changed<T>(answer: Result<T, hapax::StoreError>) -> Result<T, OutboxError> {
     })
 }
 
-/// Whether somebody sits there to be asked.
 impl CareArgs {
     /// What is wanted of the store.
     fn access(&self) -> Access {
@@ -118,6 +117,7 @@ impl CareArgs {
     }
 }
 
+/// Whether somebody sits there to be asked.
 fn asks(yes: bool) -> bool {
     !yes && io::stdin().is_terminal()
 }

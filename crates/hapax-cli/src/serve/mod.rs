@@ -3,7 +3,7 @@
 pub(crate) mod logs;
 pub(crate) mod signals;
 
-use std::{fs, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use hapax_gateway::{
     Config, Gateway, StartError,
@@ -18,6 +18,7 @@ use crate::{
     args::{CheckConfigArgs, ServeArgs},
     relay::{Crew, Ended, SinkError},
     store::{self, Access, Address, AnyStore, InvalidAddress, OpenError},
+    token::token_in,
 };
 
 /// Serves until told to stop. Says whether everything came to its end.
@@ -145,9 +146,8 @@ fn admin_token(args: &ServeArgs) -> Result<Option<String>, ServeError> {
              --admin-token-file instead");
     }
     let Some(path) = &args.admin_token_file else { return Ok(args.admin_token.clone()) };
-    let read = fs::read_to_string(path);
-    let token = read.map_err(|source| ServeError::TokenFile { path: path.clone(), source })?;
-    Ok(Some(token.trim().to_owned()))
+    let token = token_in(path);
+    token.map(Some).map_err(|source| ServeError::TokenFile { path: path.clone(), source })
 }
 
 /// Reads a file, and says what would be in force.

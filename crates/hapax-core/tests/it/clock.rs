@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_core::{
     Record, Recovery, State, StateTag, Timestamp,
-    clock::{ClockMark, ClockReading, Elapsed, Watch},
+    clock::{ClockMark, ClockReading, ClockTrust, Elapsed},
     limits::{CLOCK_AHEAD, CLOCK_STEP},
 };
 
@@ -19,12 +19,12 @@ const START: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 struct Scene {
     now: Timestamp,
     mark: Option<ClockMark>,
-    watch: Watch,
+    watch: ClockTrust,
 }
 
 impl Scene {
     fn new() -> Self {
-        let watch = Watch::first(ClockReading { now: START, mark: None }, STAYS);
+        let watch = ClockTrust::first(ClockReading { now: START, mark: None }, STAYS);
         Self { now: START, mark: Some(watch.mark()), watch }
     }
 
@@ -39,7 +39,7 @@ impl Scene {
 
     fn restart_after(&mut self, span: Duration) {
         self.now = self.now.plus(span);
-        self.watch = Watch::first(self.reading(), STAYS);
+        self.watch = ClockTrust::first(self.reading(), STAYS);
         self.mark = Some(self.watch.mark());
     }
 
@@ -51,7 +51,7 @@ impl Scene {
 #[test]
 fn a_clock_that_nobody_ever_watched_is_taken_at_its_word() {
     assert_eq!(ClockReading { now: START, mark: None }.trusted(), START);
-    assert!(Watch::first(ClockReading { now: START, mark: None }, STAYS).is_trusted());
+    assert!(ClockTrust::first(ClockReading { now: START, mark: None }, STAYS).is_trusted());
 }
 
 #[test]

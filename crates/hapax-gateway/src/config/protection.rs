@@ -53,7 +53,7 @@ pub(super) fn read(
     let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     let dialect = dialect(route).unwrap_or(usual.dialect);
-    let asking = Asking { key_header: key_header(&dialect), hosts, within: timeout };
+    let asking = Asking { key_header: dialect.key_header().clone(), hosts, within: timeout };
     Protection {
         label: usual.label,
         policy,
@@ -331,13 +331,6 @@ struct Asking {
     key_header: HeaderName,
     hosts: Hosts,
     within: Duration,
-}
-
-fn key_header(dialect: &Dialect) -> HeaderName {
-    match dialect {
-        Dialect::Header(name) => name.clone(),
-        Dialect::Repeatability => HeaderName::from_static("repeatability-request-id"),
-    }
 }
 
 fn revalidate(

@@ -9,11 +9,7 @@ use http::{
     header::{EXPECT, RANGE},
 };
 
-use crate::{
-    client::Client,
-    proxy::prepare,
-    tenant::{ORIGINAL_METHOD, ORIGINAL_URI, original},
-};
+use crate::{client::Client, proxy::prepare, tenant::original};
 
 /// Most bytes of a refusal that are passed on.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
@@ -52,14 +48,12 @@ impl Revalidation {
     async fn ask(&self, client: &Client, caller: Caller) -> Revalidated {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = self.target.clone();
-        let names = original(&caller);
+        let original = original(&caller);
         *request.headers_mut() = self.about_the_caller(caller.headers);
         *request.extensions_mut() = caller.extensions;
         let host = (self.hosts == Hosts::Alike).then(|| client.authority());
         prepare(&mut request, host);
-        for (name, value) in [ORIGINAL_METHOD, ORIGINAL_URI].into_iter().zip(names) {
-            request.headers_mut().extend(value.map(|value| (name, value)));
-        }
+        request.headers_mut().extend(original.into_iter().flatten());
         match client.fetch(request, REFUSAL_BYTES_MAX, self.within).await {
             Ok(answer) if answer.status().is_success() => Revalidated::May,
             Ok(answer) => match answer.status() {

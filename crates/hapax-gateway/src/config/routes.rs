@@ -60,12 +60,12 @@ impl Reading<'_> {
         let otherwise =
             protection::read(&defaults, KeyRule::Optional, self.hosts(), || self.client(top));
         let otherwise = match top.word("otherwise", &TREATMENTS).map(Spanned::into_inner) {
-            None | Some(Word::Protect) => {
+            None | Some(TreatmentWord::Protect) => {
                 self.check_room(&defaults, &otherwise);
                 Treatment::Protect(otherwise)
             }
-            Some(Word::Pass) => Treatment::PassThrough,
-            Some(Word::Refuse) => Treatment::Refuse,
+            Some(TreatmentWord::Pass) => Treatment::PassThrough,
+            Some(TreatmentWord::Refuse) => Treatment::Refuse,
         };
         let otherwise_summary =
             read.tell(self.store, "other requests that change something", &otherwise, self.tenants);
@@ -107,9 +107,9 @@ impl Reading<'_> {
         };
         let (treatment, tenants) =
             match route.word("treatment", &TREATMENTS).map(Spanned::into_inner) {
-                None | Some(Word::Protect) => self.protected(&route.or(defaults)),
-                Some(Word::Pass) => unprotected(Treatment::PassThrough),
-                Some(Word::Refuse) => unprotected(Treatment::Refuse),
+                None | Some(TreatmentWord::Protect) => self.protected(&route.or(defaults)),
+                Some(TreatmentWord::Pass) => unprotected(Treatment::PassThrough),
+                Some(TreatmentWord::Refuse) => unprotected(Treatment::Refuse),
             };
         let Some(matched) = matched else { return };
         self.refuse_twice(route, &matched, seen);
@@ -193,14 +193,17 @@ fn server_errors(protection: &Protection) -> Option<&'static str> {
 
 /// What can be done with a request.
 #[derive(Debug, Clone, Copy)]
-enum Word {
+enum TreatmentWord {
     Protect,
     Pass,
     Refuse,
 }
 
-const TREATMENTS: [(&str, Word); 3] =
-    [("protect", Word::Protect), ("pass", Word::Pass), ("refuse", Word::Refuse)];
+const TREATMENTS: [(&str, TreatmentWord); 3] = [
+    ("protect", TreatmentWord::Protect),
+    ("pass", TreatmentWord::Pass),
+    ("refuse", TreatmentWord::Refuse),
+];
 
 /// A route that passes, or is refused, has nothing else to say.
 fn refuse_idle_settings(route: &Reader<'_>) {

@@ -67,7 +67,7 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
     prepare(&mut request, host);
-    let counted = Counted::begin(&inner.meter);
+    let counted = MeteredExchange::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
@@ -109,13 +109,13 @@ async fn pass_unprotected(
 
 /// An exchange that is counted however it ends: dropped, as at the time limit of its route, it was
 /// not answered.
-struct Counted<'a> {
+struct MeteredExchange<'a> {
     meter: &'a Meter,
     began: Instant,
     ended: Option<Exchange>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> MeteredExchange<'a> {
     fn begin(meter: &'a Meter) -> Self {
         Self { meter, began: Instant::now(), ended: Some(Exchange::Unanswered) }
     }
@@ -125,7 +125,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for MeteredExchange<'_> {
     fn drop(&mut self) {
         if let Some(ended) = self.ended {
             self.meter.record_exchange(ended, self.began.elapsed());

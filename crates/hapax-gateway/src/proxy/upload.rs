@@ -17,7 +17,10 @@ use http_body_util::BodyExt;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use super::turns::Turns;
-use crate::client::{RequestBroken, SendError};
+use crate::{
+    client::{RequestBroken, SendError},
+    size_hint,
+};
 
 /// Counts the pieces of a body as they are sent.
 #[derive(Debug, Clone, Default)]
@@ -46,10 +49,10 @@ impl Upload {
             Err(_) => return Ok((Body::empty(), Self(None))),
         };
         let turn = Some(turns.upload().await?);
-        Ok(Self::watch(Counted { first, body, sent: Arc::default(), turn }))
+        Ok(Self::watch(UploadBody { first, body, sent: Arc::default(), turn }))
     }
 
-    fn watch(body: Counted) -> (Body, Self) {
+    fn watch(body: UploadBody) -> (Body, Self) {
         let sent = Arc::clone(&body.sent);
         (Body::new(body), Self(Some(sent)))
     }
@@ -77,7 +80,7 @@ impl Upload {
     }
 }
 
-struct Counted {
+struct UploadBody {
     /// What was there before anything was sent.
     first: Option<Frame<Bytes>>,
     body: Body,
@@ -86,7 +89,7 @@ struct Counted {
     turn: Option<OwnedSemaphorePermit>,
 }
 
-impl http_body::Body for Counted {
+impl http_body::Body for UploadBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -114,13 +117,7 @@ impl http_body::Body for Counted {
 
     fn size_hint(&self) -> SizeHint {
         let first = self.first.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len);
-        let (first, rest) = (u64::try_from(first).unwrap_or(0), self.body.size_hint());
-        let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower() + first);
-        if let Some(upper) = rest.upper() {
-            hint.set_upper(upper + first);
-        }
-        hint
+        size_hint::after(first, &self.body.size_hint())
     }
 }
 
@@ -142,7 +139,7 @@ mod tests {
             (sent < pieces).then(|| (Ok::<_, BoxError>(Frame::data(Bytes::from("x"))), sent + 1))
         });
         let body = Body::new(StreamBody::new(Box::pin(pieces)));
-        Upload::watch(Counted { first: None, body, sent: Arc::default(), turn: None })
+        Upload::watch(UploadBody { first: None, body, sent: Arc::default(), turn: None })
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ use super::{
     connection::{Protocols, drive},
     pace::{Pace, Paced},
     watch::{Bounds, Watch},
-    worker::Counted,
+    worker::OpenConnection,
 };
 
 /// Most bytes of answers that all operators together may leave.
@@ -48,7 +48,7 @@ impl AdminServer {
             if open.load(Relaxed) >= server.connections_max {
                 return refuse(&connection, from);
             }
-            let counted = Counted::new(&open);
+            let counted = OpenConnection::new(&open);
             let answers = AnswerRoom::new(&answers, ANSWERS_BYTES_MAX);
             let serving = serve(connection, Arc::clone(&server), answers, draining.clone());
             tokio::spawn(async move {

@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue, Response, header::RETRY_AFTER};
 use http_body::{Body as _, Frame, SizeHint};
 
 use super::watch::Owed;
+use crate::size_hint;
 
 /// An answer up to this size takes no more than the stream it is sent on does anyway.
 const SMALL_BYTES_MAX: usize = 4 << 10;
@@ -172,12 +173,6 @@ impl http_body::Body for Answering {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let (body, rest) = (self.body.size_hint(), u64::try_from(self.rest.len()).unwrap_or(0));
-        let mut hint = SizeHint::new();
-        hint.set_lower(body.lower() + rest);
-        if let Some(upper) = body.upper() {
-            hint.set_upper(upper + rest);
-        }
-        hint
+        size_hint::after(self.rest.len(), &self.body.size_hint())
     }
 }

@@ -41,10 +41,10 @@ pub(crate) struct Paced<B> {
     /// What is left of this span.
     left: Duration,
     /// Runs while a piece is awaited; most bodies are there at once and need none.
-    waiting: Option<Waiting>,
+    waiting: Option<PieceTimer>,
 }
 
-struct Waiting {
+struct PieceTimer {
     since: Instant,
     timer: Pin<Box<Sleep>>,
 }
@@ -84,7 +84,7 @@ where
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let left = self.left;
-        let begin = || Waiting { since: Instant::now(), timer: Box::pin(sleep(left)) };
+        let begin = || PieceTimer { since: Instant::now(), timer: Box::pin(sleep(left)) };
         let waiting = self.waiting.get_or_insert_with(begin);
         waiting.timer.as_mut().poll(cx).map(|()| Some(Err(TooSlow.into())))
     }

@@ -31,7 +31,7 @@ pub(crate) struct Watch {
     taken_back: AtomicU32,
     too_many_taken_back: Notify,
     /// The answers that are not taken yet.
-    answers: Mutex<Vec<Arc<Progress>>>,
+    answers: Mutex<Vec<Arc<AnswerProgress>>>,
 }
 
 /// How long what may take, and how often.
@@ -89,7 +89,7 @@ impl Watch {
     pub(crate) fn standing(&self) -> Standing {
         let (now, Bounds { head, idle, answer, .. }) = (self.now(), self.bounds);
         let age = |since: u64| Duration::from_millis(now.saturating_sub(since));
-        let is_overdue = |answer: &Arc<Progress>| {
+        let is_overdue = |answer: &Arc<AnswerProgress>| {
             let since = answer.since.load(Relaxed);
             since > 0 && age(since) >= self.bounds.answer.span
         };
@@ -133,7 +133,7 @@ impl Watch {
         }
     }
 
-    fn answers(&self) -> MutexGuard<'_, Vec<Arc<Progress>>> {
+    fn answers(&self) -> MutexGuard<'_, Vec<Arc<AnswerProgress>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,7 +153,7 @@ impl InFlight {
         let less = |taken_back: u32| taken_back.checked_sub(1);
         let _ = self.watch.taken_back.fetch_update(Relaxed, Relaxed, less);
         let since = AtomicU64::new(self.watch.now());
-        let progress = Arc::new(Progress { since, bytes: AtomicU64::new(0) });
+        let progress = Arc::new(AnswerProgress { since, bytes: AtomicU64::new(0) });
         self.watch.answers().push(Arc::clone(&progress));
         Owed { in_flight: self, progress }
     }
@@ -176,12 +176,12 @@ impl Drop for InFlight {
 #[derive(Debug)]
 pub(crate) struct Owed {
     in_flight: InFlight,
-    progress: Arc<Progress>,
+    progress: Arc<AnswerProgress>,
 }
 
 /// How far an answer has come in its present span.
 #[derive(Debug)]
-struct Progress {
+struct AnswerProgress {
     /// When the span began; zero while the client has taken all there is.
     since: AtomicU64,
     bytes: AtomicU64,
@@ -190,7 +190,7 @@ struct Progress {
 impl Owed {
     /// So much of it is handed on: the connection had taken what came before.
     pub(super) fn handed_on(&self, bytes: usize) {
-        let Progress { since, bytes: so_far } = &*self.progress;
+        let AnswerProgress { since, bytes: so_far } = &*self.progress;
         let watch = &self.in_flight.watch;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let is_enough = so_far.fetch_add(bytes, Relaxed) + bytes >= watch.bounds.answer.bytes_min;

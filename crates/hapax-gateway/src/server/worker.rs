@@ -35,7 +35,7 @@ pub(crate) struct Workers<S: Store> {
 struct Worker<S: Store> {
     wiring: Arc<Wiring<S>>,
     connections: Arc<AtomicUsize>,
-    inbox: mpsc::Sender<(TcpStream, Counted)>,
+    inbox: mpsc::Sender<(TcpStream, OpenConnection)>,
     /// Taken when it is waited for.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -77,7 +77,7 @@ impl<S: Store> Workers<S> {
     /// Hands a connection to the worker with the fewest.
     pub(crate) fn take(&self, connection: TcpStream) {
         if let Some(worker) = self.idlest() {
-            let counted = Counted::new(&worker.connections);
+            let counted = OpenConnection::new(&worker.connections);
             // A worker that is gone has no clients to disappoint.
             let _ = worker.inbox.try_send((connection, counted));
         }
@@ -112,7 +112,7 @@ impl<S: Store> Workers<S> {
 }
 
 async fn work<S: Store>(
-    mut arriving: mpsc::Receiver<(TcpStream, Counted)>,
+    mut arriving: mpsc::Receiver<(TcpStream, OpenConnection)>,
     wiring: Arc<Wiring<S>>,
 ) {
     while let Some((connection, counted)) = arriving.recv().await {
@@ -131,16 +131,16 @@ async fn work<S: Store>(
 
 /// Counts a connection as open until it is dropped.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<AtomicUsize>);
+pub(super) struct OpenConnection(Arc<AtomicUsize>);
 
-impl Counted {
+impl OpenConnection {
     pub(super) fn new(connections: &Arc<AtomicUsize>) -> Self {
         connections.fetch_add(1, Relaxed);
         Self(Arc::clone(connections))
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }

@@ -11,7 +11,7 @@ pub use self::{
     subrequest::{Question, from_answer},
 };
 
-pub(crate) use self::subrequest::{ORIGINAL_METHOD, ORIGINAL_URI, original};
+pub(crate) use self::subrequest::original;
 
 use hapax_core::Tenant;
 use http::{HeaderMap, HeaderName};

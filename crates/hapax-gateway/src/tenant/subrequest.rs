@@ -51,9 +51,7 @@ impl Question {
         if headers.is_empty() {
             return Identified::Unknown;
         }
-        for (name, value) in [ORIGINAL_METHOD, ORIGINAL_URI].into_iter().zip(original(caller)) {
-            headers.extend(value.map(|value| (name, value)));
-        }
+        headers.extend(original(caller).into_iter().flatten());
         let answer = match client.fetch(request, ANSWER_BYTES_MAX, self.within).await {
             Ok(answer) => answer,
             Err(error) => {
@@ -79,11 +77,12 @@ impl Question {
     }
 }
 
-pub(crate) const ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
-pub(crate) const ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
+const ORIGINAL_METHOD: HeaderName = HeaderName::from_static("x-original-method");
+const ORIGINAL_URI: HeaderName = HeaderName::from_static("x-original-uri");
 
 /// What a caller asks for, as somebody is told who is asked about the caller.
-pub(crate) fn original(caller: &Caller) -> [Option<HeaderValue>; 2] {
+pub(crate) fn original(caller: &Caller) -> [Option<(HeaderName, HeaderValue)>; 2] {
     let target = caller.uri.path_and_query().map_or("/", |target| target.as_str());
-    [caller.method.as_str(), target].map(|text| HeaderValue::try_from(text).ok())
+    [(ORIGINAL_METHOD, caller.method.as_str()), (ORIGINAL_URI, target)]
+        .map(|(name, text)| Some((name, HeaderValue::try_from(text).ok()?)))
 }

@@ -10,7 +10,7 @@ use tracing::Span;
 
 use super::{
     code::Code,
-    compared::Comparison,
+    compared::BodyComparison,
     drain::Rest,
     front::Front,
     headers, key,
@@ -18,10 +18,10 @@ use super::{
     prefer,
     problem::Problem,
     receive::{Received, Refused, receive},
-    room::Held,
+    room::RequestRoom,
     said::{Said, too_late},
     span::span,
-    stored_request::{self, Kept},
+    stored_request::{self, KeptFor},
 };
 use crate::{body::Body, transfer_coding::TransferCoding};
 
@@ -31,7 +31,7 @@ pub(crate) struct Arrival {
     pub(crate) parts: Parts,
     pub(crate) body: Bytes,
     /// What it takes of the room for requests, to be given back when it is done with.
-    pub(crate) room: Held,
+    pub(crate) room: RequestRoom,
     pub(crate) protection: Arc<Protection>,
     /// What its caller says about its time and about retries.
     pub(crate) said: Said,
@@ -67,8 +67,8 @@ pub(crate) async fn arrive(
         (front.comparing.compare(tenant_key, protection, &parts, &body), span)
     };
     let compared = match comparison {
-        Comparison::Done(compared) => compared,
-        Comparison::Elsewhere(comparing) => comparing.await,
+        BodyComparison::Done(compared) => compared,
+        BodyComparison::Elsewhere(comparing) => comparing.await,
     };
     let fingerprint = compared.map_err(nothing_left)?;
     let prefer = prefer::read(&parts.headers);
@@ -81,7 +81,7 @@ pub(crate) async fn arrive(
     let wish = match (for_later, has_later && protection.can_be_finished()) {
         (false, false) => Wish::Run { request: None },
         (for_later, _) => {
-            let kept_as = if for_later { Kept::Accepted } else { Kept::WaitedFor };
+            let kept_as = if for_later { KeptFor::Accepted } else { KeptFor::WaitedFor };
             let request = kept(front, protection, &parts, &body, kept_as).map_err(nothing_left)?;
             if for_later { Wish::Queue { request } } else { Wish::Run { request: Some(request) } }
         }
@@ -159,7 +159,7 @@ fn kept(
     protection: &Protection,
     parts: &Parts,
     body: &Bytes,
-    kept_as: Kept,
+    kept_as: KeptFor,
 ) -> Result<Bytes, Problem> {
     let origin = front.origin.as_ref().map(|origin| origin(parts)).unwrap_or_default();
     let request = stored_request::write(parts, body, kept_as, protection, &origin);

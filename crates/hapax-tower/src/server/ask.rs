@@ -22,7 +22,7 @@ use super::{
     options::{Protection, StoreDown},
     prefer::PREFERENCE_APPLIED,
     problem::Problem,
-    room::Held,
+    room::RequestRoom,
     said::{Said, too_late},
     service::{Judged, pass},
     unit::Unit,
@@ -196,7 +196,7 @@ where
 fn detach<Inner, S>(
     unit: Unit<S>,
     inner: Inner,
-    (usual_time, room): (Arc<UsualTime>, Held),
+    (usual_time, room): (Arc<UsualTime>, RequestRoom),
     span: Span,
 ) -> oneshot::Receiver<Response<Body>>
 where

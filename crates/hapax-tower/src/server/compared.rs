@@ -45,7 +45,7 @@ impl Default for Comparing {
 pub(crate) type Compared = Result<Fingerprint, Problem>;
 
 /// Where a request is compared.
-pub(crate) enum Comparison {
+pub(crate) enum BodyComparison {
     /// Here; it is done.
     Done(Compared),
     /// On a thread where nobody waits, once not too much is compared already.
@@ -60,17 +60,18 @@ impl Comparing {
         protection: &Arc<Protection>,
         parts: &Parts,
         body: &Bytes,
-    ) -> Comparison {
+    ) -> BodyComparison {
         let bytes = body_work_bytes(protection, &parts.headers, body);
         if bytes <= COMPARED_HERE_BYTES_MAX {
-            let head = Head { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
-            return Comparison::Done(fingerprint(&tenant_key, protection, head, body));
+            let head =
+                ComparedHead { method: &parts.method, uri: &parts.uri, headers: &parts.headers };
+            return BodyComparison::Done(fingerprint(&tenant_key, protection, head, body));
         }
         let (protection, room) = (Arc::clone(protection), Arc::clone(&self.room));
         let (method, uri) = (parts.method.clone(), parts.uri.clone());
         let (headers, body) = (parts.headers.clone(), body.clone());
-        Comparison::Elsewhere(Box::pin(elsewhere(room, bytes, move || {
-            let head = Head { method: &method, uri: &uri, headers: &headers };
+        BodyComparison::Elsewhere(Box::pin(elsewhere(room, bytes, move || {
+            let head = ComparedHead { method: &method, uri: &uri, headers: &headers };
             fingerprint(&tenant_key, &protection, head, &body)
         })))
     }
@@ -109,7 +110,7 @@ fn body_work_bytes(protection: &Protection, headers: &HeaderMap, body: &Bytes) -
 
 /// What is compared beside the body.
 #[derive(Clone, Copy)]
-struct Head<'a> {
+struct ComparedHead<'a> {
     method: &'a Method,
     uri: &'a Uri,
     headers: &'a HeaderMap,
@@ -118,7 +119,7 @@ struct Head<'a> {
 fn fingerprint(
     tenant_key: &TenantKey,
     protection: &Protection,
-    head: Head<'_>,
+    head: ComparedHead<'_>,
     body: &Bytes,
 ) -> Result<Fingerprint, Problem> {
     let place = |name: &str| protection.compared_headers.place(name);

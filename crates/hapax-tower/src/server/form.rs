@@ -3,6 +3,8 @@
 //! Only what no reader can tell apart is made alike: `%2f` and `%2F`, `%41` and `A`, `+` and `%20`. The
 //! order of fields counts, and so does whether something that can separate them was escaped.
 
+use super::percent;
+
 /// The same fields in one spelling; `None` if an escape is none.
 pub(crate) fn canonical(body: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(body.len());
@@ -13,14 +15,12 @@ pub(crate) fn canonical(body: &[u8]) -> Option<Vec<u8>> {
             b'+' => out.extend_from_slice(b"%20"),
             b'%' => {
                 let (&[high, low], after) = rest.split_first_chunk()?;
-                let [high, low] = [high, low].map(|digit| char::from(digit).to_digit(16));
-                let escaped = u8::try_from(high? * 16 + low?).ok()?;
+                let escaped = percent::decoded(high, low)?;
                 rest = after;
                 if is_plain(escaped) {
                     out.push(escaped);
                 } else {
-                    out.push(b'%');
-                    out.extend(hex_digits(escaped));
+                    out.extend(percent::respelled(high, low));
                 }
             }
             plain => out.push(plain),
@@ -32,11 +32,6 @@ pub(crate) fn canonical(body: &[u8]) -> Option<Vec<u8>> {
 /// Whether every reader takes the byte for itself, escaped or not.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'&' | b'=' | b';' | b'+' | b'%')
-}
-
-fn hex_digits(byte: u8) -> [u8; 2] {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }
 
 #[cfg(test)]

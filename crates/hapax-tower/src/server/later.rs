@@ -103,12 +103,12 @@ impl<S: Store> Shared<S> {
     }
 
     /// The stored request, and how its route is protected now.
-    fn kept(&self, record: &Record) -> Option<Kept> {
+    fn kept(&self, record: &Record) -> Option<KeptRequest> {
         let request = stored_request::read(record.request()?.clone())?;
         let (parts, body) = request.into_parts();
         let routes = self.routes.load();
         let (route, protection) = routes.find(&parts);
-        Some(Kept {
+        Some(KeptRequest {
             protection: protection.map(Arc::clone),
             usual_time: Arc::clone(routes.usual_time(route)),
             request: Request::from_parts(parts, body),
@@ -117,7 +117,7 @@ impl<S: Store> Shared<S> {
 }
 
 /// A stored request, and what is known of its route now.
-struct Kept {
+struct KeptRequest {
     request: Request<Bytes>,
     protection: Option<Arc<Protection>>,
     usual_time: Arc<UsualTime>,
@@ -130,7 +130,7 @@ async fn finish<S: Store>(shared: Arc<Shared<S>>, permit: Permit<S>) {
         Err(_) => None,
     };
     match (run, shared.kept(permit.record())) {
-        (Some(run), Some(Kept { request, protection, usual_time })) => {
+        (Some(run), Some(KeptRequest { request, protection, usual_time })) => {
             let protection = protection.unwrap_or_default();
             let span = span(&permit.record().operation, None);
             span.record("fence", permit.attempt().fence.get());

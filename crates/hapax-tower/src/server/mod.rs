@@ -1,6 +1,6 @@
 //! The server's side of the header.
 //!
-//! A request goes through these files in order: `service` (routes, own pages), `arrival` (tenant,
+//! A request goes through these files in order: `dispatch` (routes, own pages), `service`, `arrival` (tenant,
 //! key, body, fingerprint), `ask` (the engine), `answer` (what it said, as a response) and `unit` (the
 //! execution, detached from the client; `recover` if nobody answers it).
 
@@ -14,6 +14,7 @@ mod code;
 mod compared;
 mod compared_headers;
 mod cors;
+mod dispatch;
 mod drain;
 mod failed;
 mod form;
@@ -32,6 +33,7 @@ mod multipart;
 mod openapi;
 mod options;
 mod pages;
+mod percent;
 mod prefer;
 mod probe;
 mod problem;

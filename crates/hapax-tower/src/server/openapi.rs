@@ -20,13 +20,13 @@ use super::{
 /// are listed under `x-idempotency-routes`.
 pub fn openapi_fragment(routes: &Routes, tenancy: &Tenancy) -> Value {
     let (mut paths, mut others) = (Map::new(), Vec::new());
-    let mut templates = Templates::default();
+    let mut templates = PathTemplates::default();
     for route in routes.all() {
         let Some(protection) = route.treated.protection() else { continue };
         let is_shared = protection.tenancy.as_ref().unwrap_or(tenancy).is_shared();
         let described = operation(protection, is_shared);
         match (method_name(&route.method), templates.of(route)) {
-            (Some(method), Some(Template { path, names })) => {
+            (Some(method), Some(PathTemplate { path, names })) => {
                 let mut described = described;
                 let known = names.iter().map(|name| path_parameter(name));
                 if let Some(parameters) = described["parameters"].as_array_mut() {
@@ -67,18 +67,18 @@ fn method_name(method: &Method) -> Option<&'static str> {
 
 /// A path as OpenAPI writes it, and the names of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Template {
+struct PathTemplate {
     path: String,
     names: Vec<String>,
 }
 
 /// The templates in use. Two that differ by names alone are one to OpenAPI: the first counts.
 #[derive(Default)]
-struct Templates(HashMap<Vec<Option<String>>, Template>);
+struct PathTemplates(HashMap<Vec<Option<String>>, PathTemplate>);
 
-impl Templates {
+impl PathTemplates {
     /// `None` if OpenAPI has no words for the path.
-    fn of(&mut self, route: &Route) -> Option<Template> {
+    fn of(&mut self, route: &Route) -> Option<PathTemplate> {
         if route.pattern.ends_with('*') {
             return None;
         }
@@ -98,7 +98,7 @@ impl Templates {
                 shape.push(Some(segment.to_owned()));
             }
         }
-        Some(self.0.entry(shape).or_insert(Template { path, names }).clone())
+        Some(self.0.entry(shape).or_insert(PathTemplate { path, names }).clone())
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
         for pattern in patterns {
             routes = routes.route(Method::POST, pattern, treatment.clone()).unwrap();
         }
-        let mut templates = Templates::default();
+        let mut templates = PathTemplates::default();
         routes.all().iter().map(|route| templates.of(route).map(|template| template.path)).collect()
     }
 

@@ -188,10 +188,7 @@ impl Protection {
 
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
-        match &self.dialect {
-            Dialect::Header(name) => name,
-            Dialect::Repeatability => &REPEATABILITY_REQUEST_ID,
-        }
+        self.dialect.key_header()
     }
 }
 
@@ -241,6 +238,16 @@ pub enum Dialect {
     Header(HeaderName),
     /// `Repeatability-Request-ID` and `Repeatability-First-Sent`, as OASIS Repeatable Requests say.
     Repeatability,
+}
+
+impl Dialect {
+    /// The header that carries the key.
+    pub fn key_header(&self) -> &HeaderName {
+        match self {
+            Self::Header(name) => name,
+            Self::Repeatability => &REPEATABILITY_REQUEST_ID,
+        }
+    }
 }
 
 /// Within what a key is unique, beside its tenant.

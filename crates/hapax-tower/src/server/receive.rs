@@ -15,7 +15,7 @@ use super::{
     drain::Rest,
     options::Protection,
     problem::Problem,
-    room::{Held, Room, Share},
+    room::{RequestRoom, Room, Share},
     said::{Said, too_late},
 };
 use crate::{
@@ -29,7 +29,7 @@ pub(crate) type Refused = (Problem, Rest);
 /// A body in memory, and the room it takes there.
 pub(crate) struct Received {
     pub(crate) body: Bytes,
-    pub(crate) room: Held,
+    pub(crate) room: RequestRoom,
 }
 
 /// Reads the whole body, or refuses it.
@@ -45,7 +45,7 @@ pub(crate) async fn receive(
     if announced.is_some_and(|len| len > cap) {
         return Err((too_large(cap), Rest::Unread(body)));
     }
-    let Some(held) = Held::begin(room, parts.extensions.get::<Share>()) else {
+    let Some(held) = RequestRoom::begin(room, parts.extensions.get::<Share>()) else {
         let detail = "Too many requests of this connection are at work. Nothing was run for this \
                       one. Ask again.";
         let problem = Problem::new(Code::Overloaded, detail).retry_after(TRY_AGAIN);
@@ -62,9 +62,9 @@ pub(crate) async fn receive(
         Poll::Pending => timeout(said.cut(protection.receive_within), reading).await,
     };
     match read {
-        Ok(Ok(Read::Whole(received))) => Ok(received),
-        Ok(Ok(Read::Larger(rest))) => Err((too_large(cap), Rest::Unread(rest))),
-        Ok(Ok(Read::NoRoom(rest))) => Err((no_room(), Rest::Unread(rest))),
+        Ok(Ok(ReadBody::Whole(received))) => Ok(received),
+        Ok(Ok(ReadBody::Larger(rest))) => Err((too_large(cap), Rest::Unread(rest))),
+        Ok(Ok(ReadBody::NoRoom(rest))) => Err((no_room(), Rest::Unread(rest))),
         Ok(Err(error)) if TooSlow::is_in(&*error) => {
             let detail = "It stopped half-way, or came in drops. Nothing was run.";
             Err((Problem::new(Code::BodyTooSlow, detail), Rest::Broken))
@@ -83,7 +83,7 @@ pub(crate) async fn receive(
 }
 
 /// What came out of a request's body.
-enum Read {
+enum ReadBody {
     Whole(Received),
     /// More than the cap, and the rest of it.
     Larger(Body),
@@ -92,20 +92,20 @@ enum Read {
 }
 
 /// Reads a body, taking room for each piece when it comes.
-async fn read(mut body: Body, cap: usize, mut room: Held) -> Result<Read, BoxError> {
+async fn read(mut body: Body, cap: usize, mut room: RequestRoom) -> Result<ReadBody, BoxError> {
     let mut gathered = Gathered::default();
     while let Some(frame) = body.frame().await {
         // Trailers are neither compared nor stored.
         let Ok(data) = frame?.into_data() else { continue };
         if gathered.len() + data.len() > cap {
-            return Ok(Read::Larger(body));
+            return Ok(ReadBody::Larger(body));
         }
         if !room.take(data.len()) {
-            return Ok(Read::NoRoom(body));
+            return Ok(ReadBody::NoRoom(body));
         }
         gathered.add(data);
     }
-    Ok(Read::Whole(Received { body: gathered.joined(), room }))
+    Ok(ReadBody::Whole(Received { body: gathered.joined(), room }))
 }
 
 /// How long the body says it is.

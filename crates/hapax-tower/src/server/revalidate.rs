@@ -74,14 +74,14 @@ impl fmt::Debug for Revalidator {
 }
 
 /// Somebody who is asked for before anything is told from the store.
-pub(crate) struct Listener {
+pub(crate) struct ReplayListener {
     revalidator: Revalidator,
     caller: Caller,
     said: Said,
     span: tracing::Span,
 }
 
-impl Listener {
+impl ReplayListener {
     /// `None` where the route does not ask.
     pub(crate) fn of(arrival: &Arrival) -> Option<Self> {
         let revalidator = arrival.protection.revalidate.clone()?;

@@ -97,10 +97,10 @@ impl Drop for Taken {
 ///
 /// Without one in its extensions a request is bounded by what all of them together may use.
 #[derive(Debug, Clone)]
-pub struct Share(Arc<Shares>);
+pub struct Share(Arc<ShareRooms>);
 
 #[derive(Debug)]
-struct Shares {
+struct ShareRooms {
     bytes: Room,
     under_way: Room,
 }
@@ -110,19 +110,19 @@ impl Share {
     /// this many requests, those included whose client did not wait for the answer.
     pub fn new(bytes_max: usize, under_way_max: usize) -> Self {
         let (bytes, under_way) = (Room::of(bytes_max), Room::of(under_way_max));
-        Self(Arc::new(Shares { bytes, under_way }))
+        Self(Arc::new(ShareRooms { bytes, under_way }))
     }
 }
 
 /// What a request takes of both, from its first byte until nothing is done for it any more.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct RequestRoom {
     of_all: Option<Taken>,
     of_connection: Option<Taken>,
     _under_way: Option<Taken>,
 }
 
-impl Held {
+impl RequestRoom {
     /// Counts a request as under way; `None` if its connection has too many.
     pub(crate) fn begin(all: Option<&Room>, share: Option<&Share>) -> Option<Self> {
         let under_way = match share {
@@ -176,11 +176,13 @@ mod tests {
     #[test]
     fn a_connection_may_have_one_large_body_or_several_within_its_share() {
         let (all, share) = (Room::of(100), Share::new(10, 3));
-        let begin = || Held::begin(Some(&all), Some(&share)).unwrap();
+        let begin = || RequestRoom::begin(Some(&all), Some(&share)).unwrap();
         let (mut large, mut other) = (begin(), begin());
         assert!(large.take(8) && large.take(8), "alone it may be larger");
         assert!(!other.take(1));
-        assert!(Held::begin(Some(&all), Some(&share)).is_some_and(|held| held.could_take(84)));
+        assert!(
+            RequestRoom::begin(Some(&all), Some(&share)).is_some_and(|held| held.could_take(84))
+        );
         drop(large);
         assert!(other.take(5) && !begin().take(6) && begin().take(5));
     }
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn a_connection_has_so_many_requests_under_way_and_no_more() {
         let share = Share::new(10, 2);
-        let begin = || Held::begin(None, Some(&share));
+        let begin = || RequestRoom::begin(None, Some(&share));
         let (one, two) = (begin(), begin());
         assert!(one.is_some() && two.is_some() && begin().is_none());
         drop(one);

@@ -7,11 +7,11 @@ use http::{HeaderName, Method, Uri, request::Parts};
 
 use super::{
     code::Code,
+    dispatch::applies,
     options::{Dialect, InFlight, Protection, Scoping},
     problem::Problem,
     revalidate::Revalidator,
-    service::applies,
-    target::{self, Doubt, Loose, Path, PathReading, plain_path},
+    target::{self, Loose, Path, PathDoubt, PathReading, plain_path},
     usual_time::UsualTime,
 };
 
@@ -146,14 +146,10 @@ impl Routes {
         if let Some(named) = self.protections().find(|protection| is_its_name(protection)) {
             return Some(&named.label);
         }
-        let (method, path) =
-            within_host(scope).split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
-        let fits = |route: &&Route| {
-            route.treated.protection().is_some()
-                && route.method.as_str() == method
-                && path_fits(&route.pattern, path)
-        };
-        let protection = match self.routes.iter().find(fits) {
+        within_host(scope).split_once(' ').filter(|(_, path)| path.starts_with('/'))?;
+        let is_its_route =
+            |route: &&Route| route.treated.protection().is_some() && fits(Some(route), scope);
+        let protection = match self.routes.iter().find(is_its_route) {
             Some(route) => route.treated.protection(),
             None => self.otherwise.protection(),
         };
@@ -236,9 +232,9 @@ impl Routes {
         let (at, protection) = found;
         let is_protected = || protection.is_some_and(|protection| applies(protection, parts));
         let counts = match (path.doubt, self.reading) {
-            (None, _) | (Some(Doubt::Ambiguous), PathReading::Literal) => false,
-            (Some(Doubt::Ambiguous), PathReading::Lenient) => is_protected(),
-            (Some(Doubt::Crooked), _) => !self.routes.is_empty() || is_protected(),
+            (None, _) | (Some(PathDoubt::Ambiguous), PathReading::Literal) => false,
+            (Some(PathDoubt::Ambiguous), PathReading::Lenient) => is_protected(),
+            (Some(PathDoubt::Crooked), _) => !self.routes.is_empty() || is_protected(),
         };
         if counts {
             let what = "Servers disagree about which path this is.";

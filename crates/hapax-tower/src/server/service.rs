@@ -17,15 +17,16 @@ use super::{
     answer,
     arrival::{self, Arrival, arrive},
     ask::ask,
-    cors::{self, Reader},
+    cors,
+    dispatch::{Dispatch, Protected, Routed, Rule, marked},
     drain::{Rest, Wire},
     handled::{Handled, Verdict},
-    layer::{Shared, Site},
-    options::{Dialect, KeyRule, Protection},
+    layer::Shared,
+    options::{Dialect, Protection},
     problem::Problem,
     receive::Refused,
     repeatability,
-    revalidate::Listener,
+    revalidate::ReplayListener,
     said::Said,
     wellknown,
 };
@@ -56,10 +57,10 @@ impl<Inner: HttpService, S: Store> Idempotency<Inner, S> {
     {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
         async move {
-            match course(&shared, request) {
+            match shared.front.dispatch(request) {
                 // Boxed, so that what passes does not pay for its size.
-                Course::Protect(asked) => Box::pin(protect(inner, &shared, asked)).await,
-                Course::Otherwise(asked) => otherwise(inner, &shared, asked).await,
+                Dispatch::Protect(routed) => Box::pin(protect(inner, &shared, routed)).await,
+                Dispatch::Otherwise(routed) => otherwise(inner, &shared, routed).await,
             }
         }
     }
@@ -99,148 +100,49 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
-        match course(&shared, request.map(Body::new)) {
-            Course::Protect(asked) => {
-                Box::pin(async move { Ok(marked(protect(inner, &shared, asked).await?)) })
+        match shared.front.dispatch(request.map(Body::new)) {
+            Dispatch::Protect(routed) => {
+                Box::pin(async move { Ok(marked(protect(inner, &shared, routed).await?)) })
             }
-            Course::Otherwise(asked) => {
-                Box::pin(async move { Ok(marked(otherwise(inner, &shared, asked).await?)) })
+            Dispatch::Otherwise(routed) => {
+                Box::pin(async move { Ok(marked(otherwise(inner, &shared, routed).await?)) })
             }
         }
     }
-}
-
-fn marked((mut response, handled): (Response<Body>, Handled)) -> Response<Body> {
-    response.extensions_mut().insert(handled);
-    response
 }
 
 /// A response, and what was done to have it.
 pub(crate) type Judged = (Response<Body>, Verdict);
 
-/// A request whose route is known.
-struct Asked<Rule> {
-    request: (Parts, Body),
-    route: usize,
-    rule: Rule,
-    /// The page of another origin that wants to read the answer, where some may.
-    reader: Option<Reader>,
-}
-
-/// What is done with a request, as far as its head says.
-enum Course {
-    Protect(Asked<(Arc<Protection>, Said)>),
-    Otherwise(Asked<Rule>),
-}
-
-/// What is done with a request that asks for nothing protected. Whoever asks for a page of the layer
-/// gets it in any case.
-enum Rule {
-    Preflight(Response<Body>),
-    Refuse(Problem),
-    Pass {
-        said: Said,
-        /// Whether the route protects those that have a key.
-        is_protected: bool,
-    },
-}
-
-fn course<S: Store>(shared: &Shared<S>, request: Request<Body>) -> Course {
-    let (mut parts, body) = request.into_parts();
-    let mut reader = None;
-    if let Some(cors) = &shared.front.cors {
-        if let Some(preflight) = shared.front.preflight(cors, &parts) {
-            let (route, rule) = (shared.front.routes.find(&parts).0, Rule::Preflight(preflight));
-            return Course::Otherwise(Asked { request: (parts, body), route, rule, reader });
-        }
-        reader = Some(cors::reader(cors, &parts));
-    }
-    let (route, rule) = match shared.front.routes.admit(&mut parts) {
-        Err((route, problem)) => (route, Rule::Refuse(problem)),
-        Ok((route, protection)) => {
-            let rule = match Said::take(&mut parts.headers, reads_grpc(protection)) {
-                Err(problem) => Rule::Refuse(problem),
-                Ok(said) => match protection {
-                    Some(protection) if applies(protection, &parts) => {
-                        let rule = (Arc::clone(protection), said);
-                        let request = (parts, body);
-                        return Course::Protect(Asked { request, route, rule, reader });
-                    }
-                    Some(_) | None => Rule::Pass { said, is_protected: protection.is_some() },
-                },
-            };
-            (route, rule)
-        }
-    };
-    Course::Otherwise(Asked { request: (parts, body), route, rule, reader })
-}
-
 /// Answers a request that asks for nothing protected.
 async fn otherwise<Inner, S>(
     inner: Inner,
     shared: &Shared<S>,
-    asked: Asked<Rule>,
+    routed: Routed<Rule>,
 ) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
     S: Store,
 {
-    let Asked { request: (parts, body), route, rule, reader } = asked;
-    let page = wellknown::serve(shared, &parts).await.map(|page| (page, Verdict::Page));
-    let (mut response, verdict, is_ours) = match (page, rule) {
-        (_, Rule::Preflight(answer)) => (answer, Verdict::Page, false),
-        (Some((page, verdict)), _) => (page, verdict, true),
-        (None, Rule::Refuse(problem)) => {
-            let refused = refuse(problem, &shared.front.site, parts, Rest::Unread(body));
-            let (response, verdict) = Box::pin(refused).await;
-            (response, verdict, true)
-        }
-        (None, Rule::Pass { said, is_protected }) => {
-            let response = pass(inner, said, Request::from_parts(parts, body)).await?;
-            (response, Verdict::Passed, is_protected)
-        }
-    };
-    if is_ours {
-        cors::let_read(reader.as_ref(), &mut response);
-    }
-    Ok((response, Handled { verdict, route }))
-}
-
-pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
-    match protection.key {
-        KeyRule::Required => true,
-        KeyRule::Optional => parts.headers.contains_key(protection.key_header()),
-    }
-}
-
-/// Whether callers of this route also say their time in the words of gRPC.
-pub(crate) fn reads_grpc(protection: Option<&Arc<Protection>>) -> bool {
-    protection.is_some_and(|protection| protection.grpc_timeout)
-}
-
-/// Refuses a request before it is known what it asks for.
-pub(crate) async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Rest) -> Judged {
-    let verdict = Verdict::Refused(problem.code);
-    let mut response = problem.into_response(site);
-    Wire::of(parts.version, &parts.headers).leave_clean(rest, &mut response).await;
-    (response, verdict)
+    let page = wellknown::serve(shared, &routed.request.0).await;
+    shared.front.otherwise(inner, routed, page).await
 }
 
 async fn protect<Inner, S>(
     inner: Inner,
     shared: &Arc<Shared<S>>,
-    asked: Asked<(Arc<Protection>, Said)>,
+    routed: Protected,
 ) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
     S: Store,
 {
-    let Asked { request, route, rule: (protection, said), reader } = asked;
+    let Routed { request, route, rule: (protection, said), reader, .. } = routed;
     let wire = Wire::of(request.0.version, &request.0.headers);
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
-            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
+            let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
             let usual_time = shared.front.routes.usual_time(route);
             let judged = ask(inner, shared, usual_time, arrival).instrument(span).await?;
             match listener {

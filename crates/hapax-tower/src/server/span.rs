@@ -3,8 +3,6 @@
 use hapax_core::{Operation, RequestParts, TenantKey};
 use tracing::{Span, field::Empty};
 
-use super::tenancy::hex;
-
 /// The span an attempt happens in: hashes, never the tenant or the key themselves.
 ///
 /// All attempts of one operation share `operation`, the digest of tenant, scope and key. With the
@@ -21,8 +19,8 @@ pub(crate) fn span(operation: &Operation, tenant_key: Option<&TenantKey>) -> Spa
     );
     if let Some(tenant_key) = tenant_key.filter(|_| !span.is_disabled()) {
         let body = operation.key().as_str().as_bytes();
-        let key = hex(&tenant_key.fingerprint(&RequestParts { body, ..Default::default() }));
-        span.record("tenant", tenant_key.pseudonym()).record("key", key);
+        let key = tenant_key.fingerprint(&RequestParts { body, ..Default::default() });
+        span.record("tenant", tenant_key.pseudonym()).record("key", key.to_string());
     }
     span
 }

@@ -11,7 +11,7 @@ const ACCEPTED_FORMAT: u8 = 2;
 
 /// What becomes of a request that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptFor {
     /// Its client waits; it is kept in case that its owner vanishes.
     WaitedFor,
     /// Its client was told that it will be done.
@@ -28,14 +28,14 @@ pub fn is_accepted(bytes: &Bytes) -> bool {
 pub fn write(
     parts: &Parts,
     body: &Bytes,
-    kept_as: Kept,
+    kept_as: KeptFor,
     protection: &Protection,
     origin: &HeaderMap,
 ) -> Bytes {
     let mut out = BytesMut::with_capacity(512 + body.len());
     out.put_u8(match kept_as {
-        Kept::WaitedFor => FORMAT,
-        Kept::Accepted => ACCEPTED_FORMAT,
+        KeptFor::WaitedFor => FORMAT,
+        KeptFor::Accepted => ACCEPTED_FORMAT,
     });
     put(&mut out, parts.method.as_str().as_bytes());
     put(&mut out, parts.uri.to_string().as_bytes());
@@ -98,7 +98,7 @@ mod tests {
             .unwrap();
         let (parts, ()) = request.into_parts();
         let (pay, nothing) = (Bytes::from_static(b"pay"), HeaderMap::new());
-        let stored = write(&parts, &pay, Kept::WaitedFor, &Protection::default(), &nothing);
+        let stored = write(&parts, &pay, KeptFor::WaitedFor, &Protection::default(), &nothing);
         assert!(!is_accepted(&stored));
         let back = read(stored.clone()).unwrap();
         assert_eq!((back.method().as_str(), back.uri().path()), ("POST", "/payments"));
@@ -110,7 +110,7 @@ mod tests {
             HeaderValue::from_static("ours"),
         )]);
         let keeping = Protection { credentials: Credentials::Keep, ..Protection::default() };
-        let whole = write(&parts, &Bytes::new(), Kept::Accepted, &keeping, &origin);
+        let whole = write(&parts, &Bytes::new(), KeptFor::Accepted, &keeping, &origin);
         assert!(is_accepted(&whole));
         let whole = read(whole).unwrap();
         assert_eq!(
@@ -144,7 +144,7 @@ mod tests {
             ..Protection::default()
         };
         let back =
-            read(write(&parts, &Bytes::new(), Kept::WaitedFor, &protection, &HeaderMap::new()))
+            read(write(&parts, &Bytes::new(), KeptFor::WaitedFor, &protection, &HeaderMap::new()))
                 .unwrap();
         let mut names: Vec<_> = back.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

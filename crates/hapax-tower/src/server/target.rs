@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 use http::{Method, Uri, uri::PathAndQuery};
 
+use super::percent;
+
 /// How often a path is decoded when it is read as loosely as any server may.
 const DECODINGS_MAX: usize = 3;
 
@@ -26,14 +28,14 @@ pub enum PathReading {
 pub(crate) struct Path<'p> {
     /// As RFC 3986 (6.2.2) spells it: nothing encoded that need not be, upper-case digits.
     pub(crate) spelled: Cow<'p, str>,
-    pub(crate) doubt: Option<Doubt>,
+    pub(crate) doubt: Option<PathDoubt>,
     /// As the loosest reader sees it, where that is more than a matter of case and slashes.
     loose: Option<String>,
 }
 
 /// Why a path could be read as another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
+pub(crate) enum PathDoubt {
     /// Nobody who means one path writes it so: dot segments, back slashes, control characters, a `%`
     /// that encodes nothing.
     Crooked,
@@ -57,7 +59,7 @@ impl<'p> Path<'p> {
             }
             None => Self {
                 spelled: Cow::Borrowed(path),
-                doubt: Some(Doubt::Crooked),
+                doubt: Some(PathDoubt::Crooked),
                 loose: Some(loose),
             },
         }
@@ -75,12 +77,13 @@ impl<'p> Path<'p> {
 /// Characters that need not be encoded are not, and the digits of those that are are upper-case.
 pub fn plain_path(path: &str) -> Option<String> {
     let read = Path::read(path);
-    (path.starts_with('/') && read.doubt != Some(Doubt::Crooked)).then(|| read.spelled.into_owned())
+    (path.starts_with('/') && read.doubt != Some(PathDoubt::Crooked))
+        .then(|| read.spelled.into_owned())
 }
 
 /// Whether a server could take this path out of the folder it is put into.
 pub fn leaves_its_folder(path: &str) -> bool {
-    Path::read(path).doubt == Some(Doubt::Crooked)
+    Path::read(path).doubt == Some(PathDoubt::Crooked)
 }
 
 /// Whether a method is written in other letters than methods are. Some servers do not mind.
@@ -141,20 +144,15 @@ fn spell(path: &str) -> Option<String> {
             continue;
         }
         let [high, low, after @ ..] = after else { return None };
-        let byte = encoded(*high, *low)?;
+        let byte = percent::decoded(*high, *low)?;
         if is_unreserved(byte) {
             spelled.push(byte);
         } else {
-            spelled.extend([b'%', high.to_ascii_uppercase(), low.to_ascii_uppercase()]);
+            spelled.extend(percent::respelled(*high, *low));
         }
         rest = after;
     }
     String::from_utf8(spelled).ok()
-}
-
-fn encoded(high: u8, low: u8) -> Option<u8> {
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
 }
 
 /// The path as a server sees it that decodes whatever can be decoded, as often as any does, and
@@ -176,7 +174,7 @@ fn decoded(bytes: &[u8]) -> Vec<u8> {
     let mut rest = bytes;
     loop {
         let (byte, after) = match rest {
-            [b'%', high, low, after @ ..] => match encoded(*high, *low) {
+            [b'%', high, low, after @ ..] => match percent::decoded(*high, *low) {
                 Some(byte) => (byte, after),
                 None => (b'%', &rest[1..]),
             },
@@ -188,16 +186,18 @@ fn decoded(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-fn doubt(spelled: &str, loose: &str) -> Option<Doubt> {
+fn doubt(spelled: &str, loose: &str) -> Option<PathDoubt> {
     let climbs = || loose.split('/').any(|segment| matches!(named(segment), "." | ".."));
     let turned = || spelled.contains('\\') || spelled.contains("%5C");
     let is_control = |c: char| c.is_ascii_control();
     if !spelled.starts_with('/') || loose.contains(is_control) || turned() || climbs() {
-        return Some(Doubt::Crooked);
+        return Some(PathDoubt::Crooked);
     }
     let twice = || {
         let mut after = spelled.split("%25").skip(1).map(str::as_bytes);
-        after.any(|after| matches!(after, [high, low, ..] if encoded(*high, *low).is_some()))
+        after.any(
+            |after| matches!(after, [high, low, ..] if percent::decoded(*high, *low).is_some()),
+        )
     };
     let is_ambiguous = spelled.contains("//")
         || spelled.contains(';')
@@ -206,7 +206,7 @@ fn doubt(spelled: &str, loose: &str) -> Option<Doubt> {
         || !spelled.is_ascii()
         || loose.contains(char::REPLACEMENT_CHARACTER)
         || twice();
-    is_ambiguous.then_some(Doubt::Ambiguous)
+    is_ambiguous.then_some(PathDoubt::Ambiguous)
 }
 
 /// What a segment names, without its parameters and what is around it.
@@ -310,7 +310,7 @@ mod tests {
             "/.%00./x",
             "/%20../x",
         ] {
-            assert_eq!(Path::read(path).doubt, Some(Doubt::Crooked), "{path}");
+            assert_eq!(Path::read(path).doubt, Some(PathDoubt::Crooked), "{path}");
             assert_eq!(plain_path(path), None, "{path}");
             assert!(leaves_its_folder(path), "{path}");
         }
@@ -318,7 +318,7 @@ mod tests {
             "/pay%2f", "//pay", "/a//b", "/pay//", "/pay;x=1", "/pay%3bx", "/%2570ay", "/é",
             "/%c0%af", "/%ff",
         ] {
-            assert_eq!(Path::read(path).doubt, Some(Doubt::Ambiguous), "{path}");
+            assert_eq!(Path::read(path).doubt, Some(PathDoubt::Ambiguous), "{path}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
-use hapax_core::{Fingerprint, InvalidName, RequestParts, Salt, Tenant};
+use hapax_core::{InvalidName, RequestParts, Salt, Tenant};
 use http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header::AUTHORIZATION,
     request::Parts,
@@ -15,7 +15,7 @@ use super::{code::Code, problem::Problem};
 /// How the tenant of a request is found.
 #[derive(Clone)]
 pub struct Tenancy {
-    source: Source,
+    source: TenantSource,
     kind: TenantKind,
     /// The headers it takes credentials from.
     credentials: Vec<HeaderName>,
@@ -71,7 +71,7 @@ impl TenantKind {
 }
 
 #[derive(Clone)]
-enum Source {
+enum TenantSource {
     Credential(Arc<Hashes>),
     Single(Tenant),
     FromFn(Arc<TenantFn>),
@@ -117,19 +117,19 @@ impl Tenancy {
     /// [`Tenancy::from_fn`].
     pub fn credential() -> Self {
         let hashes = Arc::new(Hashes::new(KNOWN_MAX));
-        Self::new(Source::Credential(hashes), TenantKind::Credential).reading([AUTHORIZATION])
+        Self::new(TenantSource::Credential(hashes), TenantKind::Credential).reading([AUTHORIZATION])
     }
 
     /// One tenant for everybody: every client can hit every key. For services with one caller.
     pub fn single(name: &str) -> Result<Self, InvalidName> {
         let tenant = TenantKind::Single.tenant(name)?;
-        Ok(Self::new(Source::Single(tenant), TenantKind::Single))
+        Ok(Self::new(TenantSource::Single(tenant), TenantKind::Single))
     }
 
     /// The tenant the application found, such as the account an earlier layer verified; `None`
     /// refuses the request with 401. Its name is kept as `app:` and what is returned here.
     pub fn from_fn(tenant: impl Fn(&Parts) -> Option<Tenant> + Send + Sync + 'static) -> Self {
-        Self::new(Source::FromFn(Arc::new(tenant)), TenantKind::Application)
+        Self::new(TenantSource::FromFn(Arc::new(tenant)), TenantKind::Application)
     }
 
     /// The tenant somebody else has to be asked for, such as whoever issued a token. Without an
@@ -139,7 +139,7 @@ impl Tenancy {
         F: Future<Output = Identified> + Send + 'static,
     {
         let identify = move |caller| -> Identifying { Box::pin(identify(caller)) };
-        Self::new(Source::FromAsyncFn(Arc::new(identify)), TenantKind::Application)
+        Self::new(TenantSource::FromAsyncFn(Arc::new(identify)), TenantKind::Application)
     }
 
     /// The same, telling callers with this `WWW-Authenticate` how to prove who they are. It is
@@ -156,8 +156,8 @@ impl Tenancy {
     #[must_use]
     pub fn of_kind(self, kind: TenantKind) -> Self {
         match self.source {
-            Source::FromFn(_) | Source::FromAsyncFn(_) => Self { kind, ..self },
-            Source::Credential(_) | Source::Single(_) => self,
+            TenantSource::FromFn(_) | TenantSource::FromAsyncFn(_) => Self { kind, ..self },
+            TenantSource::Credential(_) | TenantSource::Single(_) => self,
         }
     }
 
@@ -169,7 +169,7 @@ impl Tenancy {
         self
     }
 
-    fn new(source: Source, kind: TenantKind) -> Self {
+    fn new(source: TenantSource, kind: TenantKind) -> Self {
         let challenge = HeaderValue::from_static("Bearer");
         Self { source, kind, credentials: Vec::new(), challenge }
     }
@@ -182,10 +182,11 @@ impl Tenancy {
     /// Who asks, or how they are refused.
     pub(crate) async fn tenant(&self, salt: &Salt, parts: &Parts) -> Result<Tenant, Problem> {
         let known = match &self.source {
-            Source::Credential(hashes) => from_credential(hashes, salt, parts),
-            Source::Single(tenant) => Some(tenant.clone()),
-            Source::FromFn(tenant) => tenant(parts).and_then(|tenant| self.named(&tenant)),
-            Source::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await {
+            TenantSource::Credential(hashes) => from_credential(hashes, salt, parts),
+            TenantSource::Single(tenant) => Some(tenant.clone()),
+            TenantSource::FromFn(tenant) => tenant(parts).and_then(|tenant| self.named(&tenant)),
+            TenantSource::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await
+            {
                 Identified::As(tenant) => self.named(&tenant),
                 Identified::Unknown => None,
                 Identified::Refused => {
@@ -207,8 +208,10 @@ impl Tenancy {
     /// Whether all callers share their keys.
     pub(crate) fn is_shared(&self) -> bool {
         match self.source {
-            Source::Single(_) => true,
-            Source::Credential(_) | Source::FromFn(_) | Source::FromAsyncFn(_) => false,
+            TenantSource::Single(_) => true,
+            TenantSource::Credential(_)
+            | TenantSource::FromFn(_)
+            | TenantSource::FromAsyncFn(_) => false,
         }
     }
 
@@ -221,15 +224,17 @@ impl Tenancy {
     /// Whether both find the same tenant for every request.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_source = match (&self.source, &other.source) {
-            (Source::Credential(_), Source::Credential(_)) => true,
-            (Source::Single(one), Source::Single(other)) => one == other,
-            (Source::FromFn(one), Source::FromFn(other)) => Arc::ptr_eq(one, other),
-            (Source::FromAsyncFn(one), Source::FromAsyncFn(other)) => Arc::ptr_eq(one, other),
+            (TenantSource::Credential(_), TenantSource::Credential(_)) => true,
+            (TenantSource::Single(one), TenantSource::Single(other)) => one == other,
+            (TenantSource::FromFn(one), TenantSource::FromFn(other)) => Arc::ptr_eq(one, other),
+            (TenantSource::FromAsyncFn(one), TenantSource::FromAsyncFn(other)) => {
+                Arc::ptr_eq(one, other)
+            }
             (
-                Source::Credential(_)
-                | Source::Single(_)
-                | Source::FromFn(_)
-                | Source::FromAsyncFn(_),
+                TenantSource::Credential(_)
+                | TenantSource::Single(_)
+                | TenantSource::FromFn(_)
+                | TenantSource::FromAsyncFn(_),
                 _,
             ) => false,
         };
@@ -289,21 +294,16 @@ fn hashed(salt: &Salt, credential: &HeaderValue) -> Option<Tenant> {
     let all_credentials = Tenant::parse("credential").ok()?;
     let request = RequestParts { headers: &headers, ..RequestParts::default() };
     let hash = salt.tenant_key(&all_credentials).fingerprint(&request);
-    TenantKind::Credential.tenant(&hex(&hash)).ok()
-}
-
-/// The deciding bytes of a keyed hash, as text.
-pub(crate) fn hex(hash: &Fingerprint) -> String {
-    hash.as_bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    TenantKind::Credential.tenant(&hash.to_string()).ok()
 }
 
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Credential(_) => f.write_str("Tenancy::credential()"),
-            Source::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
-            Source::FromFn(_) => write!(f, "Tenancy::from_fn(..).of_kind({:?})", self.kind),
-            Source::FromAsyncFn(_) => {
+            TenantSource::Credential(_) => f.write_str("Tenancy::credential()"),
+            TenantSource::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
+            TenantSource::FromFn(_) => write!(f, "Tenancy::from_fn(..).of_kind({:?})", self.kind),
+            TenantSource::FromAsyncFn(_) => {
                 write!(f, "Tenancy::from_async_fn(..).of_kind({:?})", self.kind)
             }
         }

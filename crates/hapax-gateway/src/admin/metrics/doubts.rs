@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use hapax_core::{
-    OperationId, StateTag, Store, StoreError, Timestamp,
+    StateTag, Store, StoreError, Timestamp,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page, Summary},
 };
@@ -30,13 +30,13 @@ const AGES: [(&str, Duration); 4] = [
 /// What was seen when somebody last looked.
 #[derive(Debug, Clone)]
 pub(super) struct Doubts {
-    by_route: BTreeMap<String, Seen>,
+    by_route: BTreeMap<String, RouteDoubts>,
     at: Instant,
 }
 
 /// The keys of one route.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct RouteDoubts {
     by_age: [u64; AGES.len()],
     oldest: Duration,
 }
@@ -48,11 +48,10 @@ impl Doubts {
         routes: &Routes,
     ) -> Result<Self, StoreError> {
         let labels = routes.labels().into_iter().chain([ELSEWHERE.to_owned()]);
-        let by_route = labels.map(|label| (label, Seen::default())).collect();
+        let by_route = labels.map(|label| (label, RouteDoubts::default())).collect();
         let mut doubts = Self { by_route, at: Instant::now() };
         let filter = Filter { state: Some(StateTag::InDoubt), ..Filter::default() };
-        // No operation has this id, so the answer is the store's clock and nothing else.
-        let now = engine.load(OperationId::from_bytes([0; 16])).await?.now;
+        let now = engine.store().clock().await?.now;
         let (mut after, mut counted) = (None, 0);
         while counted < DOUBTS_COUNTED_MAX {
             let page = Page { after, limit: PAGE_RECORDS_MAX };

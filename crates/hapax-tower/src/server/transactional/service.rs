@@ -35,6 +35,7 @@ use crate::{
         capture::Captured,
         code::Code,
         cors,
+        dispatch::{Dispatch, Protected, Routed, marked},
         drain::{Rest, Wire},
         failed::Failed,
         handled::{Handled, Verdict},
@@ -42,10 +43,10 @@ use crate::{
         options::Protection,
         problem::Problem,
         produce::call,
-        revalidate::Listener,
-        room::Held,
+        revalidate::ReplayListener,
+        room::RequestRoom,
         said::{Said, too_late},
-        service::{Judged, applies, pass, reads_grpc, refuse},
+        service::Judged,
         unit::outcome,
         usual_time::{UnderWay, UsualTime},
         wellknown,
@@ -112,45 +113,14 @@ where
     Inner: HttpService,
     D: Database,
 {
-    let (mut parts, body) = request.into_parts();
-    let mut reader = None;
-    if let Some(cors) = &shared.front.cors {
-        if let Some(mut preflight) = shared.front.preflight(cors, &parts) {
-            let route = shared.front.routes.find(&parts).0;
-            preflight.extensions_mut().insert(Handled { verdict: Verdict::Page, route });
-            return Ok(preflight);
-        }
-        reader = Some(cors::reader(cors, &parts));
-    }
-    let (route, protection) = match shared.front.routes.admit(&mut parts) {
-        Ok(found) => found,
-        Err((route, problem)) => {
-            let rest = Rest::Unread(body);
-            let refused = Box::pin(refuse(problem, &shared.front.site, parts, rest)).await;
-            let (mut response, verdict) = refused;
-            cors::let_read(reader.as_ref(), &mut response);
-            response.extensions_mut().insert(Handled { verdict, route });
-            return Ok(response);
+    let answered = match shared.front.dispatch(request) {
+        Dispatch::Protect(routed) => Box::pin(protect(inner, &shared, routed)).await,
+        Dispatch::Otherwise(routed) => {
+            let page = page(&shared, &routed.request.0);
+            shared.front.otherwise(inner, routed, page).await?
         }
     };
-    let said = Said::take(&mut parts.headers, reads_grpc(protection));
-    let (mut response, verdict) = match (page(&shared, &parts), said) {
-        (Some(page), _) => (page, Verdict::Page),
-        (None, Err(problem)) => {
-            Box::pin(refuse(problem, &shared.front.site, parts, Rest::Unread(body))).await
-        }
-        (None, Ok(said)) => match protection.filter(|protection| applies(protection, &parts)) {
-            Some(protection) => {
-                Box::pin(protect(inner, &shared, (route, protection), said, (parts, body))).await
-            }
-            None => (pass(inner, said, Request::from_parts(parts, body)).await?, Verdict::Passed),
-        },
-    };
-    if protection.is_some() || verdict == Verdict::Page {
-        cors::let_read(reader.as_ref(), &mut response);
-    }
-    response.extensions_mut().insert(Handled { verdict, route });
-    Ok(response)
+    Ok(marked(answered))
 }
 
 fn page<D>(shared: &Shared<D>, parts: &Parts) -> Option<Response<Body>> {
@@ -164,22 +134,21 @@ fn page<D>(shared: &Shared<D>, parts: &Parts) -> Option<Response<Body>> {
 async fn protect<Inner, D>(
     inner: Inner,
     shared: &Arc<Shared<D>>,
-    (route, protection): (usize, &Arc<Protection>),
-    said: Said,
-    (parts, body): (Parts, Body),
-) -> Judged
+    routed: Protected,
+) -> (Response<Body>, Handled)
 where
     Inner: HttpService,
     D: Database,
 {
+    let Routed { request: (parts, body), route, rule: (protection, said), reader, .. } = routed;
     let (wire, front) = (Wire::of(parts.version, &parts.headers), &shared.front);
-    let arrived = match arrival::name(front, protection, &parts).await {
-        Ok(operation) => arrive(front, false, protection, said, operation, (parts, body)).await,
+    let arrived = match arrival::name(front, &protection, &parts).await {
+        Ok(operation) => arrive(front, false, &protection, said, operation, (parts, body)).await,
         Err(problem) => Err((problem, Rest::Unread(body))),
     };
-    match arrived {
+    let (mut response, verdict) = match arrived {
         Ok(arrival) => {
-            let (span, listener) = (arrival.span.clone(), Listener::of(&arrival));
+            let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
             let usual_time = front.routes.usual_time(route);
             let judged = run(inner, shared, usual_time, arrival).instrument(span.clone()).await;
             span.record("decision", judged.1.as_str());
@@ -194,7 +163,9 @@ where
             wire.leave_clean(rest, &mut response).await;
             (response, verdict)
         }
-    }
+    };
+    cors::let_read(reader.as_ref(), &mut response);
+    (response, Handled { verdict, route })
 }
 
 /// Runs the request in a transaction, and says what came of it.
@@ -318,7 +289,7 @@ struct Work<Inner> {
     /// Whether the rate limit knows of it: running it again is no new operation.
     counted: Arc<AtomicBool>,
     /// The room the body takes, to be given back when it is done with.
-    _room: Arc<Held>,
+    _room: Arc<RequestRoom>,
 }
 
 impl<Inner: HttpService> Work<Inner> {
