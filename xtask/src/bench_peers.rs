@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Args;
 
 use crate::{
-    Failure,
-    ci::{command, succeed},
+    TaskFailure,
+    ci::{command, succeed, target_dir},
 };
 
 /// What the comparison is told.
@@ -19,10 +19,19 @@ pub struct BenchPeers {
     args: Vec<String>,
 }
 
+/// Checks that the comparison still compiles; what it shares with the workspace is not built again.
+pub(crate) fn check(root: &Path) -> Result<(), TaskFailure> {
+    let mut command = command(&root.join(FOLDER));
+    command.args(["check", "--locked", "--ignore-rust-version", "--target-dir"]);
+    succeed(command.arg(target_dir()?))
+}
+
+const FOLDER: &str = "testing/bench-peers";
+
 impl BenchPeers {
     /// Builds the comparison and runs it.
-    pub fn run(&self, root: &Path) -> Result<(), Failure> {
-        let mut command = command(&root.join("bench-peers"));
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
+        let mut command = command(&root.join(FOLDER));
         // One peer asks for a newer compiler than it needs.
         command.args(["run", "--release", "--locked", "--ignore-rust-version", "--"]);
         succeed(command.args(&self.args))

@@ -6,7 +6,7 @@ use clap::Args;
 use hapax_services::roster::Service;
 
 use crate::{
-    Failure,
+    TaskFailure,
     ci::{command, succeed, with_services},
 };
 
@@ -26,7 +26,7 @@ pub struct Chaos {
 
 impl Chaos {
     /// Runs the tests of wrong answers, cuts, kills and fleets in their long form.
-    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
         let mut command = command(root);
         command.args(["test", "--locked", "-p", "hapax-cli", "--test", "it", "--"]);
         command.args(["truth::", "cuts::", "kills::", "fleet::", "--nocapture"]);

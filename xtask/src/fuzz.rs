@@ -11,7 +11,7 @@ use std::{
 use clap::{Args, builder::PossibleValuesParser};
 
 use crate::{
-    Failure,
+    TaskFailure,
     ci::{command, succeed},
 };
 
@@ -27,7 +27,7 @@ pub struct Fuzz {
     /// Only this target.
     #[arg(value_parser = PossibleValuesParser::new(TARGETS))]
     target: Option<String>,
-    /// Only these inputs, once each: what an earlier run left in fuzz/found.
+    /// Only these inputs, once each: what an earlier run left in testing/fuzz/found.
     #[arg(requires = "target", value_name = "FILE")]
     inputs: Vec<PathBuf>,
     /// How long each target runs, in seconds.
@@ -42,18 +42,18 @@ impl Fuzz {
     }
 
     /// Builds the targets and runs those that were asked for, up to the first finding.
-    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
         build(root)?;
         for target in TARGETS {
             if self.target.as_deref().is_none_or(|only| only == target) {
-                self.run_one(&root.join("fuzz"), target)?;
+                self.run_one(&root.join("testing/fuzz"), target)?;
             }
         }
         Ok(())
     }
 
-    fn run_one(&self, home: &Path, target: &str) -> Result<(), Failure> {
-        let unusable = |error| Failure::new(format!("{target} cannot be run: {error}"));
+    fn run_one(&self, home: &Path, target: &str) -> Result<(), TaskFailure> {
+        let unusable = |error| TaskFailure::new(format!("{target} cannot be run: {error}"));
         // Cargo puts what it builds beside this program.
         let program = env::current_exe().map_err(unusable)?.with_file_name(target);
         let mut command = Command::new(program);
@@ -74,16 +74,16 @@ impl Fuzz {
             return Ok(());
         }
         let again = format!("`cargo xtask fuzz {target} FILE` runs what was found again");
-        Err(Failure::new(format!("{target} does not hold for every input; {again}")))
+        Err(TaskFailure::new(format!("{target} does not hold for every input; {again}")))
     }
 }
 
 /// Builds every target so that the fuzzer sees which branches of our own crates an input takes.
 ///
 /// With the features of the whole workspace, dependencies are those that the tests are built with.
-fn build(root: &Path) -> Result<(), Failure> {
+fn build(root: &Path) -> Result<(), TaskFailure> {
     let mut cargo = command(root);
     cargo.args(["build", "--locked", "--workspace", "--all-features"]);
     cargo.args(TARGETS.iter().flat_map(|target| ["--bin", *target]));
-    succeed(cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/coverage.sh")))
+    succeed(cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("testing/fuzz/coverage.sh")))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
+pub mod bench;
 pub mod bench_guard;
 pub mod bench_peers;
 pub mod chaos;
@@ -17,7 +18,7 @@ pub mod trials;
 
 mod failure;
 
-pub use self::failure::Failure;
+pub use self::failure::TaskFailure;
 
 /// What the project's automation can be asked to do.
 #[derive(Debug, Parser)]
@@ -30,7 +31,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Everything that must hold before a change is done, in order, up to the first failure.
-    Ci,
+    Ci(ci::Ci),
     /// The rules of the repository that no compiler checks.
     Tidy,
     /// Simulated histories of real engines: one seed, one run.
@@ -41,6 +42,8 @@ enum Command {
     Chaos(chaos::Chaos),
     /// Bytes nobody thought of, for everything that reads what others wrote.
     Fuzz(fuzz::Fuzz),
+    /// Hapax beside what one would use instead, measured on this machine.
+    Bench(bench::Bench),
     /// Instructions of the hot paths, held against the committed figures.
     BenchGuard(bench_guard::BenchGuard),
     /// Other crates for the same job: what each does, and how fast.
@@ -54,14 +57,15 @@ enum Command {
 
 impl Args {
     /// Does what was asked, in the workspace at `root`.
-    pub fn run(self, root: &Path) -> Result<(), Failure> {
+    pub fn run(self, root: &Path) -> Result<(), TaskFailure> {
         match self.command {
-            Command::Ci => ci::run(root),
+            Command::Ci(ci) => ci.run(root),
             Command::Tidy => tidy::run(root),
             Command::Sim(sim) => sim.run(root),
             Command::Crash(crash) => crash.run(root),
             Command::Chaos(chaos) => chaos.run(root),
             Command::Fuzz(fuzz) => fuzz.run(root),
+            Command::Bench(bench) => bench.run(root),
             Command::BenchGuard(guard) => guard.run(root),
             Command::BenchPeers(peers) => peers.run(root),
             Command::Services { action } => services::run(root, action),

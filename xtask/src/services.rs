@@ -8,7 +8,7 @@ use hapax_services::{
     roster::{Roster, Service},
 };
 
-use crate::Failure;
+use crate::TaskFailure;
 
 /// What to do with the servers.
 #[derive(Debug, Clone, Subcommand)]
@@ -17,13 +17,13 @@ pub enum Action {
     Up {
         /// Which ones.
         #[arg(default_value = "postgres")]
-        which: Vec<Which>,
+        which: Vec<WhichServer>,
     },
     /// Stop those we started and remove their files.
     Down {
         /// Which ones.
         #[arg(default_value = "all")]
-        which: Vec<Which>,
+        which: Vec<WhichServer>,
     },
     /// Tell which ones run.
     Status,
@@ -32,7 +32,7 @@ pub enum Action {
 /// A server, or all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Which {
+pub enum WhichServer {
     Postgres,
     Kafka,
     Nats,
@@ -44,7 +44,7 @@ pub enum Which {
 /// Does `action` to the servers of the workspace at `root`.
 ///
 /// A server that cannot be had is told in the last lines; only in CI is that a failure.
-pub fn run(root: &Path, action: Action) -> Result<(), Failure> {
+pub fn run(root: &Path, action: Action) -> Result<(), TaskFailure> {
     match action {
         Action::Up { which } => up(root, &which),
         Action::Down { which } => down(root, &which),
@@ -60,7 +60,7 @@ pub fn run(root: &Path, action: Action) -> Result<(), Failure> {
     }
 }
 
-fn up(root: &Path, which: &[Which]) -> Result<(), Failure> {
+fn up(root: &Path, which: &[WhichServer]) -> Result<(), TaskFailure> {
     let mut missing = Vec::new();
     for service in chosen(which) {
         match roster(root).of(service).up() {
@@ -70,7 +70,7 @@ fn up(root: &Path, which: &[Which]) -> Result<(), Failure> {
     }
     match missing.join("\n") {
         told if told.is_empty() => Ok(()),
-        told if in_ci() => Err(Failure::new(told)),
+        told if in_ci() => Err(TaskFailure::new(told)),
         told => {
             println!("{told}");
             Ok(())
@@ -78,28 +78,28 @@ fn up(root: &Path, which: &[Which]) -> Result<(), Failure> {
     }
 }
 
-fn down(root: &Path, which: &[Which]) -> Result<(), Failure> {
+fn down(root: &Path, which: &[WhichServer]) -> Result<(), TaskFailure> {
     for service in chosen(which) {
         let name = service.name();
         match roster(root).of(service).down() {
             Ok(true) => println!("{name} stopped, its files removed"),
             Ok(false) => println!("{name} was not running"),
-            Err(error) => return Err(Failure::new(format!("{name}: {}", describe(&error)))),
+            Err(error) => return Err(TaskFailure::new(format!("{name}: {}", describe(&error)))),
         }
     }
     Ok(())
 }
 
-fn chosen(which: &[Which]) -> impl Iterator<Item = Service> {
+fn chosen(which: &[WhichServer]) -> impl Iterator<Item = Service> {
     Service::ALL.into_iter().filter(|service| {
         let one = match service {
-            Service::Postgres => Which::Postgres,
-            Service::Kafka => Which::Kafka,
-            Service::Nats => Which::Nats,
-            Service::RabbitMq => Which::Rabbitmq,
-            Service::Sqs => Which::Sqs,
+            Service::Postgres => WhichServer::Postgres,
+            Service::Kafka => WhichServer::Kafka,
+            Service::Nats => WhichServer::Nats,
+            Service::RabbitMq => WhichServer::Rabbitmq,
+            Service::Sqs => WhichServer::Sqs,
         };
-        which.contains(&one) || which.contains(&Which::All)
+        which.contains(&one) || which.contains(&WhichServer::All)
     })
 }
 
@@ -109,8 +109,8 @@ pub fn roster(root: &Path) -> Roster {
 }
 
 /// The failure to have a server, with all its causes.
-pub fn unavailable(service: Service, error: &ServiceError) -> Failure {
-    Failure::new(format!("{} cannot be had: {}", service.name(), describe(error)))
+pub fn unavailable(service: Service, error: &ServiceError) -> TaskFailure {
+    TaskFailure::new(format!("{} cannot be had: {}", service.name(), describe(error)))
 }
 
 fn in_ci() -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use crate::{
-    Failure,
+    TaskFailure,
     ci::{cargo, command, succeed},
 };
 
@@ -28,7 +28,7 @@ pub struct Sim {
 
 impl Sim {
     /// Runs the simulator, optimised.
-    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
         let Self { seeds, from, seed, client } = self;
         if *client {
             let (from, seeds) = seed.map_or((*from, *seeds), |seed| (seed, 1));
@@ -68,7 +68,7 @@ pub struct Crash {
 
 impl Crash {
     /// Runs the crash harness, optimised.
-    pub fn run(&self, root: &Path) -> Result<(), Failure> {
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
         let kills = self.kills.to_string();
         for which in [
             &["drive", "--store", &self.store, "--kills", &kills][..],
@@ -84,7 +84,7 @@ impl Crash {
     }
 }
 
-fn release(root: &Path, which: &[&str], args: &[String]) -> Result<(), Failure> {
+fn release(root: &Path, which: &[&str], args: &[String]) -> Result<(), TaskFailure> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     cargo(root, &[&["run", "--locked", "--release"], which, &["--"], &args].concat())
 }

@@ -2,7 +2,6 @@
 
 mod args;
 mod audit;
-mod bench;
 mod call;
 mod demo;
 mod keys;
@@ -11,9 +10,9 @@ mod outbox;
 mod relay;
 mod serve;
 mod shell;
+mod signals;
 mod simulate;
 mod store;
-mod table;
 mod token;
 mod user;
 
@@ -25,6 +24,7 @@ use std::{
 
 use args::{Args, Task};
 use clap::Parser;
+use hapax_cli::{sentence, table};
 use mimalloc::MiMalloc;
 
 /// The system's allocator gives memory back to the system with nearly every protected request.
@@ -59,23 +59,9 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             migrate::run(&args)?;
             ExitCode::SUCCESS
         }
-        Task::Bench(task) => well(bench::run(&task)? == bench::Verdict::Valid),
         Task::Simulate(task) => {
             simulate::run(&task)?;
             ExitCode::SUCCESS
         }
     })
-}
-
-/// An error and everything behind it, in one line, each cause once: some errors tell their cause
-/// themselves.
-fn sentence(error: &dyn Error) -> String {
-    let mut told = error.to_string();
-    for cause in std::iter::successors(error.source(), |&error| error.source()) {
-        let cause_is_told = cause.is::<rusqlite::ffi::Error>() || told.contains(&cause.to_string());
-        if !cause_is_told {
-            told.push_str(&format!(": {cause}"));
-        }
-    }
-    told
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// Prints a table whose first column names what the others measure.
-pub(crate) fn print(
+pub fn print(
     out: &mut impl Write,
     header: &[&'static str],
     rows: &[Vec<String>],
@@ -25,10 +25,7 @@ pub(crate) fn print(
 }
 
 /// Columns as wide as what is in them; the last one as it comes.
-pub(crate) fn columns<const N: usize>(
-    out: &mut impl Write,
-    rows: &[[String; N]],
-) -> io::Result<()> {
+pub fn columns<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
     let widths: [usize; N] = std::array::from_fn(|column| {
         rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
     });
@@ -43,7 +40,7 @@ pub(crate) fn columns<const N: usize>(
 }
 
 /// A whole number with its thousands apart: 1,234,567.
-pub(crate) fn grouped(value: f64) -> String {
+pub fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -55,8 +52,20 @@ pub(crate) fn grouped(value: f64) -> String {
     grouped
 }
 
+/// A number with as many digits as it deserves, thousands apart.
+pub fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude < 10.0 {
+        return format!("{value:.2}");
+    }
+    if magnitude < 1000.0 {
+        return format!("{value:.1}");
+    }
+    grouped(value)
+}
+
 /// Text that cannot tell a terminal what to do.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     let is_harmless = |char: char| !char.is_control() || char == '\n' || char == '\t';
     text.chars().map(|char| if is_harmless(char) { char } else { '\u{fffd}' }).collect()
 }

@@ -10,6 +10,18 @@ use serde::de::DeserializeOwned;
 use crate::journal::JournalError;
 
 /// What an operation was answered with, whole.
+///
+/// ```
+/// use hapax_client::Answer;
+///
+/// fn log(answer: &Answer) {
+///     let key = answer.key().unwrap_or("no key");
+///     println!("{} under {key}, after {} attempts", answer.status(), answer.attempts());
+///     for warning in answer.warnings() {
+///         println!("{warning:?}");
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub(crate) status: StatusCode,
@@ -81,6 +93,15 @@ impl Answer {
 }
 
 /// What a caller should know about an operation that ended well all the same.
+///
+/// ```
+/// use hapax_client::{Answer, Warning};
+///
+/// /// Whether a resume will ask again although there is an answer.
+/// fn stays_pending(answer: &Answer) -> bool {
+///     answer.warnings().iter().any(|warning| matches!(warning, Warning::NotRecorded(_)))
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Warning {

@@ -3,29 +3,50 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use hapax_tower::{
-    BoxError,
+    BoxError, IDEMPOTENCY_KEY,
     client::{InvalidRetry, KeySource, RetryLayer, RetryOptions},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header::USER_AGENT};
 use tower_layer::Layer;
 
 use crate::{
-    call::{IDEMPOTENCY_KEY, InvalidCall, header},
+    call::{InvalidCall, header},
     client::{Client, Shared},
-    flights::Flights,
     journal::{Journal, JournalOptions, OpenError},
+    pursuit_registry::PursuitRegistry,
     transport::{Reqwest, ReqwestOptions, Transport, TransportError},
     window::Windows,
 };
 
 /// Says how a client is to work; [`build`](Self::build) makes it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let client = Client::builder()
+///     .journal(file)
+///     .header("Authorization", "Bearer sk_test")
+///     .deadline(Duration::from_secs(30))
+///     .build_on(app)?;
+/// assert!(client.journal().is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ClientBuilder {
     retry: RetryOptions,
     retry_is_chosen: bool,
     transport: ReqwestOptions,
-    journal: Option<Kept>,
+    journal: Option<JournalLocation>,
     headers: HeaderMap,
     reads_windows: bool,
     refused: Option<BuildError>,
@@ -33,7 +54,7 @@ pub struct ClientBuilder {
 
 /// Where the journal is.
 #[derive(Debug)]
-enum Kept {
+enum JournalLocation {
     At(PathBuf),
     Open(Journal),
 }
@@ -55,13 +76,13 @@ impl ClientBuilder {
 
     /// Keeps named operations in this file, which is made if it is not there.
     pub fn journal(mut self, path: impl Into<PathBuf>) -> Self {
-        self.journal = Some(Kept::At(path.into()));
+        self.journal = Some(JournalLocation::At(path.into()));
         self
     }
 
     /// Keeps named operations in a journal that is open already.
     pub fn journal_opened(mut self, journal: Journal) -> Self {
-        self.journal = Some(Kept::Open(journal));
+        self.journal = Some(JournalLocation::Open(journal));
         self
     }
 
@@ -131,8 +152,10 @@ impl ClientBuilder {
             return Err(refused);
         }
         let journal = match self.journal {
-            Some(Kept::At(path)) => Some(Journal::open(path, JournalOptions::default())?),
-            Some(Kept::Open(journal)) => Some(journal),
+            Some(JournalLocation::At(path)) => {
+                Some(Journal::open(path, JournalOptions::default())?)
+            }
+            Some(JournalLocation::Open(journal)) => Some(journal),
             None => None,
         };
         let layer = RetryLayer::new(self.retry.clone())?;
@@ -144,7 +167,7 @@ impl ClientBuilder {
             keys: KeySource::new(),
             headers: self.headers,
             journal,
-            flights: Flights::default(),
+            flights: PursuitRegistry::default(),
             windows: self.reads_windows.then(|| Windows::new(transport)),
         })))
     }

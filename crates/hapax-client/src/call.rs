@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hapax_core::{InvalidName, Key};
-use hapax_tower::{BoxError, client::Watch, signal};
+use hapax_tower::{BoxError, IDEMPOTENCY_KEY, client::Watch, signal};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Uri,
     header::{CONTENT_TYPE, Entry},
@@ -15,26 +15,40 @@ use serde::Serialize;
 use crate::{
     answer::Answer,
     client::Client,
-    error::{CallError, Place},
-    journal::{Credentials, Name},
+    error::{CallError, LoggedAddress},
+    journal::{JournalCredentials, Name},
     send,
     transport::{Reqwest, Transport},
 };
 
-/// The header that carries the key.
-pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
 /// A request that is not sent yet.
 ///
 /// What is wrong with it is said by [`send`](Self::send), which sends nothing then.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// let client = Client::builder().build_on(app)?;
+/// let call = client.post("https://api.example.com/charges");
+/// let call = call.json(&serde_json::json!({ "amount": 100 })).deadline(Duration::from_secs(5));
+/// assert_eq!(call.send().await?.status(), 200);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a call does nothing until it is sent"]
 pub struct Call<T = Reqwest> {
     client: Client<T>,
-    asked: Result<Asked, InvalidCall>,
+    asked: Result<RequestDraft, InvalidCall>,
 }
 
 /// Everything a caller said about a request.
-pub(crate) struct Asked {
+pub(crate) struct RequestDraft {
     pub(crate) name: Option<Name>,
     pub(crate) method: Method,
     pub(crate) url: Uri,
@@ -42,21 +56,39 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
     pub(crate) key: Option<Key>,
     pub(crate) deadline: Option<Duration>,
-    pub(crate) credentials: Credentials,
+    pub(crate) credentials: JournalCredentials,
     /// What whoever called us said about time and retries.
     pub(crate) inherited: HeaderMap,
     pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 /// An operation with a name, of which the journal keeps track. Say what to send.
+///
+/// ```
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let client = Client::builder().journal(file).build_on(app)?;
+/// for is_recorded in [false, true] {
+///     let charge = client.operation("charge-order-42").post("https://api.example.com/charges");
+///     assert_eq!(charge.body("amount=100").send().await?.recorded(), is_recorded);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "an operation does nothing until it is sent"]
-pub struct Operation<T = Reqwest> {
+pub struct NamedOperation<T = Reqwest> {
     client: Client<T>,
     name: String,
 }
 
-impl<T: Transport> Operation<T> {
+impl<T: Transport> NamedOperation<T> {
     pub(crate) fn new(client: Client<T>, name: String) -> Self {
         Self { client, name }
     }
@@ -94,7 +126,7 @@ impl<T: Transport> Operation<T> {
 
 impl<T: Transport> Call<T> {
     pub(crate) fn new(client: Client<T>, method: Method, url: &str) -> Self {
-        let asked = parse_url(url).map(|url| Asked {
+        let asked = parse_url(url).map(|url| RequestDraft {
             name: None,
             method,
             url,
@@ -102,7 +134,7 @@ impl<T: Transport> Call<T> {
             body: Bytes::new(),
             key: None,
             deadline: None,
-            credentials: Credentials::Withhold,
+            credentials: JournalCredentials::Withhold,
             inherited: HeaderMap::new(),
             watch: None,
         });
@@ -192,7 +224,7 @@ impl<T: Transport> Call<T> {
     /// can be resumed by a client that does not have them.
     pub fn keep_credentials(self) -> Self {
         self.with(|asked| {
-            asked.credentials = Credentials::Keep;
+            asked.credentials = JournalCredentials::Keep;
             Ok(())
         })
     }
@@ -229,7 +261,7 @@ impl<T: Transport> Call<T> {
         Box::pin(send::send(self.client, asked)).await
     }
 
-    fn with(mut self, say: impl FnOnce(&mut Asked) -> Result<(), InvalidCall>) -> Self {
+    fn with(mut self, say: impl FnOnce(&mut RequestDraft) -> Result<(), InvalidCall>) -> Self {
         self.asked = self.asked.and_then(|mut asked| say(&mut asked).map(|()| asked));
         self
     }
@@ -238,7 +270,7 @@ impl<T: Transport> Call<T> {
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.asked {
-            Ok(asked) => write!(f, "Call({} {})", asked.method, Place(&asked.url)),
+            Ok(asked) => write!(f, "Call({} {})", asked.method, LoggedAddress(&asked.url)),
             Err(invalid) => write!(f, "Call({invalid:?})"),
         }
     }
@@ -301,7 +333,7 @@ pub enum InvalidCall {
     NoJournal,
     /// The request is over a limit of the journal.
     #[error("the request cannot be kept in the journal")]
-    NotKept(#[source] crate::journal::InvalidRequest),
+    NotKept(#[source] crate::journal::InvalidJournalRequest),
     /// The request cannot be sent as often as needed.
     #[error("the request cannot be sent")]
     Request(#[source] hapax_tower::client::InvalidRequest),

@@ -8,17 +8,32 @@ use http::{HeaderMap, Method};
 
 use crate::{
     builder::{BuildError, ClientBuilder},
-    call::{Call, InvalidCall, Operation},
+    call::{Call, InvalidCall, NamedOperation},
     error::CallError,
-    flights::Flights,
     journal::Journal,
-    resume::{self, Resumption, Summary},
+    pursuit_registry::PursuitRegistry,
+    resume::{self, ResumeReport, Resumption},
     resumer::Resumer,
     transport::{Reqwest, Transport},
     window::Windows,
 };
 
 /// An HTTP client that finishes the job. Clones share everything.
+///
+/// ```
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// // Any tower service carries the requests; `build` makes a client over reqwest.
+/// let client = Client::builder().build_on(app)?;
+/// let answer = client.post("https://api.example.com/charges").body("amount=100").send().await?;
+/// assert_eq!((answer.text().as_str(), answer.attempts()), ("charged", 1));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Client<T = Reqwest>(pub(crate) Arc<Shared<T>>);
 
 /// What all clones of a client share.
@@ -31,7 +46,7 @@ pub(crate) struct Shared<T> {
     /// Sent with every request, never journalled.
     pub(crate) headers: HeaderMap,
     pub(crate) journal: Option<Journal>,
-    pub(crate) flights: Flights,
+    pub(crate) flights: PursuitRegistry,
     pub(crate) windows: Option<Windows<T>>,
 }
 
@@ -53,8 +68,8 @@ impl<T: Transport> Client<T> {
     /// The name is the operation: sent again under the same name, also by another process or after
     /// a restart, it has the same key. If it has been answered, the recorded answer is returned and
     /// nothing is sent. While another task of this process pursues it, its end is waited for.
-    pub fn operation(&self, name: impl Into<String>) -> Operation<T> {
-        Operation::new(self.clone(), name.into())
+    pub fn operation(&self, name: impl Into<String>) -> NamedOperation<T> {
+        NamedOperation::new(self.clone(), name.into())
     }
 
     /// A `GET`.
@@ -92,7 +107,7 @@ impl<T: Transport> Client<T> {
     ///
     /// Each is sent with the key it was begun with, for what is left of its deadline; one whose
     /// deadline has passed meanwhile is asked for once more.
-    pub async fn resume(&self) -> Result<Summary, CallError> {
+    pub async fn resume(&self) -> Result<ResumeReport, CallError> {
         Box::pin(resume::all(self)).await
     }
 

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, time::Duration};
 
 use hapax_core::{Key, retry::Conclusion};
-use hapax_tower::{BoxError, client::Stop};
+use hapax_tower::{BoxError, client::StopReason};
 use http::{HeaderName, Method, StatusCode, Uri};
 
 use crate::{
@@ -13,6 +13,20 @@ use crate::{
 };
 
 /// Why there is no success to return. Every variant is something else to do.
+///
+/// ```
+/// use hapax_client::CallError;
+///
+/// fn advice(error: &CallError) -> &'static str {
+///     match error {
+///         CallError::Refused(_) => "the server said no; change the request",
+///         CallError::Unknown(_) => "it may have happened; ask again with the same key",
+///         CallError::WindowPassed(_) => "it may have happened; ask people",
+///         CallError::GaveUp(_) => "it did not happen; send it again when you like",
+///         _ => "nothing was sent",
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -144,7 +158,7 @@ impl Unfinished {
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { method, url, attempts, .. } = self;
-        write!(f, "{method} {} after {attempts} attempts", Place(url))?;
+        write!(f, "{method} {} after {attempts} attempts", LoggedAddress(url))?;
         if let Some(key) = self.key() {
             write!(f, "; ask again with the key {key}")?;
         }
@@ -181,15 +195,15 @@ pub struct WindowPassed {
 /// The last answer of an operation, which did not end it.
 #[derive(Debug, thiserror::Error)]
 #[error("the last answer was {status}, and {stop}")]
-pub(crate) struct Ended {
+pub(crate) struct LastAnswer {
     pub(crate) status: StatusCode,
-    pub(crate) stop: Stop,
+    pub(crate) stop: StopReason,
 }
 
 /// An address without its query, which may hold what is not for logs.
-pub(crate) struct Place<'a>(pub(crate) &'a Uri);
+pub(crate) struct LoggedAddress<'a>(pub(crate) &'a Uri);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for LoggedAddress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scheme, authority) = (self.0.scheme_str(), self.0.authority());
         if let (Some(scheme), Some(authority)) = (scheme, authority) {

@@ -1,9 +1,7 @@
 //! The right to pursue a named operation, for as long as it is pursued.
 
 use std::{
-    error::Error,
     future::pending,
-    iter::successors,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -11,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Body, Header, Outcome};
-use hapax_tower::client::{Event, Watch};
+use hapax_core::{Body, Header, OneLine, Outcome};
+use hapax_tower::client::{PursuitEvent, Watch};
 use http::header::{CONTENT_TYPE, SET_COOKIE};
 use tokio::{
     runtime::Handle,
@@ -22,43 +20,45 @@ use tokio::{
 use crate::{
     answer::{Answer, NotKept, Warning},
     error::CallError,
-    flights::Mine,
-    journal::{End, Hold, Journal, JournalError, Kept, Progress, Sent},
-    pursue::{Before, warn},
-    recorded,
+    journal::{
+        Journal, JournalError, OperationHold, OwnerWriteResult, PursuitEnd, PursuitProgress, Sent,
+    },
+    journal_answer,
+    pursue::{EarlierAttempts, warn},
+    pursuit_registry::PursuitGuard,
 };
 
 /// How often a lease is renewed before it would end.
 const RENEWALS_PER_LEASE: u32 = 3;
 
 /// Holds an operation: renewed while it is pursued, given up when dropped before its end.
-pub(crate) struct Lease {
+pub(crate) struct PursuitLease {
     journal: Journal,
-    hold: Hold,
-    log: Arc<Log>,
-    before: Before,
+    hold: OperationHold,
+    log: Arc<AttemptLog>,
+    before: EarlierAttempts,
     ends: Instant,
     /// Whether there is nothing left to give up.
     over: bool,
     /// Those who wait in this process go on when the journal knows that nobody has it.
-    turn: Option<Mine>,
+    turn: Option<PursuitGuard>,
 }
 
 /// Counts attempts, and passes on what it sees.
-pub(crate) struct Log {
+pub(crate) struct AttemptLog {
     begun: AtomicU32,
     next: Option<Arc<dyn Watch>>,
 }
 
-impl Log {
+impl AttemptLog {
     pub(crate) fn new(next: Option<Arc<dyn Watch>>) -> Arc<Self> {
         Arc::new(Self { begun: AtomicU32::new(0), next })
     }
 }
 
-impl Watch for Log {
-    fn saw(&self, event: Event<'_>) {
-        if let Event::Begun { attempt, .. } = event {
+impl Watch for AttemptLog {
+    fn saw(&self, event: PursuitEvent<'_>) {
+        if let PursuitEvent::Begun { attempt, .. } = event {
             self.begun.fetch_max(attempt, Relaxed);
         }
         if let Some(next) = &self.next {
@@ -67,12 +67,12 @@ impl Watch for Log {
     }
 }
 
-impl Lease {
+impl PursuitLease {
     pub(crate) fn new(
         journal: &Journal,
-        hold: Hold,
-        log: Arc<Log>,
-        (before, deadline, turn): (Before, Duration, Mine),
+        hold: OperationHold,
+        log: Arc<AttemptLog>,
+        (before, deadline, turn): (EarlierAttempts, Duration, PursuitGuard),
     ) -> Self {
         let (journal, ends) = (journal.clone(), Instant::now() + deadline);
         Self { journal, hold, log, before, ends, over: false, turn: Some(turn) }
@@ -83,12 +83,12 @@ impl Lease {
         loop {
             sleep(self.journal.lease() / RENEWALS_PER_LEASE).await;
             match self.journal.renew(&self.hold, self.progress()).await {
-                Ok(Kept::Done) => {}
-                Ok(Kept::Lost { found: Some(entry) }) => {
+                Ok(OwnerWriteResult::Done) => {}
+                Ok(OwnerWriteResult::Lost { found: Some(entry) }) => {
                     self.over = true;
-                    return recorded::told(*entry);
+                    return journal_answer::told(*entry);
                 }
-                Ok(Kept::Lost { found: None }) => {
+                Ok(OwnerWriteResult::Lost { found: None }) => {
                     // A person's wish about the journal, not about the operation.
                     self.over = true;
                     tracing::warn!(name = %self.hold.name(), "forgotten while it was pursued");
@@ -97,7 +97,7 @@ impl Lease {
                 // Whoever takes it over sends the same key.
                 Err(error) => tracing::warn!(
                     name = %self.hold.name(),
-                    error = chain(&error),
+                    error = OneLine::of(&error).to_string(),
                     "the lease could not be renewed"
                 ),
             }
@@ -114,17 +114,17 @@ impl Lease {
         let kept = self.write(end_of(&ended, self.before)).await;
         self.over = true;
         match kept {
-            Ok(Kept::Lost { found: Some(entry) })
+            Ok(OwnerWriteResult::Lost { found: Some(entry) })
                 if says_no || ended.is_err() && entry.state.answer().is_some() =>
             {
-                recorded::told(*entry)
+                journal_answer::told(*entry)
             }
-            Ok(Kept::Done | Kept::Lost { .. }) => ended,
+            Ok(OwnerWriteResult::Done | OwnerWriteResult::Lost { .. }) => ended,
             Err(error) => {
                 tracing::error!(
                     name = %self.hold.name(),
                     key = self.hold.key().as_str(),
-                    error = chain(&error),
+                    error = OneLine::of(&error).to_string(),
                     "how the operation ended is not in the journal; a resume asks again"
                 );
                 warn(&mut ended, Warning::NotRecorded(error));
@@ -134,7 +134,7 @@ impl Lease {
     }
 
     /// The same end written twice is one, so a write that failed is tried once more.
-    async fn write(&self, end: End) -> Result<Kept, JournalError> {
+    async fn write(&self, end: PursuitEnd) -> Result<OwnerWriteResult, JournalError> {
         let attempts = self.progress().attempts;
         match self.journal.settle(&self.hold, attempts, end.clone()).await {
             Err(JournalError::Unavailable(_) | JournalError::Unconfirmed(_)) => {
@@ -144,13 +144,13 @@ impl Lease {
         }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self) -> PursuitProgress {
         let attempts = self.before.attempts.saturating_add(self.log.begun.load(Relaxed));
-        Progress { attempts, left: self.ends.saturating_duration_since(Instant::now()) }
+        PursuitProgress { attempts, left: self.ends.saturating_duration_since(Instant::now()) }
     }
 }
 
-impl Drop for Lease {
+impl Drop for PursuitLease {
     fn drop(&mut self) {
         // Without a runtime the lease ends by itself.
         let Some(runtime) = Handle::try_current().ok().filter(|_| !self.over) else { return };
@@ -160,7 +160,7 @@ impl Drop for Lease {
         let turn = self.turn.take();
         runtime.spawn(async move {
             if let Err(error) = journal.release(&hold, progress, sent).await {
-                tracing::warn!(name = %hold.name(), error = chain(&error), "not given up in time");
+                tracing::warn!(name = %hold.name(), error = OneLine::of(&error).to_string(), "not given up in time");
             }
             drop(turn);
         });
@@ -168,15 +168,17 @@ impl Drop for Lease {
 }
 
 /// What the journal says about an end.
-fn end_of(ended: &Result<Answer, CallError>, before: Before) -> End {
+fn end_of(ended: &Result<Answer, CallError>, before: EarlierAttempts) -> PursuitEnd {
     match ended {
-        Ok(answer) => End::Done(outcome(answer)),
-        Err(CallError::Refused(answer)) => End::Refused(outcome(answer)),
+        Ok(answer) => PursuitEnd::Done(outcome(answer)),
+        Err(CallError::Refused(answer)) => PursuitEnd::Refused(outcome(answer)),
         Err(error @ (CallError::Unknown(_) | CallError::WindowPassed(_))) => {
-            End::Unknown { reason: chain(error) }
+            PursuitEnd::Unknown { reason: OneLine::of(error).to_string() }
         }
-        Err(error) if before.sent.is_some() => End::Unknown { reason: chain(error) },
-        Err(error) => End::GaveUp { reason: chain(error) },
+        Err(error) if before.sent.is_some() => {
+            PursuitEnd::Unknown { reason: OneLine::of(error).to_string() }
+        }
+        Err(error) => PursuitEnd::GaveUp { reason: OneLine::of(error).to_string() },
     }
 }
 
@@ -198,10 +200,4 @@ fn outcome(answer: &Answer) -> Outcome {
         Outcome::new(answer.status.as_u16(), headers.collect(), body)
     };
     kept(true).or_else(|_| kept(false)).unwrap_or_else(|_| Outcome::bare(answer.status.as_u16()))
-}
-
-/// An error and everything behind it.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let sources = successors(Some(error), |error| (*error).source());
-    sources.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -2,10 +2,12 @@
 //!
 //! # Where to look
 //!
-//! - [`Client`] and [`ClientBuilder`]; [`Call`], what is sent, and [`Operation`], what it is called;
+//! - [`Client`] and [`ClientBuilder`]; [`Call`], what is sent, and [`NamedOperation`], what it is
+//!   called;
 //! - [`Answer`], or [`CallError`] with an [`Unfinished`] operation; [`Warning`] for what else there is
 //!   to know;
-//! - [`Summary`] of a resume, [`Resumer`] and [`Resumption`]; [`journal`] is the file behind them;
+//! - [`ResumeReport`] of a resume, [`Resumer`] and [`Resumption`]; [`journal`] is the file behind
+//!   them;
 //! - [`Transport`] and the one over [`Reqwest`]; [`RetryOptions`] are those of the tower layer.
 
 mod answer;
@@ -13,12 +15,12 @@ mod builder;
 mod call;
 mod client;
 mod error;
-mod flights;
 pub mod journal;
-mod journalled;
+mod journal_answer;
 mod lease;
+mod named_operation;
 mod pursue;
-mod recorded;
+mod pursuit_registry;
 mod resume;
 mod resumer;
 mod send;
@@ -27,16 +29,16 @@ mod window;
 
 pub use hapax_core::retry::Conclusion;
 pub use hapax_tower::client::{
-    Destinations, Event, Keys, RetryError, RetryOptions, Stop, Tried, Watch,
+    Destinations, Keys, PursuitEvent, RetryError, RetryOptions, StopReason, Tried, Watch,
 };
 
 pub use self::{
     answer::{Answer, NotJson, NotKept, Warning},
     builder::{BuildError, ClientBuilder},
-    call::{Call, InvalidCall, Operation},
+    call::{Call, InvalidCall, NamedOperation},
     client::Client,
     error::{CallError, Unfinished, WindowPassed},
-    resume::{Left, Resumption, Summary},
+    resume::{ResumeReport, Resumption, UnresumedOperation},
     resumer::Resumer,
-    transport::{Exchange, Proxies, Reqwest, ReqwestOptions, Transport, TransportError},
+    transport::{Proxies, Reqwest, ReqwestExchange, ReqwestOptions, Transport, TransportError},
 };

@@ -2,30 +2,29 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::future::poll_fn;
 use hapax_core::{
     Key,
-    retry::{Conclusion, Course},
+    retry::{AttemptHistory, Conclusion},
 };
 use hapax_tower::{
-    Body, BoxError,
+    Body, BoxError, Captured, IDEMPOTENCY_KEY, capture,
     client::{Patience, Pursuit, RetryError, Tried, Watch},
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Uri, response};
-use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep, timeout_at};
 use tower_service::Service;
 use tracing::Instrument;
 
 use crate::{
     answer::{Answer, NotKept, Warning},
-    call::{IDEMPOTENCY_KEY, InvalidCall},
+    call::InvalidCall,
     client::Shared,
-    error::{CallError, Ended, Place, Unfinished, WindowPassed},
+    error::{CallError, LastAnswer, LoggedAddress, Unfinished, WindowPassed},
     journal::Name,
     transport::Transport,
-    window::{Window, Windows},
+    window::{RetentionWindow, Windows},
 };
 
 /// How long after its first sending an operation is asked for without knowing the server's window.
@@ -34,7 +33,7 @@ pub(crate) const WINDOW_UNREAD_FOR: Duration = Duration::from_secs(10);
 const WINDOW_PAUSE: Duration = Duration::from_secs(10);
 
 /// Everything needed to pursue an operation.
-pub(crate) struct Errand {
+pub(crate) struct PursuitRequest {
     pub(crate) name: Option<Name>,
     pub(crate) key: Option<Key>,
     pub(crate) method: Method,
@@ -43,13 +42,13 @@ pub(crate) struct Errand {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) deadline: Duration,
-    pub(crate) before: Before,
+    pub(crate) before: EarlierAttempts,
     pub(crate) watch: Option<Arc<dyn Watch>>,
 }
 
 /// What was done for an operation before it was taken up here.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Before {
+pub(crate) struct EarlierAttempts {
     pub(crate) attempts: u32,
     /// How long ago it may have been sent for the first time.
     pub(crate) sent: Option<Duration>,
@@ -58,14 +57,14 @@ pub(crate) struct Before {
 /// Sends it, and again, until there is something to say.
 pub(crate) async fn pursue<T: Transport>(
     shared: &Shared<T>,
-    errand: Errand,
+    errand: PursuitRequest,
 ) -> Result<Answer, CallError> {
     let span = tracing::info_span!(
         "call",
         name = errand.name.as_ref().map(tracing::field::display),
         key = errand.key.as_ref().map(Key::as_str),
         method = %errand.method,
-        url = %Place(&errand.url),
+        url = %LoggedAddress(&errand.url),
     );
     let exchange = async {
         if let Some(passed) = already_forgotten(shared.windows.as_ref(), &errand).await {
@@ -93,7 +92,10 @@ pub(crate) fn warn(ended: &mut Result<Answer, CallError>, warning: Warning) {
     }
 }
 
-async fn exchange<T: Transport>(shared: &Shared<T>, errand: &Errand) -> Result<Answer, CallError> {
+async fn exchange<T: Transport>(
+    shared: &Shared<T>,
+    errand: &PursuitRequest,
+) -> Result<Answer, CallError> {
     let ends = Instant::now() + errand.deadline;
     let mut retry = shared.retry.clone();
     let sent = async {
@@ -115,41 +117,49 @@ async fn exchange<T: Transport>(shared: &Shared<T>, errand: &Errand) -> Result<A
 /// Whether the server has forgotten the key of an operation that was sent long ago.
 async fn already_forgotten<T: Transport>(
     windows: Option<&Windows<T>>,
-    errand: &Errand,
+    errand: &PursuitRequest,
 ) -> Option<CallError> {
     let age = errand.before.sent.filter(|age| *age >= WINDOW_UNREAD_FOR)?;
     match windows?.of(&errand.method, &errand.url).await {
-        Window::Published(window) if age >= window => errand.passed(age, window),
-        Window::Published(_) | Window::NotPublished | Window::Unreadable => None,
+        RetentionWindow::Published(window) if age >= window => errand.passed(age, window),
+        RetentionWindow::Published(_)
+        | RetentionWindow::NotPublished
+        | RetentionWindow::Unreadable => None,
     }
 }
 
 /// Ends when the server forgets the key; never, if it publishes no window.
-async fn forgotten<T: Transport>(windows: Option<&Windows<T>>, errand: &Errand) -> CallError {
+async fn forgotten<T: Transport>(
+    windows: Option<&Windows<T>>,
+    errand: &PursuitRequest,
+) -> CallError {
     let Some(windows) = windows.filter(|_| errand.key.is_some()) else { return pending().await };
     let (started, sent) = (Instant::now(), errand.before.sent.unwrap_or_default());
     sleep(WINDOW_UNREAD_FOR.saturating_sub(sent)).await;
     loop {
         match windows.of(&errand.method, &errand.url).await {
-            Window::Published(window) => {
+            RetentionWindow::Published(window) => {
                 tokio::time::sleep_until(started + window.saturating_sub(sent)).await;
                 match errand.passed(sent + started.elapsed(), window) {
                     Some(passed) => return passed,
                     None => return pending().await,
                 }
             }
-            Window::NotPublished => return pending().await,
-            Window::Unreadable => sleep(WINDOW_PAUSE).await,
+            RetentionWindow::NotPublished => return pending().await,
+            RetentionWindow::Unreadable => sleep(WINDOW_PAUSE).await,
         }
     }
 }
 
-fn beyond_window<T: Transport>(windows: Option<&Windows<T>>, errand: &Errand) -> Option<Warning> {
+fn beyond_window<T: Transport>(
+    windows: Option<&Windows<T>>,
+    errand: &PursuitRequest,
+) -> Option<Warning> {
     let deadline = errand.deadline;
     let window = windows?.known(&errand.method, &errand.url)?;
     errand.key.as_ref().filter(|_| window < deadline)?;
     let warning = Warning::DeadlineBeyondWindow { deadline, window };
-    tracing::warn!(url = %Place(&errand.url), "{warning}");
+    tracing::warn!(url = %LoggedAddress(&errand.url), "{warning}");
     Some(warning)
 }
 
@@ -157,24 +167,18 @@ fn beyond_window<T: Transport>(windows: Option<&Windows<T>>, errand: &Errand) ->
 type Read = Result<Bytes, NotKept>;
 
 /// A body as far as it is kept; an error if it broke off.
-async fn read(mut body: Body, bytes_max: usize) -> Result<Read, BoxError> {
-    let mut bytes = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else { continue };
-        if bytes.len() + data.len() > bytes_max {
-            let read = u64::try_from(bytes.len() + data.len()).unwrap_or(u64::MAX);
-            let rest = http_body::Body::size_hint(&body).lower();
-            return Ok(Err(NotKept { len: read.saturating_add(rest) }));
+async fn read(body: Body, bytes_max: usize) -> Result<Read, BoxError> {
+    Ok(match capture(body, bytes_max).await? {
+        Captured::Whole(bytes) => Ok(bytes),
+        Captured::Larger { read, rest } => {
+            let read = u64::try_from(read.len()).unwrap_or(u64::MAX);
+            let rest = http_body::Body::size_hint(&rest).lower();
+            Err(NotKept { len: read.saturating_add(rest) })
         }
-        if bytes.is_empty() && http_body::Body::is_end_stream(&body) {
-            return Ok(Ok(data));
-        }
-        bytes.extend_from_slice(&data);
-    }
-    Ok(Ok(bytes.freeze()))
+    })
 }
 
-impl Errand {
+impl PursuitRequest {
     fn request<T>(&self, shared: &Shared<T>) -> Request<Body> {
         let mut request = Request::new(Body::from(self.body.clone()));
         *request.method_mut() = self.method.clone();
@@ -189,14 +193,18 @@ impl Errand {
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         *request.headers_mut() = headers;
-        let course = if self.before.sent.is_some() { Course::taken_over() } else { Course::new() };
+        let history = if self.before.sent.is_some() {
+            AttemptHistory::taken_over()
+        } else {
+            AttemptHistory::new()
+        };
         let (deadline, watch) = (Some(self.deadline), self.watch.clone());
         // What has a name is wanted until its deadline, whether or not somebody waits for it.
         let (schedule, patience) = match self.name {
             Some(_) => (Some(shared.named), Patience::UntilDeadline),
             None => (None, Patience::None),
         };
-        request.extensions_mut().insert(Pursuit { deadline, schedule, patience, course, watch });
+        request.extensions_mut().insert(Pursuit { deadline, schedule, patience, history, watch });
         request
     }
 
@@ -241,7 +249,7 @@ impl Errand {
             Conclusion::Done => Ok(answer),
             Conclusion::Refused => Err(CallError::Refused(Box::new(answer))),
             conclusion @ (Conclusion::Unknown | Conclusion::GaveUp) => {
-                let ended = Ended { status: answer.status, stop: tried.stop };
+                let ended = LastAnswer { status: answer.status, stop: tried.stop };
                 let answer = Some(Box::new(answer));
                 Err(self.unfinished(conclusion, tried.attempts, answer, ended.into()))
             }

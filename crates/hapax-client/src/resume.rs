@@ -12,11 +12,14 @@ use crate::{
     call::InvalidCall,
     client::Client,
     error::CallError,
-    flights::Turn,
-    journal::{Begun, Filter, Journal, Name, Request, StateTag, TakeUp},
-    journalled::{With, carry},
-    lease::Log,
-    recorded, send,
+    journal::{
+        EntryFilter, EntryStateTag, Journal, JournalRequest, Name, PursuitAdmission, TakeUp,
+    },
+    journal_answer,
+    lease::AttemptLog,
+    named_operation::{PursueContext, carry},
+    pursuit_registry::PursuitTurn,
+    send,
     transport::{Reqwest, Transport},
 };
 
@@ -26,9 +29,28 @@ const AT_ONCE_MAX: usize = 8;
 const TIME_MIN: Duration = Duration::from_secs(10);
 
 /// What a resume came to.
+///
+/// ```
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let client = Client::builder().journal(file).build_on(app)?;
+/// let report = client.resume().await?;
+/// for operation in &report.unknown {
+///     println!("{operation} may have happened");
+/// }
+/// assert!(report.is_finished());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct ResumeReport {
     /// Answered with a yes.
     pub done: Vec<Name>,
     /// Answered with a no.
@@ -40,19 +62,19 @@ pub struct Summary {
     /// Pursued by somebody else.
     pub held: Vec<Name>,
     /// Not sent, and still pending: without credentials, or not readable.
-    pub left: Vec<Left>,
+    pub left: Vec<UnresumedOperation>,
 }
 
 /// An operation that could not be resumed, and why.
 #[derive(Debug)]
-pub struct Left {
+pub struct UnresumedOperation {
     /// The operation; `None` if not even its name can be read.
     pub name: Option<Name>,
     /// Why.
     pub error: CallError,
 }
 
-impl Summary {
+impl ResumeReport {
     /// Whether everything that was pending has been answered.
     pub fn is_finished(&self) -> bool {
         self.unknown.is_empty()
@@ -69,16 +91,16 @@ impl Summary {
             (Some(Conclusion::Unknown), _) => self.unknown.push(name),
             (Some(Conclusion::GaveUp), _) => self.gave_up.push(name),
             (None, CallError::Held { .. }) => self.held.push(name),
-            (None, _) => self.left.push(Left { name: Some(name), error }),
+            (None, _) => self.left.push(UnresumedOperation { name: Some(name), error }),
         }
     }
 }
 
 /// Everything that is pending.
-pub(crate) async fn all<T: Transport>(client: &Client<T>) -> Result<Summary, CallError> {
+pub(crate) async fn all<T: Transport>(client: &Client<T>) -> Result<ResumeReport, CallError> {
     let journal = client.journal()?;
-    let mut summary = Summary::default();
-    let mut filter = Filter { state: Some(StateTag::Pending), ..Filter::default() };
+    let mut summary = ResumeReport::default();
+    let mut filter = EntryFilter { state: Some(EntryStateTag::Pending), ..EntryFilter::default() };
     loop {
         let page = journal.list(filter).await?;
         let Some(last) = page.last() else { return Ok(summary) };
@@ -89,7 +111,9 @@ pub(crate) async fn all<T: Transport>(client: &Client<T>) -> Result<Summary, Cal
                 Ok(entry) if entry.held.is_some() => summary.held.push(entry.name),
                 Ok(entry) => names.push(entry.name),
                 Err(error) => {
-                    summary.left.push(Left { name: None, error: CallError::Journal(error) });
+                    summary
+                        .left
+                        .push(UnresumedOperation { name: None, error: CallError::Journal(error) });
                 }
             }
         }
@@ -115,7 +139,9 @@ async fn one<T: Transport>(
     (wish, watch): (TakeUp, Option<Arc<dyn Watch>>),
 ) -> Option<Result<Answer, CallError>> {
     let held = || CallError::Held { name: name.clone(), ends_in: journal.lease() };
-    let Turn::Mine(turn) = client.0.flights.enter(name, None) else { return Some(Err(held())) };
+    let PursuitTurn::Mine(turn) = client.0.flights.enter(name, None) else {
+        return Some(Err(held()));
+    };
     let found = match journal.find(name).await {
         Ok(found) => found?,
         Err(error) => return Some(Err(error.into())),
@@ -130,25 +156,41 @@ async fn one<T: Transport>(
         Err(error) => return Some(Err(error.into())),
     };
     Some(match begun {
-        Begun::Granted(granted) => {
+        PursuitAdmission::Granted(granted) => {
             let headers = granted.request.headers().clone();
             let deadline = granted.left.max(TIME_MIN);
-            let with = With { headers, deadline, log: Log::new(watch) };
+            let with = PursueContext { headers, deadline, log: AttemptLog::new(watch) };
             Box::pin(carry(client, *granted, with, turn)).await
         }
-        Begun::Ended(entry) => recorded::told(*entry),
-        Begun::Held { ends_in } => Err(CallError::Held { name: name.clone(), ends_in }),
-        Begun::Mismatch => Err(CallError::NameReused { name: name.clone() }),
+        PursuitAdmission::Ended(entry) => journal_answer::told(*entry),
+        PursuitAdmission::Held { ends_in } => Err(CallError::Held { name: name.clone(), ends_in }),
+        PursuitAdmission::Mismatch => Err(CallError::NameReused { name: name.clone() }),
     })
 }
 
 /// The headers that say who asks which neither the journal nor the client has.
-fn missing<T>(client: &Client<T>, request: &Request) -> Vec<HeaderName> {
+fn missing<T>(client: &Client<T>, request: &JournalRequest) -> Vec<HeaderName> {
     let withheld = request.withheld().iter();
     withheld.filter(|name| !client.0.headers.contains_key(*name)).cloned().collect()
 }
 
 /// One operation of the journal, about to be asked for again.
+///
+/// ```
+/// use hapax_client::Client;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let client = Client::builder().journal(file).build_on(app)?;
+/// let answer = client.take_up("charge-order-42").send().await?;
+/// assert!(answer.is_none(), "the journal knows no operation of that name");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is sent until `send`"]
 pub struct Resumption<T = Reqwest> {
     client: Client<T>,

@@ -7,26 +7,26 @@ use hapax_tower::client::Keys;
 
 use crate::{
     answer::Answer,
-    call::{Asked, InvalidCall},
+    call::{InvalidCall, RequestDraft},
     client::{Client, Shared},
     error::CallError,
-    journalled,
-    pursue::{Before, Errand, pursue},
+    named_operation,
+    pursue::{EarlierAttempts, PursuitRequest, pursue},
     transport::Transport,
 };
 
 pub(crate) async fn send<T: Transport>(
     client: Client<T>,
-    mut asked: Asked,
+    mut asked: RequestDraft,
 ) -> Result<Answer, CallError> {
     match asked.name.take() {
-        Some(name) => journalled::send(&client, name, asked).await,
+        Some(name) => named_operation::send(&client, name, asked).await,
         None => plain(&client.0, asked).await,
     }
 }
 
 /// Without the journal: the key lives in memory, and is told if it is needed.
-async fn plain<T: Transport>(shared: &Shared<T>, asked: Asked) -> Result<Answer, CallError> {
+async fn plain<T: Transport>(shared: &Shared<T>, asked: RequestDraft) -> Result<Answer, CallError> {
     let adds = shared.options.keys == Keys::Add && !asked.method.is_idempotent();
     let key = match asked.key {
         None if adds => Some(draw(shared)?),
@@ -34,7 +34,7 @@ async fn plain<T: Transport>(shared: &Shared<T>, asked: Asked) -> Result<Answer,
     };
     let mut headers = asked.headers;
     headers.extend(asked.inherited);
-    let errand = Errand {
+    let errand = PursuitRequest {
         name: None,
         key,
         method: asked.method,
@@ -42,7 +42,7 @@ async fn plain<T: Transport>(shared: &Shared<T>, asked: Asked) -> Result<Answer,
         headers,
         body: asked.body,
         deadline: deadline(shared, asked.deadline),
-        before: Before::default(),
+        before: EarlierAttempts::default(),
         watch: asked.watch,
     };
     pursue(shared, errand).await

@@ -10,12 +10,19 @@ use crate::{
     outcome::Outcome,
     record::{Fence, Record, State, StateTag},
     settle::Attempt,
-    store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary},
+    store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Summary, Write},
     time::Timestamp,
 };
 
-/// The status of an operation that was accepted and never picked up.
-pub const TIMED_OUT_STATUS: u16 = 504;
+/// The record after a write, or `None` if it is refused. A step leaves the record as it is.
+pub fn write(now: Timestamp, found: Option<&Record>, write: &Write) -> Option<Record> {
+    match write {
+        Write::Claim(write) => claim(now, found, write),
+        Write::Settle(write) => settle(now, found, write),
+        Write::Renew(write) => renew(now, found, write),
+        Write::Step(keep) => found.filter(|_| keeps_step(found, keep)).cloned(),
+    }
+}
 
 /// The record after a claim, or `None` if the claim does not find what it expects.
 pub fn claim(now: Timestamp, found: Option<&Record>, claim: &Claim) -> Option<Record> {
@@ -144,7 +151,7 @@ pub fn purge(now: Timestamp, record: &Record) -> Purge {
         StateTag::Running | StateTag::InDoubt => Purge::Keep,
         StateTag::Pending => {
             let window = record.expires_at.after(record.created_at);
-            let state = State::Failed { outcome: Outcome::bare(TIMED_OUT_STATUS) };
+            let state = State::Failed { outcome: Outcome::never_run() };
             let expires_at = now.plus(window);
             Purge::TimeOut(Record { changed_at: now, expires_at, state, ..record.clone() })
         }

@@ -21,12 +21,22 @@ pub struct Arrival {
     /// The name this attempt would run under.
     pub owner: Owner,
     /// Whether to run now or to queue, and what to keep so that somebody else can finish it.
-    pub wish: Wish,
+    pub mode: RunMode,
 }
 
 /// What an arrival wants to happen if it is the first.
+///
+/// ```
+/// use hapax_core::RunMode;
+///
+/// // Kept, so that another process can finish what this one began.
+/// let run = RunMode::Run { request: Some("pay 100".into()) };
+/// // Answered at once, and run by whoever is free.
+/// let later = RunMode::Queue { request: "pay 100".into() };
+/// # drop((run, later));
+/// ```
 #[derive(Debug, Clone)]
-pub enum Wish {
+pub enum RunMode {
     /// Run at once, as its owner.
     Run {
         /// Kept so that somebody else can finish it, if given.
@@ -145,18 +155,20 @@ pub fn quiet_from(record: &Record, policy: &Policy) -> Timestamp {
 impl Arrival {
     /// The claim of an arrival that follows an owner whose fate is unknown.
     fn follow(&self, over: Over, fence: Fence, recovery: Recovery, policy: &Policy) -> Claim {
-        let request = match &self.wish {
-            Wish::Run { request } => request.clone(),
-            Wish::Queue { request } => Some(request.clone()),
+        let request = match &self.mode {
+            RunMode::Run { request } => request.clone(),
+            RunMode::Queue { request } => Some(request.clone()),
         };
         let entry = Entry::Run { lease: policy.lease(), request };
         Claim { recovery, entry, ..self.claim(over, fence, policy) }
     }
 
     fn claim(&self, over: Over, fence: Fence, policy: &Policy) -> Claim {
-        let entry = match &self.wish {
-            Wish::Run { request } => Entry::Run { lease: policy.lease(), request: request.clone() },
-            Wish::Queue { request } => {
+        let entry = match &self.mode {
+            RunMode::Run { request } => {
+                Entry::Run { lease: policy.lease(), request: request.clone() }
+            }
+            RunMode::Queue { request } => {
                 Entry::Queue { pick_up: policy.lease(), request: request.clone() }
             }
         };

@@ -7,6 +7,16 @@ use std::{fmt, sync::Arc};
 ///
 /// A store and the engine carry one each, so tests that run side by side do not disturb each other.
 /// The crash harness gives one that kills the process.
+///
+/// ```
+/// use hapax_core::{Faults, Injected};
+///
+/// let faults = Faults::new(|place| match place {
+///     "before-commit" => Err(Injected { place }),
+///     _ => Ok(()),
+/// });
+/// assert!(faults.at("before-commit").is_err() && faults.at("after-commit").is_ok());
+/// ```
 #[derive(Clone, Default)]
 pub struct Faults(Option<Arc<Decide>>);
 

@@ -11,6 +11,16 @@ use crate::operation::{OperationId, SignedId, Tenant};
 ///
 /// They key all fingerprints and sign the ids that clients are told, so that nobody outside can
 /// compute or probe one.
+///
+/// ```
+/// use hapax_core::{RequestParts, Salt, Tenant};
+///
+/// let salt = Salt::from_bytes([7; 32]);
+/// let key = salt.tenant_key(&Tenant::parse("acme")?);
+/// let request = RequestParts { body: b"100", ..RequestParts::default() };
+/// assert_eq!(key.fingerprint(&request), key.fingerprint(&request));
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 
@@ -123,6 +133,17 @@ impl fmt::Debug for TenantKey {
 }
 
 /// What a front end considers the request. Parts it leaves empty do not tell requests apart.
+///
+/// ```
+/// use hapax_core::{Part, RequestParts, Salt, Tenant};
+///
+/// let key = Salt::from_bytes([7; 32]).tenant_key(&Tenant::parse("acme")?);
+/// let first = RequestParts { path: b"/payments", body: b"100", ..RequestParts::default() };
+/// let other = RequestParts { body: b"999", ..first };
+/// let difference = key.fingerprint(&first).difference(&key.fingerprint(&other));
+/// assert!(difference.is_some_and(|found| found.parts().eq([Part::Body])));
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestParts<'a> {
     /// The method, or the kind of a message.

@@ -6,7 +6,7 @@
 //! - [`operation`]: which operation is meant (tenant, scope, key), parsed once;
 //! - [`fingerprint`]: what makes two requests the same;
 //! - [`record`]: what is stored, and the states it can be in;
-//! - [`policy`]: leases, retention, what a result means, what recovery may do;
+//! - [`policy`]: leases, retention, what recovery may do;
 //! - [`mod@decide`]: an arrival meets a record, and is told what to do;
 //! - [`mod@settle`]: an attempt ends, and what that means is written down;
 //! - [`apply`]: what each write does to a record;
@@ -17,12 +17,13 @@
 //!   published if it commits; [`inbox`], messages acted on once, and what is kept of them;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`retry`]: when to try again, how long to wait first, and when to stop;
-//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, and [`fault`], where tests make things fail.
+//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, [`error_chain`], errors with
+//!   their causes, and [`fault`], where tests make things fail.
 //!
 //! ```
 //! use hapax_core::{
 //!     Arrival, Decision, Key, Operation, Owner, Policy, RequestParts, Salt, Scope, Tenant,
-//!     Timestamp, Wish, decide,
+//!     Timestamp, RunMode, decide,
 //! };
 //!
 //! let operation = Operation::new(
@@ -34,7 +35,7 @@
 //! let request = RequestParts { body: b"{\"amount\":100}", ..RequestParts::default() };
 //! let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request);
 //! let arrival =
-//!     Arrival { operation, fingerprint, owner: Owner(1), wish: Wish::Run { request: None } };
+//!     Arrival { operation, fingerprint, owner: Owner(1), mode: RunMode::Run { request: None } };
 //!
 //! let decision = decide(Timestamp::ZERO, &arrival, None, &Policy::default());
 //! assert!(matches!(decision, Decision::Execute(_)));
@@ -45,6 +46,7 @@ pub mod apply;
 pub mod clock;
 pub mod codec;
 pub mod decide;
+pub mod error_chain;
 pub mod fault;
 pub mod fingerprint;
 pub mod inbox;
@@ -64,20 +66,19 @@ pub mod time;
 pub mod transaction;
 
 pub use self::{
-    decide::{Arrival, Decision, Wish, decide, quiet_from},
+    decide::{Arrival, Decision, RunMode, decide, quiet_from},
+    error_chain::OneLine,
     fault::{Faults, Injected},
     fingerprint::{Difference, Fingerprint, Part, RequestParts, Salt, TenantKey},
     note::{Deed, InvalidReason, Note, Noted, Phase, Reason},
     operation::{InvalidId, InvalidName, Key, Operation, OperationId, Scope, SignedId, Tenant},
     outbox::{Event, InvalidEvent},
     outcome::{Body, Header, InvalidOutcome, Outcome},
-    policy::{InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention},
+    policy::{InvalidPolicy, Policy, Recovery, RetainFrom, Retention},
     record::{Doubt, Fence, Owner, Record, Stamp, State, StateTag},
-    settle::{
-        AcceptedEnd, Attempt, Ended, Evidence, Sweep, accepted, evidence, give_back, settle, sweep,
-    },
+    settle::{AnswerMeaning, Attempt, AttemptAnswer, AttemptEnd, Sweep, give_back, settle, sweep},
     step::{InvalidStep, Step, StepName, StoredStep},
-    store::{Store, StoreError},
+    store::{DynStore, Store, StoreError},
     time::Timestamp,
     transaction::{Database, TransactionError},
 };

@@ -93,7 +93,7 @@ pub const CLAIM_ROUNDS_MAX: u32 = 16;
 pub const RETRY_BASE_MIN: Duration = Duration::from_millis(1);
 /// Longest pause between two attempts that a schedule may choose by itself.
 pub const RETRY_CAP_MAX: Duration = Duration::from_secs(60 * 60);
-/// Longest `Retry-After` that is honoured; a longer one is taken for this.
+/// Longest wait that the other side may ask for; a longer one is taken for this.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(5 * 60);
 /// A pause the other side asked for is made longer by at most this part of it.
 pub const RETRY_SPREAD_DIVISOR: u32 = 4;

@@ -20,13 +20,21 @@ use crate::{
     settle::Attempt,
     step::{self, StepRow, StoredStep},
     store::{
-        self, Batch, Claimed, Committed, Filter, KeepStep, Kept, Listed, Loaded, Over, Page,
-        Purged, Renewed, Settled, StoreError,
+        self, Claim, Filter, KeepStep, Listed, Loaded, Over, Page, Purged, StoreError, Write,
+        Written,
     },
     time::Timestamp,
 };
 
 /// Records in memory. Clones share them.
+///
+/// ```
+/// use hapax_core::{Salt, Store, Timestamp, memory};
+///
+/// // A clock that stands still, as tests like it; `hapax_engine::wall_clock` is the time of day.
+/// let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// assert_eq!(store.salt(), Salt::from_bytes([7; 32]));
+/// ```
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -79,23 +87,37 @@ impl Store {
         self.steps().retain(|(of, _), _| *of != id);
     }
 
-    fn keep_step(
+    fn perform(
         &self,
-        rows: &BTreeMap<OperationId, Row>,
+        rows: &mut BTreeMap<OperationId, Row>,
         now: Timestamp,
-        keep: &KeepStep,
-    ) -> Result<Kept, StoreError> {
-        let found = read(rows, now, keep.id)?;
-        if !apply::keeps_step(found.as_ref(), keep) {
-            return Ok(Kept::Lost);
+        write: &Write,
+    ) -> Result<Written, StoreError> {
+        let id = write.id();
+        let found = read(rows, now, id)?;
+        let Some(record) = apply::write(now, found.as_ref(), write) else {
+            return Ok(Written::Refused { now, record: found.map(Box::new) });
+        };
+        match write {
+            Write::Claim(Claim { over: Over::Nothing | Over::Spent(_), .. }) => {
+                self.forget_steps(id);
+                rows.insert(id, Row::seal(&record));
+            }
+            Write::Claim(_) | Write::Settle(_) | Write::Renew(_) => {
+                rows.insert(id, Row::seal(&record));
+            }
+            Write::Step(keep) => self.keep_step(now, keep),
         }
+        Ok(Written::Done { now })
+    }
+
+    fn keep_step(&self, now: Timestamp, keep: &KeepStep) {
         let row = StepRow::seal(now, keep);
         let mut steps = self.steps();
         let place = steps.entry((row.id, row.number)).or_insert_with(|| row.clone());
         if place.life != row.life {
             *place = row;
         }
-        Ok(Kept::Done { now })
     }
 
     fn notes(&self) -> MutexGuard<'_, Vec<NoteRow>> {
@@ -133,39 +155,9 @@ impl store::Store for Store {
         1
     }
 
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         let (now, mut rows) = (self.now(), self.rows());
-        let mut committed = Committed::default();
-        for settle in &batch.settles {
-            let written =
-                write(&mut rows, now, settle.id, |found| apply::settle(now, found, settle));
-            committed.settles.push(written.map(|written| match written {
-                Written::Yes => Settled::Done { now },
-                Written::No(_) => Settled::Lost,
-            }));
-        }
-        for renew in &batch.renews {
-            let written = write(&mut rows, now, renew.id, |found| apply::renew(now, found, renew));
-            committed.renews.push(written.map(|written| match written {
-                Written::Yes => Renewed::Done { now },
-                Written::No(_) => Renewed::Lost,
-            }));
-        }
-        for keep in &batch.steps {
-            committed.steps.push(self.keep_step(&rows, now, keep));
-        }
-        for claim in &batch.claims {
-            let id = claim.operation.id();
-            let written = write(&mut rows, now, id, |found| apply::claim(now, found, claim));
-            if let (Ok(Written::Yes), Over::Nothing | Over::Spent(_)) = (&written, claim.over) {
-                self.forget_steps(id);
-            }
-            committed.claims.push(written.map(|written| match written {
-                Written::Yes => Claimed::Won { now },
-                Written::No(record) => Claimed::Found { now, record },
-            }));
-        }
-        committed
+        batch.iter().map(|write| self.perform(&mut rows, now, write)).collect()
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
@@ -279,27 +271,6 @@ impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store").field("records", &self.rows().len()).finish_non_exhaustive()
     }
-}
-
-enum Written {
-    Yes,
-    No(Option<Box<Record>>),
-}
-
-fn write(
-    rows: &mut BTreeMap<OperationId, Row>,
-    now: Timestamp,
-    id: OperationId,
-    change: impl FnOnce(Option<&Record>) -> Option<Record>,
-) -> Result<Written, StoreError> {
-    let found = read(rows, now, id)?;
-    Ok(match change(found.as_ref()) {
-        Some(record) => {
-            rows.insert(id, Row::seal(&record));
-            Written::Yes
-        }
-        None => Written::No(found.map(Box::new)),
-    })
 }
 
 fn read(

@@ -92,6 +92,15 @@ impl Phase {
 }
 
 /// Who does something to a record, and why. Cloning is cheap.
+///
+/// ```
+/// use hapax_core::{InvalidReason, Reason};
+///
+/// let reason = Reason::new("ada", "the bank shows the payment")?;
+/// assert_eq!(reason.who(), "ada");
+/// assert_eq!(Reason::new("ada", " "), Err(InvalidReason::Blank { field: "why" }));
+/// # Ok::<(), InvalidReason>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reason {
     who: Arc<str>,

@@ -9,6 +9,16 @@ use crate::limits::{KEY_BYTES_MAX, SCOPE_BYTES_MAX, TENANT_BYTES_MAX};
 /// What should happen once: a key, in a scope, of a tenant.
 ///
 /// The same key in another scope or of another tenant is another operation. Cloning is cheap.
+///
+/// ```
+/// use hapax_core::{Key, Operation, Scope, Tenant};
+///
+/// let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("POST /payments")?);
+/// let first = Operation::new(tenant.clone(), scope.clone(), Key::parse("order-17")?);
+/// let again = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// assert_eq!(first.id(), again.id());
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Operation {
     id: OperationId,
@@ -55,6 +65,15 @@ impl fmt::Debug for Operation {
 ///
 /// SHA-256 over the length-prefixed tenant, scope and key, cut to 128 bits, so that SQL can
 /// compute it too.
+///
+/// ```
+/// use hapax_core::OperationId;
+///
+/// let text = "0123456789abcdef0123456789abcdef";
+/// let id: OperationId = text.parse()?;
+/// assert_eq!(id.to_string(), text);
+/// # Ok::<(), hapax_core::InvalidId>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId([u8; 16]);
 
@@ -114,6 +133,17 @@ impl fmt::Debug for OperationId {
 ///
 /// Whoever guesses tenant, scope and key can compute the id, but not the tag. It is written as the
 /// id, a hyphen and the tag, so that people who see it find the id they know from the store.
+///
+/// ```
+/// use hapax_core::{OperationId, Salt, SignedId};
+///
+/// let id: OperationId = "0123456789abcdef0123456789abcdef".parse()?;
+/// let salt = Salt::from_bytes([7; 32]);
+/// let told: SignedId = salt.signed(id).to_string().parse()?;
+/// assert_eq!(salt.verified(&told), Some(id));
+/// assert_eq!(Salt::from_bytes([8; 32]).verified(&told), None);
+/// # Ok::<(), hapax_core::InvalidId>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedId {
     id: OperationId,
@@ -177,6 +207,12 @@ fn from_hex(text: &str) -> Result<[u8; 16], InvalidId> {
 }
 
 /// Why a tenant, scope or key was refused.
+///
+/// ```
+/// use hapax_core::{InvalidName, Key};
+///
+/// assert_eq!(Key::parse("order\n17"), Err(InvalidName::NotVisible { at: 5 }));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidName {
@@ -233,16 +269,38 @@ pub(crate) use name;
 
 name!(
     /// Who asks. Never taken from the client's word alone.
+    ///
+    /// ```
+    /// use hapax_core::Tenant;
+    ///
+    /// assert_eq!(Tenant::parse("acme")?.as_str(), "acme");
+    /// # Ok::<(), hapax_core::InvalidName>(())
+    /// ```
     Tenant,
     TENANT_BYTES_MAX
 );
 name!(
     /// Which operation: method and concrete path, a consumer's name, a job's name.
+    ///
+    /// ```
+    /// use hapax_core::Scope;
+    ///
+    /// assert_eq!(Scope::parse("POST /payments")?.as_str(), "POST /payments");
+    /// # Ok::<(), hapax_core::InvalidName>(())
+    /// ```
     Scope,
     SCOPE_BYTES_MAX
 );
 name!(
     /// The client's opaque key, made once per logical operation.
+    ///
+    /// ```
+    /// use hapax_core::Key;
+    ///
+    /// assert_eq!(Key::parse("order-17")?.as_str(), "order-17");
+    /// assert!(Key::parse("").is_err());
+    /// # Ok::<(), hapax_core::InvalidName>(())
+    /// ```
     Key,
     KEY_BYTES_MAX
 );

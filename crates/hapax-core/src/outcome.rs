@@ -6,8 +6,17 @@ use crate::limits::{OUTCOME_BODY_BYTES_MAX, OUTCOME_HEADER_BYTES_MAX, OUTCOME_HE
 
 /// What an operation answered, kept to be answered again.
 ///
-/// The shape is HTTP's because most outcomes are; a job or a consumer uses the status as its own
-/// code. Cloning is cheap.
+/// Its status is a code of whoever made it: the machine stores it and gives it back, and decides
+/// nothing by it. A caller without codes keeps a serialised value ([`Outcome::value`]). Cloning is
+/// cheap.
+///
+/// ```
+/// use hapax_core::{Body, Outcome};
+///
+/// let outcome = Outcome::value("{\"receipt\":7}".into())?;
+/// assert_eq!(outcome.body(), &Body::Kept("{\"receipt\":7}".into()));
+/// # Ok::<(), hapax_core::InvalidOutcome>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     status: u16,
@@ -16,6 +25,15 @@ pub struct Outcome {
 }
 
 /// One stored header: a name and the bytes of its value, in their original order.
+///
+/// ```
+/// use hapax_core::{Body, Header, Outcome};
+///
+/// let kind = Header { name: "content-type".to_owned(), value: "text/plain".into() };
+/// let outcome = Outcome::new(0, vec![kind], Body::Kept("paid".into()))?;
+/// assert_eq!(outcome.headers().len(), 1);
+/// # Ok::<(), hapax_core::InvalidOutcome>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// The name, as the front end spells it.
@@ -24,7 +42,26 @@ pub struct Header {
     pub value: Bytes,
 }
 
+/// The status of an outcome that is a value: no code of any front.
+const VALUE: u16 = 0;
+/// The status of what nobody came for. No front is there to give it one; stored rows and those who
+/// read them by SQL know this one.
+const NEVER_RUN: u16 = 504;
+
 /// The stored body.
+///
+/// ```
+/// use hapax_core::{Body, Outcome};
+///
+/// fn text(outcome: &Outcome) -> String {
+///     match outcome.body() {
+///         Body::Kept(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+///         Body::NotKept { len } => format!("done; its {len} bytes were too many to keep"),
+///         _ => "kept in another form".to_owned(),
+///     }
+/// }
+/// # assert!(text(&Outcome::value_not_kept(9)).starts_with("done"));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Body {
@@ -55,9 +92,27 @@ impl Outcome {
         }
     }
 
-    /// Whether it says when to come back.
-    pub fn asks_to_wait(&self) -> bool {
-        self.headers.iter().any(|header| header.name.eq_ignore_ascii_case("retry-after"))
+    /// A serialised value, for a caller that has neither codes nor headers.
+    pub fn value(bytes: Bytes) -> Result<Self, InvalidOutcome> {
+        Self::new(VALUE, Vec::new(), Body::Kept(bytes))
+    }
+
+    /// A serialised value of so many bytes, which is too large to keep.
+    pub fn value_not_kept(len: u64) -> Self {
+        Self { status: VALUE, headers: Vec::new(), body: Body::NotKept { len } }
+    }
+
+    /// The bytes given to [`Outcome::value`]; `None` if it is the answer of a front.
+    pub fn as_value(&self) -> Option<&Bytes> {
+        match (self.status, &self.body) {
+            (VALUE, Body::Kept(bytes)) => Some(bytes),
+            (_, Body::Kept(_) | Body::NotKept { .. }) => None,
+        }
+    }
+
+    /// What an operation comes to that was accepted and never picked up.
+    pub fn never_run() -> Self {
+        Self::bare(NEVER_RUN)
     }
 
     /// A status and nothing else.
@@ -65,7 +120,7 @@ impl Outcome {
         Self { status, headers: Vec::new(), body: Body::Kept(Bytes::new()) }
     }
 
-    /// The status.
+    /// The status, or [whatever its front calls so](Self).
     pub fn status(&self) -> u16 {
         self.status
     }

@@ -1,15 +1,26 @@
-//! What a result means, how long things last, and what may be done when an owner vanishes.
+//! How long things last, and what may be done when an owner vanishes.
 
 use std::time::Duration;
 
 use crate::limits::{LEASE_MAX, LEASE_MIN, RETENTION_MAX, RETENTION_MIN, WORKS_FOR_MIN};
 
 /// How one kind of operation is treated. Valid by construction.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::{Policy, Recovery};
+///
+/// let week = Duration::from_secs(7 * 24 * 60 * 60);
+/// let policy = Policy::default().retaining(week)?.recovering(Recovery::Resend);
+/// assert_eq!(policy.retention().window, week);
+/// assert!(policy.retaining(Duration::from_secs(1)).is_err(), "shorter than the lease");
+/// # Ok::<(), hapax_core::InvalidPolicy>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     lease: Duration,
     retention: Retention,
-    results: ResultPolicy,
     recovery: Recovery,
     works_for: Duration,
 }
@@ -20,7 +31,6 @@ impl Policy {
     pub fn new(
         lease: Duration,
         retention: Retention,
-        results: ResultPolicy,
         recovery: Recovery,
     ) -> Result<Self, InvalidPolicy> {
         if !(LEASE_MIN..=LEASE_MAX).contains(&lease) {
@@ -35,7 +45,14 @@ impl Policy {
         if retention.window < lease {
             return Err(InvalidPolicy::ForgetsTooSoon { window: retention.window, lease });
         }
-        Ok(Self { lease, retention, results, recovery, works_for: lease })
+        Ok(Self { lease, retention, recovery, works_for: lease })
+    }
+
+    /// The same policy with another retention window.
+    pub fn retaining(self, window: Duration) -> Result<Self, InvalidPolicy> {
+        let retention = Retention { window, ..self.retention };
+        let same = Self::new(self.lease, retention, self.recovery)?;
+        Ok(same.working_for(self.works_for))
     }
 
     /// The same policy with another recovery.
@@ -68,11 +85,6 @@ impl Policy {
         self.retention
     }
 
-    /// What a result means.
-    pub fn results(&self) -> ResultPolicy {
-        self.results
-    }
-
     /// What may be done when an owner vanishes.
     pub fn recovery(&self) -> Recovery {
         self.recovery
@@ -88,7 +100,7 @@ impl Policy {
 }
 
 impl Default for Policy {
-    /// A lease of 30 s, 24 h of retention from creation, `terminal` results, doubt on a lost owner.
+    /// A lease of 30 s, 24 h of retention from creation, doubt on a lost owner.
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(30),
@@ -97,7 +109,6 @@ impl Default for Policy {
                 from: RetainFrom::Creation,
                 tombstone: Duration::ZERO,
             },
-            results: ResultPolicy::Terminal,
             recovery: Recovery::Hold,
             works_for: Duration::from_secs(30),
         }
@@ -105,6 +116,18 @@ impl Default for Policy {
 }
 
 /// How long an outcome is kept: the deduplication window.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::{Policy, Recovery, RetainFrom, Retention};
+///
+/// let day = Duration::from_secs(24 * 60 * 60);
+/// let retention = Retention { window: day, from: RetainFrom::Completion, tombstone: 6 * day };
+/// let policy = Policy::new(Duration::from_secs(30), retention, Recovery::Hold)?;
+/// assert_eq!(policy.retention(), retention);
+/// # Ok::<(), hapax_core::InvalidPolicy>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// The window.
@@ -116,6 +139,12 @@ pub struct Retention {
 }
 
 /// Where the retention window starts.
+///
+/// ```
+/// use hapax_core::{Policy, RetainFrom};
+///
+/// assert_eq!(Policy::default().retention().from, RetainFrom::Creation);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetainFrom {
     /// At the first claim; but an outcome is always kept for one lease after it was stored.
@@ -124,33 +153,15 @@ pub enum RetainFrom {
     Completion,
 }
 
-/// What a result means. See the table in `docs/states.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultPolicy {
-    /// Final answers and deterministic client errors are stored; server errors free the key where
-    /// nobody can find out, and are found out about elsewhere.
-    Terminal,
-    /// Everything is stored once execution began, server errors included.
-    Stripe,
-    /// Only success is stored; every other answer frees the key.
-    SuccessOnly,
-    /// Whatever happened is stored, unknown results included: never a second attempt.
-    AtMostOnce,
-}
-
-impl ResultPolicy {
-    /// The name used in configuration and in the published policy.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Terminal => "terminal",
-            Self::Stripe => "stripe",
-            Self::SuccessOnly => "success-only",
-            Self::AtMostOnce => "at-most-once",
-        }
-    }
-}
-
 /// What may be done with an operation whose owner vanished or whose outcome is unknown.
+///
+/// ```
+/// use hapax_core::{Policy, Recovery};
+///
+/// // The provider deduplicates by the key it is sent.
+/// let policy = Policy::default().recovering(Recovery::Resend);
+/// assert_eq!(policy.recovery().as_str(), "resend");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Recovery {
     /// Run it again under the same key: whatever has the effect deduplicates by it.
@@ -173,6 +184,16 @@ impl Recovery {
 }
 
 /// Why a policy was refused.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::{InvalidPolicy, Policy};
+///
+/// let refused = Policy::default().retaining(Duration::from_secs(20));
+/// let is_too_short = matches!(refused, Err(InvalidPolicy::ForgetsTooSoon { .. }));
+/// assert!(is_too_short, "{refused:?}");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPolicy {

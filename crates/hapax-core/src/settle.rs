@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     operation::OperationId,
     outcome::Outcome,
-    policy::{Policy, Recovery, ResultPolicy},
+    policy::{Policy, Recovery},
     record::{Doubt, Fence, Owner, Record, StateTag},
     store::{By, Over, Settle, Settlement},
 };
@@ -23,124 +23,129 @@ pub struct Attempt {
 
 /// How an attempt ended.
 ///
-/// Where there was no complete answer, `told` is what the client hears instead; only
-/// [`ResultPolicy::AtMostOnce`] stores it.
-#[derive(Debug, Clone)]
-pub enum Ended {
-    /// It answered, completely.
-    Answered(Outcome),
-    /// It answered, completely, and that is final whatever the policy makes of such answers: its
-    /// client was told that it will be done, and nobody is there to ask again.
-    Final(Outcome),
+/// ```
+/// use hapax_core::{AttemptAnswer, AttemptEnd, Outcome};
+///
+/// let outcome = Outcome::value("paid".into())?;
+/// let end = AttemptEnd::completed(outcome.clone());
+/// assert_eq!(end, AttemptEnd::Answered(AttemptAnswer::completed(outcome)));
+/// # Ok::<(), hapax_core::InvalidOutcome>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// It was answered, completely.
+    Answered(AttemptAnswer),
     /// Nothing was sent, so nothing happened.
-    NothingSent {
-        /// What the client is told.
-        told: Outcome,
-    },
-    /// It answered that it did nothing, and will do it when it is asked again.
-    NotDone {
-        /// What the client is told.
-        told: Outcome,
-    },
+    NothingSent,
     /// It was sent, and no complete answer came back.
-    Unanswered {
-        /// What the client is told.
-        told: Outcome,
-    },
+    Unanswered,
     /// It panicked or was cut off by its timeout.
-    Interrupted {
-        /// What the client is told.
-        told: Outcome,
-    },
+    Interrupted,
     /// It took over from an owner that vanished, and could not find out what became of that one.
-    NotRecovered {
-        /// What the client is told.
-        told: Outcome,
-    },
+    NotRecovered,
 }
 
-impl Ended {
-    /// The same end, of an attempt that follows an owner whose fate was unknown.
-    ///
-    /// That this attempt sent nothing says nothing about the owner before it: under
-    /// [`Recovery::Probe`] the doubt stays, so that the next attempt asks again. Under
-    /// [`Recovery::Resend`] whoever comes next sends under the same key anyway.
-    #[must_use]
-    pub fn following(self, recovery: Recovery) -> Self {
-        match (self, recovery) {
-            (
-                Self::NothingSent { told } | Self::NotDone { told },
-                Recovery::Probe | Recovery::Hold,
-            ) => Self::NotRecovered { told },
-            (ended, _) => ended,
-        }
-    }
+/// A complete answer to an attempt, and what it means.
+///
+/// Whoever speaks with the service reads the meaning from its answer: the machine stores the
+/// outcome, and decides nothing by what is in it.
+///
+/// ```
+/// use hapax_core::{AnswerMeaning, AttemptAnswer, Outcome};
+///
+/// let paid = AttemptAnswer::completed(Outcome::value("paid".into())?);
+/// let stolen = AttemptAnswer::failed(Outcome::value("the card was stolen".into())?);
+/// assert!(paid.meaning.is_final() && stolen.meaning == AnswerMeaning::Failed);
+/// # Ok::<(), hapax_core::InvalidOutcome>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptAnswer {
+    /// What was answered: stored if the operation ended with it, and told to its client in any case.
+    pub outcome: Outcome,
+    /// What that means for the operation.
+    pub meaning: AnswerMeaning,
 }
 
-/// What a complete answer tells about the operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
-    /// It is what became of the operation.
-    Conclusive,
-    /// It was not done: "not now", "not you", "ask again".
+/// What a complete answer means for its operation.
+///
+/// ```
+/// use hapax_core::AnswerMeaning;
+///
+/// assert!(AnswerMeaning::Failed.is_final());
+/// assert!(!AnswerMeaning::NotDone.is_final());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AnswerMeaning {
+    /// It was done: this is answered from now on.
+    Completed,
+    /// It was refused for good: this is answered from now on.
+    Failed,
+    /// Nothing happened: "not now", "not you", "ask again".
     NotDone,
     /// It counts as not done, but nobody can be sure: an error of a service that can neither be asked
     /// nor deduplicates.
     TakenForNotDone,
-    /// It says nothing about the operation: somebody between us and the service answered in its
-    /// place, or the service failed in mid-work.
+    /// Nobody knows: somebody between us and the service answered in its place, or the service failed
+    /// in mid-work.
     Inconclusive,
 }
 
-/// Reads a complete answer under a policy. `asks_to_wait`: it says when to come back
-/// (`Retry-After`).
-pub fn evidence(status: u16, asks_to_wait: bool, policy: &Policy) -> Evidence {
-    match (status, policy.results()) {
-        (425, _) => Evidence::NotDone,
-        (503, _) if asks_to_wait => Evidence::NotDone,
-        (_, ResultPolicy::AtMostOnce) | (200..300, _) => Evidence::Conclusive,
-        (401 | 403 | 408 | 413 | 429, _) => Evidence::NotDone,
-        (_, ResultPolicy::Stripe) | (..500, ResultPolicy::Terminal) => Evidence::Conclusive,
-        (..500, ResultPolicy::SuccessOnly) => Evidence::NotDone,
-        (502 | 504 | 520..=527 | 600.., _) => Evidence::Inconclusive,
-        (500.., _) => match policy.recovery() {
-            Recovery::Resend | Recovery::Probe => Evidence::Inconclusive,
-            Recovery::Hold => Evidence::TakenForNotDone,
-        },
-    }
-}
-
-/// What the answer to an operation means whose client was told that it will be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AcceptedEnd {
-    /// What it means for any other.
-    AsUsual,
-    /// It was not done yet: it is tried again.
-    Again,
-    /// It was refused, and asking again would not help.
-    Final,
-    /// Nobody knows whether it was done, and nobody is there who could decide to ask again.
-    Doubt,
-}
-
-/// Decides what an answer means for an accepted operation, which is never given back: there is
-/// nobody who would ask for it again.
-pub fn accepted(status: u16, told: Evidence) -> AcceptedEnd {
-    match (told, status) {
-        (Evidence::Conclusive | Evidence::Inconclusive, _) => AcceptedEnd::AsUsual,
-        // 502 and 504 are not done only if somebody further in says so, who knows the key.
-        (Evidence::NotDone | Evidence::TakenForNotDone, 408 | 409 | 425 | 429 | 502..=504) => {
-            AcceptedEnd::Again
+impl AnswerMeaning {
+    /// Whether the operation ended with the answer, which is stored.
+    pub fn is_final(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed => true,
+            Self::NotDone | Self::TakenForNotDone | Self::Inconclusive => false,
         }
-        (Evidence::NotDone, _) => AcceptedEnd::Final,
-        (Evidence::TakenForNotDone, _) => AcceptedEnd::Doubt,
     }
 }
 
-/// Decides what the end of an attempt means under a policy, as the fenced write that says so.
-pub fn settle(attempt: &Attempt, ended: Ended, policy: &Policy) -> Settle {
+impl AttemptAnswer {
+    /// It was done, and answered this.
+    pub fn completed(outcome: Outcome) -> Self {
+        Self { outcome, meaning: AnswerMeaning::Completed }
+    }
+
+    /// It was refused for good, and answered this.
+    pub fn failed(outcome: Outcome) -> Self {
+        Self { outcome, meaning: AnswerMeaning::Failed }
+    }
+}
+
+impl AttemptEnd {
+    /// It was done, and answered this.
+    pub fn completed(outcome: Outcome) -> Self {
+        Self::Answered(AttemptAnswer::completed(outcome))
+    }
+
+    /// It was refused for good, and answered this.
+    pub fn failed(outcome: Outcome) -> Self {
+        Self::Answered(AttemptAnswer::failed(outcome))
+    }
+
+    /// The same end, of an attempt that follows an owner whose fate was unknown.
+    ///
+    /// That this attempt did nothing says nothing about the owner before it: under
+    /// [`Recovery::Probe`] the doubt stays, so that the next attempt asks again. Under
+    /// [`Recovery::Resend`] whoever comes next sends under the same key anyway.
+    #[must_use]
+    pub fn following(self, recovery: Recovery) -> Self {
+        let did_nothing = match &self {
+            Self::NothingSent => true,
+            Self::Answered(answer) => answer.meaning == AnswerMeaning::NotDone,
+            Self::Unanswered | Self::Interrupted | Self::NotRecovered => false,
+        };
+        match recovery {
+            Recovery::Probe | Recovery::Hold if did_nothing => Self::NotRecovered,
+            Recovery::Resend | Recovery::Probe | Recovery::Hold => self,
+        }
+    }
+}
+
+/// Decides what follows from the end of an attempt, as the fenced write that says so.
+pub fn settle(attempt: &Attempt, end: AttemptEnd, policy: &Policy) -> Settle {
     let by = By::Owner { fence: attempt.fence, owner: attempt.owner };
-    match (meaning(ended, policy), attempt.fence) {
+    match (settlement(end), attempt.fence) {
         (Settlement::Declined, Fence::FIRST) => declined(attempt, policy),
         (Settlement::Declined, _) => {
             let keep = policy.kept_after_settling();
@@ -157,29 +162,19 @@ fn declined(attempt: &Attempt, policy: &Policy) -> Settle {
     Settle { id: attempt.id, by, to: Settlement::Declined, keep: policy.lease() }
 }
 
-fn meaning(ended: Ended, policy: &Policy) -> Settlement {
-    match (ended, policy.results()) {
-        (Ended::Answered(outcome), _) => {
-            match evidence(outcome.status(), outcome.asks_to_wait(), policy) {
-                Evidence::Conclusive => stored(outcome),
-                Evidence::NotDone => Settlement::Declined,
-                Evidence::TakenForNotDone => Settlement::Released,
-                Evidence::Inconclusive => Settlement::InDoubt(Doubt::Unanswered),
-            }
-        }
-        (Ended::Final(outcome), _) => stored(outcome),
-        (Ended::NotDone { .. }, _) => Settlement::Declined,
-        (
-            Ended::NothingSent { told }
-            | Ended::Unanswered { told }
-            | Ended::Interrupted { told }
-            | Ended::NotRecovered { told },
-            ResultPolicy::AtMostOnce,
-        ) => Settlement::Failed(told),
-        (Ended::NothingSent { .. }, _) => Settlement::Declined,
-        (Ended::Unanswered { .. }, _) => Settlement::InDoubt(Doubt::Unanswered),
-        (Ended::Interrupted { .. }, _) => Settlement::InDoubt(Doubt::Interrupted),
-        (Ended::NotRecovered { .. }, _) => Settlement::InDoubt(Doubt::OwnerVanished),
+fn settlement(end: AttemptEnd) -> Settlement {
+    match end {
+        AttemptEnd::Answered(AttemptAnswer { outcome, meaning }) => match meaning {
+            AnswerMeaning::Completed => Settlement::Completed(outcome),
+            AnswerMeaning::Failed => Settlement::Failed(outcome),
+            AnswerMeaning::NotDone => Settlement::Declined,
+            AnswerMeaning::TakenForNotDone => Settlement::Released,
+            AnswerMeaning::Inconclusive => Settlement::InDoubt(Doubt::Unanswered),
+        },
+        AttemptEnd::NothingSent => Settlement::Declined,
+        AttemptEnd::Unanswered => Settlement::InDoubt(Doubt::Unanswered),
+        AttemptEnd::Interrupted => Settlement::InDoubt(Doubt::Interrupted),
+        AttemptEnd::NotRecovered => Settlement::InDoubt(Doubt::OwnerVanished),
     }
 }
 
@@ -198,13 +193,6 @@ pub fn give_back(attempt: &Attempt, over: Over, recovery: Recovery, policy: &Pol
             declined(attempt, policy)
         }
         Recovery::Resend | Recovery::Probe | Recovery::Hold => write(Settlement::Released),
-    }
-}
-
-fn stored(outcome: Outcome) -> Settlement {
-    match outcome.status() {
-        ..400 => Settlement::Completed(outcome),
-        400.. => Settlement::Failed(outcome),
     }
 }
 

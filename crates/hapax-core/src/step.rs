@@ -15,6 +15,16 @@ use crate::{
 
 name!(
     /// What a step is called: its place in an operation does not change while operations are open.
+    ///
+    /// ```
+    /// use hapax_core::{OperationId, StepName};
+    ///
+    /// let id: OperationId = "0123456789abcdef0123456789abcdef".parse()?;
+    /// let charge = StepName::parse("charge")?;
+    /// // Every attempt shows the provider the same key.
+    /// assert_eq!(charge.key_for(id), charge.key_for(id));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     StepName,
     STEP_NAME_BYTES_MAX
 );

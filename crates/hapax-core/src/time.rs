@@ -1,11 +1,24 @@
 //! The one time type. Nothing here reads a clock.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 /// An instant of a store's clock, in microseconds since the Unix epoch.
 ///
 /// Leases and expiry are compared only with instants of the same store. Safety never rests on
 /// them: fences do that.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::Timestamp;
+///
+/// let later = Timestamp::ZERO.plus(Duration::from_secs(90));
+/// assert_eq!(later.after(Timestamp::ZERO), Duration::from_secs(90));
+/// assert_eq!(later.to_string(), "1970-01-01T00:01:30.000000Z");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -39,6 +52,13 @@ impl Timestamp {
     pub fn after(self, now: Self) -> Duration {
         let span = self.0.saturating_sub(now.0);
         Duration::from_micros(u64::try_from(span).unwrap_or(0))
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    /// What a reading of the system's clock says; before the epoch it is the epoch.
+    fn from(time: SystemTime) -> Self {
+        Self::ZERO.plus(time.duration_since(UNIX_EPOCH).unwrap_or_default())
     }
 }
 

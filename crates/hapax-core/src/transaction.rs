@@ -7,7 +7,7 @@
 use std::{error::Error, time::Duration};
 
 use crate::{
-    decide::{Arrival, Decision, Wish},
+    decide::{Arrival, Decision, RunMode},
     fingerprint::{Difference, Fingerprint, Salt},
     operation::Operation,
     outcome::Outcome,
@@ -85,7 +85,7 @@ pub enum Entered<T> {
     /// Run it in this transaction.
     Execute(Granted<T>),
     /// Do not: this is why.
-    Answer(Answer),
+    Answer(TransactionAnswer),
 }
 
 /// The right to run an operation in a transaction.
@@ -100,8 +100,22 @@ pub struct Granted<T> {
 }
 
 /// Why an operation is not run in a transaction.
+///
+/// ```
+/// use hapax_core::transaction::TransactionAnswer;
+///
+/// fn told(answer: &TransactionAnswer) -> String {
+///     match answer {
+///         TransactionAnswer::Replay(_) => "done before".to_owned(),
+///         TransactionAnswer::Busy { retry_after } => format!("ask again in {retry_after:?}"),
+///         TransactionAnswer::InDoubt { .. } => "somebody has to look".to_owned(),
+///         TransactionAnswer::Mismatch(_) => "the key belongs to another request".to_owned(),
+///         TransactionAnswer::Gone { since } => format!("forgotten since {since}"),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum TransactionAnswer {
     /// It is finished: answer with the outcome of this record.
     Replay(Box<Record>),
     /// Another attempt is at it.
@@ -133,6 +147,18 @@ pub struct End {
 }
 
 /// What an operation answered.
+///
+/// ```
+/// use hapax_core::transaction::{Answered, Fate};
+///
+/// fn told(answered: &Answered) -> &'static str {
+///     match answered.fate {
+///         Fate::Stored { .. } => "done now",
+///         Fate::Replayed { .. } => "done before",
+///         Fate::RolledBack => "not done; ask again",
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Answered {
     /// The answer.
@@ -142,6 +168,18 @@ pub struct Answered {
 }
 
 /// What became of an answer.
+///
+/// ```
+/// use hapax_core::{Timestamp, transaction::Fate};
+///
+/// fn ran_now(fate: Fate) -> bool {
+///     match fate {
+///         Fate::Stored { .. } | Fate::RolledBack => true,
+///         Fate::Replayed { .. } => false,
+///     }
+/// }
+/// assert!(!ran_now(Fate::Replayed { expires_at: Timestamp::ZERO }));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It was given now, and committed; with the writes of the work where they were not taken back.
@@ -184,7 +222,7 @@ impl Entrance {
             operation: self.operation.clone(),
             fingerprint: self.fingerprint,
             owner: self.owner,
-            wish: Wish::Run { request: None },
+            mode: RunMode::Run { request: None },
         }
     }
 }
@@ -193,20 +231,23 @@ impl Entrance {
 ///
 /// The owner of a leased attempt may be followed where repeating is allowed. Where it would have to
 /// be asked for first, a transaction cannot: that is left to whoever can.
-pub fn enter(now: Timestamp, decision: Decision, found: Option<&Record>) -> Result<Claim, Answer> {
-    let vanished = || Answer::InDoubt { doubt: Doubt::OwnerVanished };
+pub fn enter(
+    now: Timestamp,
+    decision: Decision,
+    found: Option<&Record>,
+) -> Result<Claim, TransactionAnswer> {
+    let vanished = || TransactionAnswer::InDoubt { doubt: Doubt::OwnerVanished };
     match decision {
         Decision::Execute(claim) | Decision::TakeOver { claim, recovery: Recovery::Resend, .. } => {
             Ok(claim)
         }
         Decision::TakeOver { recovery: Recovery::Probe | Recovery::Hold, .. }
         | Decision::GiveUp => Err(vanished()),
-        Decision::Busy { until } => Err(Answer::Busy { retry_after: until.after(now) }),
-        Decision::Replay => {
-            Err(found.map_or_else(vanished, |record| Answer::Replay(Box::new(record.clone()))))
-        }
-        Decision::InDoubt { doubt } => Err(Answer::InDoubt { doubt }),
-        Decision::Mismatch(difference) => Err(Answer::Mismatch(difference)),
-        Decision::Gone { since } => Err(Answer::Gone { since }),
+        Decision::Busy { until } => Err(TransactionAnswer::Busy { retry_after: until.after(now) }),
+        Decision::Replay => Err(found
+            .map_or_else(vanished, |record| TransactionAnswer::Replay(Box::new(record.clone())))),
+        Decision::InDoubt { doubt } => Err(TransactionAnswer::InDoubt { doubt }),
+        Decision::Mismatch(difference) => Err(TransactionAnswer::Mismatch(difference)),
+        Decision::Gone { since } => Err(TransactionAnswer::Gone { since }),
     }
 }

@@ -12,9 +12,9 @@ use std::{
 };
 
 use hapax_core::{
-    OperationId, Store, StoreError, Timestamp,
+    DynStore, StoreError,
     limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX},
-    store::{Batch, Claim, Claimed, Committed, KeepStep, Kept, Renew, Renewed, Settle, Settled},
+    store::{Claim, Write, Written},
 };
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 
@@ -23,94 +23,68 @@ use crate::{digest::DigestHasher, engine::Inner};
 /// Writes waiting for a lane.
 #[derive(Debug)]
 pub(crate) struct Batcher {
-    queue: Mutex<Queue>,
+    queue: Mutex<WriteQueue>,
     claims_max: usize,
 }
 
 #[derive(Debug)]
-struct Queue {
-    writes: VecDeque<Write>,
+struct WriteQueue {
+    writes: VecDeque<(Write, Asker)>,
     claims: usize,
     lanes_free: usize,
 }
 
-#[derive(Debug)]
-enum Write {
-    Claim(Claim, Asker<Claimed>),
-    Settle(Settle, Asker<Settled>),
-    Renew(Renew, Asker<Renewed>),
-    Step(KeepStep, Asker<Kept>),
-}
-
-type Asker<T> = oneshot::Sender<Result<T, StoreError>>;
+/// Who waits for the answer to a write.
+type Asker = oneshot::Sender<Result<Written, StoreError>>;
 
 impl Batcher {
     pub(crate) fn new(lanes: usize, claims_max: usize) -> Self {
         let lanes_free = lanes.max(1);
-        let queue = Queue { writes: VecDeque::new(), claims: 0, lanes_free };
+        let queue = WriteQueue { writes: VecDeque::new(), claims: 0, lanes_free };
         Self { queue: Mutex::new(queue), claims_max }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S: Store> Inner<S> {
+impl Inner {
     /// Has a claim written; `None` if too many are waiting.
     pub(crate) async fn commit_claim(
         self: &Arc<Self>,
         claim: Claim,
-    ) -> Option<Result<Claimed, StoreError>> {
+    ) -> Option<Result<Written, StoreError>> {
         if self.batcher.lock().claims >= self.batcher.claims_max {
             return None;
         }
-        Some(self.commit(|asker| Write::Claim(claim, asker)).await)
+        Some(self.commit(Write::Claim(claim)).await)
     }
 
-    /// Has a settle written. There is room for it: only the winner of a claim brings one.
-    pub(crate) async fn commit_settle(
-        self: &Arc<Self>,
-        settle: Settle,
-    ) -> Result<Settled, StoreError> {
-        self.commit(|asker| Write::Settle(settle, asker)).await
-    }
-
-    /// Has a renewal written. There is room for it: only the winner of a claim brings one.
-    pub(crate) async fn commit_renew(
-        self: &Arc<Self>,
-        renew: Renew,
-    ) -> Result<Renewed, StoreError> {
-        self.commit(|asker| Write::Renew(renew, asker)).await
-    }
-
-    /// Has a step kept. There is room for it: only the winner of a claim brings one, one at a time.
-    pub(crate) async fn commit_step(self: &Arc<Self>, keep: KeepStep) -> Result<Kept, StoreError> {
-        self.commit(|asker| Write::Step(keep, asker)).await
-    }
-
-    async fn commit<T>(
-        self: &Arc<Self>,
-        write: impl FnOnce(Asker<T>) -> Write,
-    ) -> Result<T, StoreError> {
-        let (asker, answer) = oneshot::channel();
-        if let Some(lane) = Lane::after(self, write(asker)) {
+    /// Has a write made. For anything but a claim there is room: only the winner of a claim brings one.
+    pub(crate) async fn commit(self: &Arc<Self>, write: Write) -> Result<Written, StoreError> {
+        let (id, (asker, answer)) = (write.id(), oneshot::channel());
+        if let Some(lane) = CommitLane::after(self, write, asker) {
             lane.commit_next().await;
         }
         let unanswered = || StoreError::unconfirmed("the commit ended without an answer");
-        answer.await.unwrap_or_else(|_| Err(unanswered()))
+        let answer = answer.await.unwrap_or_else(|_| Err(unanswered()));
+        if let Ok(Written::Refused { record: Some(found), .. }) = &answer {
+            assert_eq!(found.operation.id(), id, "a store answers each write in its place");
+        }
+        answer
     }
 }
 
 /// The right to commit one batch at a time. Given up, it passes to what waits meanwhile.
-struct Lane<S: Store>(Arc<Inner<S>>);
+struct CommitLane(Arc<Inner>);
 
-impl<S: Store> Lane<S> {
+impl CommitLane {
     /// Queues a write, and takes a lane if one is free.
-    fn after(inner: &Arc<Inner<S>>, write: Write) -> Option<Self> {
+    fn after(inner: &Arc<Inner>, write: Write, asker: Asker) -> Option<Self> {
         let mut queue = inner.batcher.lock();
-        queue.claims += usize::from(write.is_claim());
-        queue.writes.push_back(write);
+        queue.claims += usize::from(is_claim(&write));
+        queue.writes.push_back((write, asker));
         let free = queue.lanes_free > 0;
         queue.lanes_free -= usize::from(free);
         free.then(|| Self(Arc::clone(inner)))
@@ -123,12 +97,16 @@ impl<S: Store> Lane<S> {
         counters.batched_writes.add(askers.len());
         let asked_at = Instant::now();
         // Askers that are dropped unanswered know that nobody knows.
-        let Some(committed) = commit(&*self.0.store, batch).await else { return };
+        let Some(answers) = commit(&self.0.store, batch).await else { return };
         counters.spread.committed(askers.len(), asked_at.elapsed());
-        if let Some(now) = store_now(&committed) {
+        if let Some(now) = answers.iter().flatten().map(Written::now).max() {
             self.0.clock.heard(now, asked_at);
         }
-        askers.answer(committed);
+        assert_eq!(askers.len(), answers.len(), "a store answers every write");
+        for (asker, answer) in askers.into_iter().zip(answers) {
+            // Those who no longer listen do not need it: what they began is finished detached.
+            drop(asker.send(answer));
+        }
     }
 
     /// Commits until nothing waits any more.
@@ -144,7 +122,7 @@ impl<S: Store> Lane<S> {
     }
 }
 
-impl<S: Store> Drop for Lane<S> {
+impl Drop for CommitLane {
     fn drop(&mut self) {
         let mut queue = self.0.batcher.lock();
         match Handle::try_current() {
@@ -160,7 +138,7 @@ impl<S: Store> Drop for Lane<S> {
 }
 
 /// Commits so that a store that panics costs one batch and not the lane: `None` if it did.
-async fn commit<S: Store>(store: &S, batch: Batch) -> Option<Committed> {
+async fn commit(store: &DynStore, batch: Vec<Write>) -> Option<Vec<Result<Written, StoreError>>> {
     let mut committing = pin!(store.commit(batch));
     let polled = std::future::poll_fn(|cx| {
         let poll = AssertUnwindSafe(|| committing.as_mut().poll(cx));
@@ -169,124 +147,36 @@ async fn commit<S: Store>(store: &S, batch: Batch) -> Option<Committed> {
     polled.await
 }
 
-impl Queue {
+impl WriteQueue {
     /// The next batch: the oldest writes that fit, each operation once.
-    fn take(&mut self) -> (Batch, Askers) {
-        let (mut batch, mut askers) = (Batch::default(), Askers::default());
+    fn take(&mut self) -> (Vec<Write>, Vec<Asker>) {
         let room = self.writes.len().min(BATCH_WRITES_MAX);
+        let (mut batch, mut askers) = (Vec::with_capacity(room), Vec::with_capacity(room));
         let mut ids = HashSet::with_capacity_and_hasher(room, DigestHasher::default());
         let (mut bytes, mut deferred) = (0, VecDeque::new());
         while ids.len() < BATCH_WRITES_MAX
-            && let Some(write) = self.writes.pop_front()
+            && let Some((write, asker)) = self.writes.pop_front()
         {
-            bytes += write.bytes();
+            bytes += write.weight();
             let fits = ids.is_empty() || bytes <= BATCH_BYTES_MAX;
             if !fits || !ids.insert(write.id()) {
-                deferred.push_back(write);
+                deferred.push_back((write, asker));
                 if !fits {
                     break;
                 }
                 continue;
             }
-            self.claims -= usize::from(write.is_claim());
-            match write {
-                Write::Claim(claim, asker) => {
-                    batch.claims.push(claim);
-                    askers.claims.push(asker);
-                }
-                Write::Settle(settle, asker) => {
-                    batch.settles.push(settle);
-                    askers.settles.push(asker);
-                }
-                Write::Renew(renew, asker) => {
-                    batch.renews.push(renew);
-                    askers.renews.push(asker);
-                }
-                Write::Step(keep, asker) => {
-                    batch.steps.push(keep);
-                    askers.steps.push(asker);
-                }
-            }
+            self.claims -= usize::from(is_claim(&write));
+            batch.push(write);
+            askers.push(asker);
         }
-        while let Some(write) = deferred.pop_back() {
-            self.writes.push_front(write);
+        while let Some(waiting) = deferred.pop_back() {
+            self.writes.push_front(waiting);
         }
         (batch, askers)
     }
 }
 
-#[derive(Default)]
-struct Askers {
-    claims: Vec<Asker<Claimed>>,
-    settles: Vec<Asker<Settled>>,
-    renews: Vec<Asker<Renewed>>,
-    steps: Vec<Asker<Kept>>,
-}
-
-impl Askers {
-    fn len(&self) -> usize {
-        self.claims.len() + self.settles.len() + self.renews.len() + self.steps.len()
-    }
-
-    fn answer(self, committed: Committed) {
-        assert_eq!(self.claims.len(), committed.claims.len(), "a store answers every claim");
-        assert_eq!(self.settles.len(), committed.settles.len(), "a store answers every settle");
-        assert_eq!(self.renews.len(), committed.renews.len(), "a store answers every renewal");
-        assert_eq!(self.steps.len(), committed.steps.len(), "a store answers every step");
-        tell(self.claims, committed.claims);
-        tell(self.settles, committed.settles);
-        tell(self.renews, committed.renews);
-        tell(self.steps, committed.steps);
-    }
-}
-
-/// The latest instant the store wrote or looked with.
-fn store_now(committed: &Committed) -> Option<Timestamp> {
-    let claims = committed.claims.iter().flatten().map(|claimed| match claimed {
-        Claimed::Won { now } | Claimed::Found { now, .. } => Some(*now),
-    });
-    let settles = committed.settles.iter().flatten().map(|settled| match settled {
-        Settled::Done { now } => Some(*now),
-        Settled::Lost => None,
-    });
-    let renews = committed.renews.iter().flatten().map(|renewed| match renewed {
-        Renewed::Done { now } => Some(*now),
-        Renewed::Lost => None,
-    });
-    let steps = committed.steps.iter().flatten().map(|kept| match kept {
-        Kept::Done { now } => Some(*now),
-        Kept::Lost => None,
-    });
-    claims.chain(settles).chain(renews).chain(steps).flatten().max()
-}
-
-/// Those who no longer listen do not need the answer: what they began is finished detached.
-fn tell<T>(askers: Vec<Asker<T>>, answers: Vec<Result<T, StoreError>>) {
-    for (asker, answer) in askers.into_iter().zip(answers) {
-        drop(asker.send(answer));
-    }
-}
-
-impl Write {
-    fn is_claim(&self) -> bool {
-        matches!(self, Self::Claim(..))
-    }
-
-    fn id(&self) -> OperationId {
-        match self {
-            Self::Claim(claim, _) => claim.operation.id(),
-            Self::Settle(settle, _) => settle.id,
-            Self::Renew(renew, _) => renew.id,
-            Self::Step(keep, _) => keep.id,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Claim(claim, _) => claim.weight(),
-            Self::Settle(settle, _) => settle.weight(),
-            Self::Renew(..) => 0,
-            Self::Step(keep, _) => keep.weight(),
-        }
-    }
+fn is_claim(write: &Write) -> bool {
+    matches!(write, Write::Claim(_))
 }

@@ -3,49 +3,112 @@
 use std::{sync::Arc, time::Duration};
 
 use hapax_core::{
-    Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery, Store,
-    StoreError, Timestamp, Wish, apply, decide,
+    Arrival, Decision, Difference, Doubt, Fingerprint, Operation, Policy, Record, Recovery,
+    RequestParts, RunMode, StoreError, Timestamp, apply, decide,
     limits::CLAIM_ROUNDS_MAX,
-    store::{Claim, Claimed, Entry, Settlement},
+    store::{Claim, Entry, Settlement, Written},
 };
 use tokio::time::sleep;
 
 use crate::{
-    detached::Detached,
+    detached_task::Detached,
     engine::{Inner, Shared},
     error::BeginError,
-    flights::{Boarding, Flight, Phase, Seat},
+    in_flight::{Boarding, InFlightEntry, InFlightGuard, InFlightPhase},
     permit::{Followed, Permit, settle_as_seen},
-    queued::Queued,
+    queued_operation::Queued,
 };
 
 /// Somebody asks for an operation.
+///
+/// ```
+/// use hapax_core::{Key, Operation, Policy, Recovery, RequestParts, RunMode, Scope, Tenant};
+/// use hapax_engine::BeginRequest;
+///
+/// let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// let ask = BeginRequest {
+///     operation: Operation::new(tenant, scope, Key::parse("order-17")?),
+///     request: RequestParts { body: b"100", ..RequestParts::default() }.into(),
+///     mode: RunMode::Run { request: None },
+///     policy: Policy::default().recovering(Recovery::Resend),
+/// };
+/// # drop(ask);
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct BeginRequest<'a> {
     /// Which operation.
     pub operation: Operation,
     /// With which request.
-    pub fingerprint: Fingerprint,
+    pub request: RequestIdentity<'a>,
     /// Whether to run now or to queue, and what to keep so that somebody else can finish it.
-    pub wish: Wish,
+    pub mode: RunMode,
     /// How it is treated.
     pub policy: Policy,
 }
 
+/// What makes two requests for an operation the same.
+///
+/// ```
+/// use hapax_core::RequestParts;
+/// use hapax_engine::RequestIdentity;
+///
+/// let parts = RequestParts { body: b"100", ..RequestParts::default() };
+/// assert!(matches!(RequestIdentity::from(parts), RequestIdentity::Parts(_)));
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub enum RequestIdentity<'a> {
+    /// These parts of it, of which the engine makes the fingerprint.
+    Parts(RequestParts<'a>),
+    /// A fingerprint that was made with [`Engine::tenant_keys`](crate::Engine::tenant_keys).
+    Fingerprint(Fingerprint),
+}
+
+impl<'a> From<RequestParts<'a>> for RequestIdentity<'a> {
+    fn from(parts: RequestParts<'a>) -> Self {
+        Self::Parts(parts)
+    }
+}
+
+impl From<Fingerprint> for RequestIdentity<'_> {
+    fn from(fingerprint: Fingerprint) -> Self {
+        Self::Fingerprint(fingerprint)
+    }
+}
+
 /// What becomes of an operation that was asked for.
+///
+/// ```
+/// use hapax_core::{AttemptEnd, Outcome, Recovery};
+/// use hapax_engine::{Admission, SettleError};
+///
+/// async fn told(admission: Admission) -> Result<String, SettleError> {
+///     Ok(match admission {
+///         Admission::Execute(permit)
+///         | Admission::TakenOver { permit, recovery: Recovery::Resend } => {
+///             permit.settle(AttemptEnd::completed(Outcome::bare(201))).await?;
+///             "done".to_owned()
+///         }
+///         Admission::Replay(record) => format!("done before, at {}", record.changed_at),
+///         Admission::Busy { lease_left, .. } => format!("ask again in {lease_left:?}"),
+///         Admission::Mismatch(_) => "the key was used for another request".to_owned(),
+///         other => format!("{other:?}"),
+///     })
+/// }
+/// ```
 #[derive(Debug)]
-pub enum Begun<S: Store> {
+pub enum Admission {
     /// Run it.
-    Execute(Permit<S>),
+    Execute(Permit),
     /// Its owner is gone: recover it as told.
     TakenOver {
         /// The right to do so.
-        permit: Permit<S>,
+        permit: Permit,
         /// [`Recovery::Resend`] or [`Recovery::Probe`].
         recovery: Recovery,
     },
     /// It is accepted, and will be run.
-    Queued(Queued<S>),
+    Queued(Queued),
     /// It is finished: answer with the stored outcome.
     Replay(Arc<Record>),
     /// Somebody is at work, or it waits for a worker.
@@ -70,19 +133,24 @@ pub enum Begun<S: Store> {
 }
 
 /// Answers without the store, or asks it detached from the caller.
-pub(crate) async fn begin<S: Store>(
-    shared: &Arc<Shared<S>>,
-    ask: &Ask,
-) -> Result<Begun<S>, BeginError> {
+pub(crate) async fn begin(
+    shared: &Arc<Shared>,
+    ask: &BeginRequest<'_>,
+) -> Result<Admission, BeginError> {
     let inner = &shared.inner;
     if inner.is_stopping() {
         return Err(BeginError::Stopped);
     }
     let arrival = Arrival {
         operation: ask.operation.clone(),
-        fingerprint: ask.fingerprint,
+        fingerprint: match ask.request {
+            RequestIdentity::Parts(parts) => {
+                inner.tenant_keys.get(ask.operation.tenant()).fingerprint(&parts)
+            }
+            RequestIdentity::Fingerprint(fingerprint) => fingerprint,
+        },
         owner: inner.new_owner(),
-        wish: ask.wish.clone(),
+        mode: ask.mode.clone(),
     };
     let begun = match from_cache(inner, &arrival, &ask.policy) {
         Some(begun) => Ok(begun),
@@ -96,13 +164,13 @@ pub(crate) async fn begin<S: Store>(
 }
 
 /// The caller left before it heard that it may run: whoever asks next may.
-fn give_back_unused<S: Store>(begun: Result<Begun<S>, BeginError>) {
-    if let Ok(Begun::Execute(permit) | Begun::TakenOver { permit, .. }) = begun {
+fn give_back_unused(begun: Result<Admission, BeginError>) {
+    if let Ok(Admission::Execute(permit) | Admission::TakenOver { permit, .. }) = begun {
         tokio::spawn(permit.give_back());
     }
 }
 
-fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) -> Option<Begun<S>> {
+fn from_cache(inner: &Inner, arrival: &Arrival, policy: &Policy) -> Option<Admission> {
     let clock = || inner.clock.now_for_retention();
     let (record, now) = inner.cache.get(arrival.operation.id(), clock)?;
     inner.counters.replays_from_cache.one();
@@ -110,30 +178,30 @@ fn from_cache<S: Store>(inner: &Inner<S>, arrival: &Arrival, policy: &Policy) ->
 }
 
 /// What can be answered from a record alone; `None` if the store must be asked.
-fn without_store<S: Store>(
+fn without_store(
     now: Timestamp,
     arrival: &Arrival,
     record: &Arc<Record>,
     policy: &Policy,
-) -> Option<Begun<S>> {
+) -> Option<Admission> {
     match decide(now, arrival, Some(record), policy) {
-        Decision::Replay => Some(Begun::Replay(Arc::clone(record))),
-        Decision::Mismatch(difference) => Some(Begun::Mismatch(difference)),
-        Decision::Busy { until } => Some(Begun::Busy {
+        Decision::Replay => Some(Admission::Replay(Arc::clone(record))),
+        Decision::Mismatch(difference) => Some(Admission::Mismatch(difference)),
+        Decision::Busy { until } => Some(Admission::Busy {
             lease_left: until.after(now),
             at_work: now.after(record.changed_at),
         }),
-        Decision::InDoubt { doubt } => Some(Begun::InDoubt { doubt }),
-        Decision::Gone { since } => Some(Begun::Gone { since }),
+        Decision::InDoubt { doubt } => Some(Admission::InDoubt { doubt }),
+        Decision::Gone { since } => Some(Admission::Gone { since }),
         Decision::Execute(_) | Decision::TakeOver { .. } | Decision::GiveUp => None,
     }
 }
 
-async fn ask_around<S: Store>(
-    shared: Arc<Shared<S>>,
+async fn ask_around(
+    shared: Arc<Shared>,
     arrival: Arrival,
     policy: Policy,
-) -> Result<Begun<S>, BeginError> {
+) -> Result<Admission, BeginError> {
     let flights = &shared.inner.flights;
     loop {
         let flight = match flights.board(arrival.operation.id()) {
@@ -151,26 +219,28 @@ async fn ask_around<S: Store>(
 }
 
 /// What those busy with the operation here can answer for it.
-fn beside<S: Store>(
-    inner: &Inner<S>,
+fn beside(
+    inner: &Inner,
     arrival: &Arrival,
     policy: &Policy,
-    flight: &Flight,
-) -> Option<Begun<S>> {
+    flight: &InFlightEntry,
+) -> Option<Admission> {
     let record = match flight.phase() {
-        Phase::Running { record, .. } | Phase::Landed { record: Some(record) } => record,
-        Phase::Claiming | Phase::Landed { record: None } => return None,
+        InFlightPhase::Running { record, .. } | InFlightPhase::Landed { record: Some(record) } => {
+            record
+        }
+        InFlightPhase::Claiming | InFlightPhase::Landed { record: None } => return None,
     };
     without_store(inner.clock.now_for(&record)?, arrival, &record, policy)
 }
 
 /// Decides with the store, again whenever another writer was faster.
-async fn claim<S: Store>(
-    shared: &Arc<Shared<S>>,
+async fn claim(
+    shared: &Arc<Shared>,
     arrival: &Arrival,
     policy: Policy,
-    seat: Seat,
-) -> Result<Begun<S>, BeginError> {
+    seat: InFlightGuard,
+) -> Result<Admission, BeginError> {
     let inner = &shared.inner;
     let (mut now, mut found) = (Timestamp::ZERO, None::<Box<Record>>);
     for _ in 0..CLAIM_ROUNDS_MAX {
@@ -193,33 +263,33 @@ async fn claim<S: Store>(
             }
         };
         match write(inner, &claim, &policy).await? {
-            Claimed::Won { now } => {
+            Written::Done { now } => {
                 let record = Arc::new(won(now, found.as_deref(), &claim));
                 let shared = Arc::clone(shared);
                 return Ok(match (&claim.entry, following) {
                     (Entry::Queue { .. }, _) => {
                         drop(seat);
-                        Begun::Queued(Queued::new(shared, record, claim.over, policy))
+                        Admission::Queued(Queued::new(shared, record, claim.over, policy))
                     }
                     (Entry::Run { .. }, None) => {
                         let followed = Followed::nobody(claim.over);
-                        Begun::Execute(Permit::new(shared, seat, record, followed, policy))
+                        Admission::Execute(Permit::new(shared, seat, record, followed, policy))
                     }
                     (Entry::Run { .. }, Some((recovery, quiet_from))) => {
                         let followed = Followed::owner(claim.over, quiet_from, found.as_deref());
                         let permit = Permit::new(shared, seat, record, followed, policy);
-                        Begun::TakenOver { permit, recovery }
+                        Admission::TakenOver { permit, recovery }
                     }
                 });
             }
-            Claimed::Found { now: heard, record } => (now, found) = (heard, record),
+            Written::Refused { now: heard, record } => (now, found) = (heard, record),
         }
     }
     Err(BeginError::Contended)
 }
 
 /// Leaves the seat with what was found, for the cache and for those who wait beside it.
-fn land<S: Store>(inner: &Inner<S>, seat: Seat, found: Option<Box<Record>>) -> Arc<Record> {
+fn land(inner: &Inner, seat: InFlightGuard, found: Option<Box<Record>>) -> Arc<Record> {
     #[expect(clippy::expect_used, reason = "the machine answers from a record only if given one")]
     let record = Arc::new(*found.expect("an answer from a record has that record"));
     inner.cache.offer(&record);
@@ -228,8 +298,8 @@ fn land<S: Store>(inner: &Inner<S>, seat: Seat, found: Option<Box<Record>>) -> A
 }
 
 /// Marks an abandoned record in doubt, and reads what is there then.
-async fn give_up<S: Store>(
-    inner: &Arc<Inner<S>>,
+async fn give_up(
+    inner: &Arc<Inner>,
     found: Option<Box<Record>>,
 ) -> Result<(Timestamp, Option<Box<Record>>), BeginError> {
     let Some(record) = found else { return Ok((Timestamp::ZERO, None)) };
@@ -240,11 +310,11 @@ async fn give_up<S: Store>(
 
 /// Writes a claim, reading again if it is not clear whether it was written. What is found comes with
 /// the instant by which it is judged.
-pub(crate) async fn write<S: Store>(
-    inner: &Arc<Inner<S>>,
+pub(crate) async fn write(
+    inner: &Arc<Inner>,
     claim: &Claim,
     policy: &Policy,
-) -> Result<Claimed, BeginError> {
+) -> Result<Written, BeginError> {
     inner.know_clock().await?;
     match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
         Err(StoreError::Unconfirmed(cause)) => {
@@ -258,26 +328,26 @@ pub(crate) async fn write<S: Store>(
             }
         }
         // A write thought lost can arrive late: what is found may be our own claim.
-        Ok(Claimed::Found { record: Some(record), .. }) if is_claimed_by(&record, claim) => {
-            Ok(Claimed::Won { now: record.changed_at })
+        Ok(Written::Refused { record: Some(record), .. }) if is_claimed_by(&record, claim) => {
+            Ok(Written::Done { now: record.changed_at })
         }
-        Ok(Claimed::Found { now, record: Some(record) }) => {
+        Ok(Written::Refused { now, record: Some(record) }) => {
             let now = inner.clock.judges(&record, now);
-            Ok(Claimed::Found { now, record: Some(record) })
+            Ok(Written::Refused { now, record: Some(record) })
         }
         answer => Ok(answer?),
     }
 }
 
 /// Reads whether a claim was written; `None` if the store does not say in time.
-pub(crate) async fn confirm<S: Store>(inner: &Inner<S>, claim: &Claim) -> Option<Claimed> {
+pub(crate) async fn confirm(inner: &Inner, claim: &Claim) -> Option<Written> {
     for pause in CONFIRM_PAUSES {
         sleep(pause).await;
         let Ok(loaded) = inner.load(claim.operation.id()).await else { continue };
         let ours = loaded.record.as_ref().is_some_and(|record| is_claimed_by(record, claim));
         return Some(match loaded.record {
-            Some(record) if ours => Claimed::Won { now: record.changed_at },
-            record => Claimed::Found { now: loaded.now, record },
+            Some(record) if ours => Written::Done { now: record.changed_at },
+            record => Written::Refused { now: loaded.now, record },
         });
     }
     None

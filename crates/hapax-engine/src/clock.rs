@@ -6,7 +6,7 @@ use std::{
 };
 
 use hapax_core::{
-    Record, Store, StoreError, Timestamp,
+    Record, StoreError, Timestamp,
     clock::{ClockMark, ClockReading, ClockTrust, Elapsed},
 };
 use tokio::time::Instant;
@@ -19,21 +19,21 @@ use crate::engine::Inner;
 /// store's own clock.
 #[derive(Debug, Default)]
 pub(crate) struct StoreClock {
-    known: Mutex<Known>,
+    known: Mutex<ClockReadings>,
     /// Held by whoever looks: two looks at once would not know which was first.
     looking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-struct Known {
-    heard: Option<Heard>,
+struct ClockReadings {
+    heard: Option<StoreTime>,
     looked: Option<Looked>,
     /// How far the store's clock had fallen back when it was last heard, once somebody asked.
     behind: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Heard {
+struct StoreTime {
     now: Timestamp,
     at: Instant,
     asked_at: Instant,
@@ -100,7 +100,7 @@ impl StoreClock {
     pub(crate) fn heard(&self, now: Timestamp, asked_at: Instant) {
         let mut known = self.lock();
         if known.heard.is_none_or(|heard| heard.asked_at <= asked_at) {
-            known.heard = Some(Heard { now, at: Instant::now(), asked_at });
+            known.heard = Some(StoreTime { now, at: Instant::now(), asked_at });
             known.behind = None;
         }
     }
@@ -142,12 +142,12 @@ impl StoreClock {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ClockReadings> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S: Store> Inner<S> {
+impl Inner {
     /// Looks at the store's clock, and has it kept how far it is trusted. To be done before anything
     /// is judged by it: a sweep, a purge, what was found by the first arrival.
     pub(crate) async fn look_at_clock(&self) -> Result<ClockTrust, StoreError> {

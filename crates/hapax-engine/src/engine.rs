@@ -9,7 +9,7 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Doubt, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag, Store,
+    Attempt, Doubt, DynStore, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag,
     StoreError, Tenant, Timestamp, apply, give_back,
     limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
     store::{Claim, Loaded},
@@ -21,49 +21,77 @@ use tokio::{
 
 use crate::{
     batcher::Batcher,
-    begin::{self, Ask, Begun},
+    begin::{self, Admission, BeginRequest},
     cache::Cache,
     clock::StoreClock,
     error::BeginError,
-    flights::Flights,
-    leave::{is_left_not_released, left_for, write_leave},
+    handover::{is_left_not_released, left_for, write_leave},
+    in_flight::InFlightRegistry,
     options::Options,
     permit::{Followed, write_end},
     purger,
     readiness::{self, Readiness},
     renewer::Renewer,
-    stats::{Counters, Spreads, Stats},
+    stats::{EngineCounters, Spreads, Stats},
     sweeper,
-    watcher::Watchers,
+    tenant_keys::TenantKeys,
+    watcher::RecordWatchers,
 };
 
 /// Makes operations happen once, on top of a store. Clones share everything.
 ///
 /// Its tasks live on the tokio runtime it was started on, and end when the last clone and the last
 /// [`Permit`](crate::Permit) are gone.
-#[derive(Debug)]
-pub struct Engine<S: Store> {
-    shared: Arc<Shared<S>>,
+///
+/// ```
+/// use hapax_core::{
+///     AttemptEnd, Key, Operation, Outcome, Policy, RequestParts, RunMode, Scope, Tenant,
+/// };
+/// use hapax_engine::{Admission, BeginRequest, Engine, Options};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// let engine = Engine::start(store, Options::default());
+/// let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// let request = RequestParts { body: b"100", ..RequestParts::default() }.into();
+/// let (mode, policy) = (RunMode::Run { request: None }, Policy::default());
+/// let ask = BeginRequest { operation, request, mode, policy };
+///
+/// if let Admission::Execute(permit) = engine.begin(&ask).await? {
+///     permit.settle(AttemptEnd::completed(Outcome::value("paid".into())?)).await?;
+/// }
+/// assert!(matches!(engine.begin(&ask).await?, Admission::Replay(_)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
 }
 
-impl<S: Store> Engine<S> {
+impl Engine {
     /// Starts the engine's tasks. Must be called on a tokio runtime.
-    pub fn start(store: S, options: Options<S>) -> Self {
+    pub fn start(store: impl Into<DynStore>, options: Options) -> Self {
+        let store = store.into();
         let (stop, stopped) = watch::channel(false);
         let inner = Arc::new(Inner {
             batcher: Batcher::new(store.lanes(), options.queued_claims_max),
             flights: Arc::default(),
-            watchers: Watchers::new(options.waiters_max),
+            watchers: RecordWatchers::new(options.waiters_max),
             cache: Cache::new(options.cache_bytes_max),
             clock: StoreClock::default(),
+            tenant_keys: Arc::new(TenantKeys::new(store.salt())),
             renewer: Renewer::new(),
-            counters: Counters::default(),
+            counters: EngineCounters::default(),
             seeded: options.seed.map(|seed| Mutex::new(fastrand::Rng::with_seed(seed))),
             waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
             began: Instant::now(),
             readiness: Readiness::default(),
             stopping: AtomicBool::new(false),
-            store: Arc::new(store),
+            store,
             options,
         });
         let shared = Arc::new(Shared { inner: Arc::clone(&inner), stop });
@@ -76,20 +104,20 @@ impl<S: Store> Engine<S> {
     /// Brings an operation, and learns what to do with it.
     ///
     /// Dropping the returned future is safe: a right won meanwhile is given back.
-    pub async fn begin(&self, ask: &Ask) -> Result<Begun<S>, BeginError> {
+    pub async fn begin(&self, ask: &BeginRequest<'_>) -> Result<Admission, BeginError> {
         begin::begin(&self.shared, ask).await
     }
 
     /// Like [`Engine::begin`], but waits up to `patience` while somebody else is at work.
     pub async fn begin_waiting(
         &self,
-        ask: &Ask,
+        ask: &BeginRequest<'_>,
         patience: Duration,
-    ) -> Result<Begun<S>, BeginError> {
+    ) -> Result<Admission, BeginError> {
         let give_up_at = Instant::now() + patience;
         loop {
             let begun = self.begin(ask).await?;
-            let Begun::Busy { .. } = begun else { return Ok(begun) };
+            let Admission::Busy { .. } = begun else { return Ok(begun) };
             let inner = &self.shared.inner;
             let Some(change) = inner.watchers.change(inner, ask.operation.id()) else {
                 return Ok(begun);
@@ -119,8 +147,13 @@ impl<S: Store> Engine<S> {
         self.shared.inner.store.salt()
     }
 
+    /// The keys of all fingerprints, tenant by tenant: for front ends that make fingerprints themselves.
+    pub fn tenant_keys(&self) -> &Arc<TenantKeys> {
+        &self.shared.inner.tenant_keys
+    }
+
     /// The store itself, for listing and for tools.
-    pub fn store(&self) -> &S {
+    pub fn store(&self) -> &DynStore {
         &self.shared.inner.store
     }
 
@@ -148,26 +181,20 @@ impl<S: Store> Engine<S> {
     }
 }
 
-impl<S: Store> Clone for Engine<S> {
-    fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
-    }
-}
-
 /// What handles and permits hold; the tasks stop when the last of them goes.
 #[derive(Debug)]
-pub(crate) struct Shared<S: Store> {
-    pub(crate) inner: Arc<Inner<S>>,
+pub(crate) struct Shared {
+    pub(crate) inner: Arc<Inner>,
     stop: watch::Sender<bool>,
 }
 
-impl<S: Store> Drop for Shared<S> {
+impl Drop for Shared {
     fn drop(&mut self) {
         self.stop.send_replace(true);
     }
 }
 
-impl<S: Store> Shared<S> {
+impl Shared {
     /// Finishes a queued operation here and now, if there is somebody who can.
     pub(crate) fn pick_up(self: &Arc<Self>, record: Arc<Record>) {
         if self.inner.options.finisher.is_some() {
@@ -177,9 +204,7 @@ impl<S: Store> Shared<S> {
             });
         }
     }
-}
 
-impl<S: Store> Shared<S> {
     /// Picks up what waits in the queue until its pause is over. A hint: should this process end, or
     /// have too many of these, the sweeper of any process finds it.
     pub(crate) fn pick_up_later(self: &Arc<Self>, id: OperationId, pause: Duration) {
@@ -210,16 +235,17 @@ const WAITING_FOR_PICK_UP_MAX: usize = 4096;
 
 /// What the tasks hold.
 #[derive(Debug)]
-pub(crate) struct Inner<S: Store> {
-    pub(crate) store: Arc<S>,
-    pub(crate) options: Options<S>,
+pub(crate) struct Inner {
+    pub(crate) store: DynStore,
+    pub(crate) options: Options,
     pub(crate) batcher: Batcher,
-    pub(crate) flights: Arc<Flights>,
-    pub(crate) watchers: Watchers,
+    pub(crate) flights: Arc<InFlightRegistry>,
+    pub(crate) watchers: RecordWatchers,
     pub(crate) cache: Cache,
     pub(crate) clock: StoreClock,
+    pub(crate) tenant_keys: Arc<TenantKeys>,
     pub(crate) renewer: Renewer,
-    pub(crate) counters: Counters,
+    pub(crate) counters: EngineCounters,
     pub(crate) readiness: Readiness,
     /// All chance, where the options say which.
     seeded: Option<Mutex<fastrand::Rng>>,
@@ -228,7 +254,7 @@ pub(crate) struct Inner<S: Store> {
     stopping: AtomicBool,
 }
 
-impl<S: Store> Inner<S> {
+impl Inner {
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
     }
@@ -315,19 +341,19 @@ impl<S: Store> Inner<S> {
 
     /// What logs call a tenant.
     pub(crate) fn pseudonym(&self, tenant: &Tenant) -> String {
-        self.store.salt().tenant_key(tenant).pseudonym()
+        self.tenant_keys.get(tenant).pseudonym()
     }
 
-    pub(crate) fn count(&self, begun: &Result<Begun<S>, BeginError>) {
+    pub(crate) fn count(&self, begun: &Result<Admission, BeginError>) {
         let counters = &self.counters;
         match begun {
-            Ok(Begun::Execute(_) | Begun::Queued(_)) => counters.executions.one(),
-            Ok(Begun::TakenOver { .. }) => counters.takeovers.one(),
-            Ok(Begun::Replay(_)) => counters.replays.one(),
-            Ok(Begun::Busy { .. }) => counters.busy.one(),
-            Ok(Begun::InDoubt { .. }) => counters.in_doubt.one(),
-            Ok(Begun::Mismatch(_)) => counters.mismatches.one(),
-            Ok(Begun::Gone { .. }) => counters.gone.one(),
+            Ok(Admission::Execute(_) | Admission::Queued(_)) => counters.executions.one(),
+            Ok(Admission::TakenOver { .. }) => counters.takeovers.one(),
+            Ok(Admission::Replay(_)) => counters.replays.one(),
+            Ok(Admission::Busy { .. }) => counters.busy.one(),
+            Ok(Admission::InDoubt { .. }) => counters.in_doubt.one(),
+            Ok(Admission::Mismatch(_)) => counters.mismatches.one(),
+            Ok(Admission::Gone { .. }) => counters.gone.one(),
             Err(_) => counters.undecided.one(),
         }
     }

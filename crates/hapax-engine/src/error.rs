@@ -3,6 +3,15 @@
 use hapax_core::StoreError;
 
 /// Why an operation could not begin. Nothing was run.
+///
+/// ```
+/// use hapax_engine::BeginError;
+///
+/// /// Nothing was run, so everybody may ask again: here, or at another process.
+/// fn is_worth_asking_here(error: &BeginError) -> bool {
+///     !matches!(error, BeginError::Stopped)
+/// }
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum BeginError {

@@ -3,6 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counts values by size, from any thread. Values and bounds are whole numbers of one unit.
+///
+/// ```
+/// use hapax_engine::Histogram;
+///
+/// let millis = Histogram::new(&[10, 100]);
+/// millis.observe(7);
+/// millis.observe(5_000);
+/// assert_eq!(millis.snapshot().counts, [1, 0, 1]);
+/// ```
 #[derive(Debug)]
 pub struct Histogram {
     bounds: &'static [u64],

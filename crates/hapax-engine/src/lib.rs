@@ -5,50 +5,56 @@
 //! store, answers finished operations from memory, and cleans up after owners that vanished. It
 //! knows neither HTTP nor SQL.
 //!
-//! - [`Engine::begin`] brings an operation and says what to do with it ([`Begun`]);
+//! - [`Engine::begin`] brings an operation and says what to do with it ([`Admission`]);
 //! - a [`Permit`] is the right to run it, and [`Permit::settle`] says how that ended;
 //! - [`steps`] runs operations of several effects, and resumes them after the last finished one;
 //! - [`transactional`] runs operations whose effect is in a database, in one transaction with it;
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
-mod again;
 mod batcher;
 mod begin;
 mod cache;
 mod clock;
-mod detached;
+mod detached_task;
 mod digest;
 mod engine;
 mod error;
-mod flights;
+mod handover;
 mod histogram;
-mod leave;
+mod in_flight;
+mod next_attempt;
 pub mod operator;
 mod options;
 mod permit;
 mod purger;
-mod queued;
+mod queued_operation;
 mod readiness;
 mod renewer;
 mod stats;
 pub mod steps;
 mod sweeper;
+mod tenant_keys;
 pub mod transactional;
+mod wall_clock;
 mod watcher;
 
 pub use self::{
-    begin::{Ask, Begun},
+    begin::{Admission, BeginRequest, RequestIdentity},
     clock::ClockWatch,
     engine::Engine,
     error::{BeginError, SettleError},
+    handover::STEPS_PAUSE,
     histogram::{Distribution, Histogram},
-    leave::STEPS_PAUSE,
     options::{Finisher, Options},
     permit::{Permit, Settled},
-    queued::Queued,
+    queued_operation::Queued,
     readiness::BELIEVED_FOR,
     stats::{LATENCY_MICROS, Named, Spreads, Stats},
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
-    transactional::{Answered, Fate, OnceError, TransactionOptions, Transactional, Tx},
+    tenant_keys::TenantKeys,
+    transactional::{
+        Answered, Completion, Fate, InTransactionError, TransactionOptions, Transactional, Tx,
+    },
+    wall_clock::wall_clock,
 };

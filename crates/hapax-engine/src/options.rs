@@ -7,8 +7,17 @@ use hapax_core::{Policy, Record, Recovery, limits::CLOCK_STAYS};
 use crate::permit::Permit;
 
 /// How much an engine may use and how often it looks after its store.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_engine::Options;
+///
+/// let options = Options { sweep_every: Duration::from_secs(1), ..Options::default() };
+/// assert!(options.finisher.is_none());
+/// ```
 #[derive(Debug, Clone)]
-pub struct Options<S: hapax_core::Store> {
+pub struct Options {
     /// Most bytes of finished records kept in memory; zero for none.
     pub cache_bytes_max: u64,
     /// Most claims waiting for a commit; more are refused as overloaded.
@@ -24,12 +33,12 @@ pub struct Options<S: hapax_core::Store> {
     /// How long the store's clock must have gone steadily before anything expires by it.
     pub clock_stays: Duration,
     /// Finishes operations whose owner vanished, from their stored request.
-    pub finisher: Option<Finisher<S>>,
+    pub finisher: Option<Finisher>,
     /// Seeds the names of attempts, so that a simulated run can be repeated; random if not given.
     pub seed: Option<u64>,
 }
 
-impl<S: hapax_core::Store> Default for Options<S> {
+impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes_max: 64 << 20,
@@ -46,29 +55,47 @@ impl<S: hapax_core::Store> Default for Options<S> {
 }
 
 /// Finishes operations somebody else left behind.
-pub struct Finisher<S: hapax_core::Store>(Vec<Hand<S>>);
+///
+/// ```
+/// use hapax_core::{AttemptEnd, Outcome, Policy, Record};
+/// use hapax_engine::{Finisher, Options, Permit};
+///
+/// # async fn send(_request: Option<&[u8]>) {}
+/// let finisher = Finisher::new(
+///     |_record: &Record| Policy::default(),
+///     |permit: Permit, _recovery| async move {
+///         send(permit.record().request().map(|request| &request[..])).await;
+///         let _ = permit.settle(AttemptEnd::completed(Outcome::bare(201))).await;
+///     },
+/// );
+/// let options = Options { finisher: Some(finisher), ..Options::default() };
+/// # drop(options);
+/// ```
+#[derive(Clone)]
+pub struct Finisher(Vec<FinishRule>);
 
 /// One way to finish operations, and which.
-struct Hand<S: hapax_core::Store> {
+#[derive(Clone)]
+struct FinishRule {
     serves: Arc<dyn Fn(&Record) -> bool + Send + Sync>,
     policy_of: Arc<dyn Fn(&Record) -> Policy + Send + Sync>,
-    finish: Arc<dyn Fn(Permit<S>, Recovery) -> Finishing + Send + Sync>,
+    finish: Arc<dyn Fn(Permit, Recovery) -> Finishing + Send + Sync>,
 }
 
 type Finishing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<S: hapax_core::Store> Finisher<S> {
+impl Finisher {
     /// Finishes each operation under the policy that `policy_of` names for it, by `finish`: it is
     /// given the right to run it, whose record holds the stored request, and what recovery is
     /// allowed.
     pub fn new<F>(
         policy_of: impl Fn(&Record) -> Policy + Send + Sync + 'static,
-        finish: impl Fn(Permit<S>, Recovery) -> F + Send + Sync + 'static,
+        finish: impl Fn(Permit, Recovery) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Self(vec![Hand {
+        Self(vec![FinishRule {
             serves: Arc::new(|_| true),
             policy_of: Arc::new(policy_of),
             finish: Arc::new(move |permit, recovery| Box::pin(finish(permit, recovery))),
@@ -82,7 +109,7 @@ impl<S: hapax_core::Store> Finisher<S> {
         let serves = Arc::new(serves);
         let narrowed = self.0.into_iter().map(|hand| {
             let (both, before) = (Arc::clone(&serves), hand.serves);
-            Hand { serves: Arc::new(move |record| before(record) && both(record)), ..hand }
+            FinishRule { serves: Arc::new(move |record| before(record) && both(record)), ..hand }
         });
         Self(narrowed.collect())
     }
@@ -103,33 +130,17 @@ impl<S: hapax_core::Store> Finisher<S> {
         self.hand(record).map(|hand| (hand.policy_of)(record))
     }
 
-    pub(crate) fn finish(&self, permit: Permit<S>, recovery: Recovery) -> Option<Finishing> {
+    pub(crate) fn finish(&self, permit: Permit, recovery: Recovery) -> Option<Finishing> {
         let finish = Arc::clone(&self.hand(permit.record())?.finish);
         Some(finish(permit, recovery))
     }
 
-    fn hand(&self, record: &Record) -> Option<&Hand<S>> {
+    fn hand(&self, record: &Record) -> Option<&FinishRule> {
         self.0.iter().find(|hand| (hand.serves)(record))
     }
 }
 
-impl<S: hapax_core::Store> Clone for Finisher<S> {
-    fn clone(&self) -> Self {
-        Self(self.0.iter().map(Hand::clone).collect())
-    }
-}
-
-impl<S: hapax_core::Store> Clone for Hand<S> {
-    fn clone(&self) -> Self {
-        Self {
-            serves: Arc::clone(&self.serves),
-            policy_of: Arc::clone(&self.policy_of),
-            finish: Arc::clone(&self.finish),
-        }
-    }
-}
-
-impl<S: hapax_core::Store> fmt::Debug for Finisher<S> {
+impl fmt::Debug for Finisher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Finisher(..)")
     }

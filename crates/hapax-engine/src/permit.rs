@@ -7,9 +7,9 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Ended, Outcome, Policy, Record, State, StateTag, Store, StoreError, Timestamp, apply,
-    give_back, settle,
-    store::{self, By, Entry, Over, Settle, Settlement},
+    Attempt, AttemptEnd, Policy, Record, State, StateTag, StoreError, Timestamp, apply, give_back,
+    settle,
+    store::{By, Entry, Over, Settle, Settlement, Write, Written},
 };
 use tokio::{
     runtime::Handle,
@@ -17,35 +17,72 @@ use tokio::{
 };
 
 use crate::{
-    again::{Again, again, queue_again},
     clock::StoreClock,
-    detached::Detached,
+    detached_task::Detached,
     engine::{Inner, Shared},
     error::SettleError,
-    flights::Seat,
-    leave::{Release, STEPS_PAUSE, is_left_not_released, leave, left_for},
+    handover::{ReleaseRule, STEPS_PAUSE, is_left_not_released, leave, left_for},
+    in_flight::InFlightGuard,
+    next_attempt::{Again, again, queue_again},
     steps::Steps,
 };
 
 /// The right to run an operation once, now. Its lease is renewed while it lives.
 ///
 /// Dropped without [`Permit::settle`], as by a panic, it is settled as interrupted.
-pub struct Permit<S: Store> {
-    held: Option<Held<S>>,
+///
+/// ```
+/// use hapax_core::{AttemptEnd, Outcome};
+/// use hapax_engine::{Admission, Settled};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # use hapax_core::{Key, Operation, Scope, Tenant};
+/// # let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// # let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// # let request = hapax_core::RequestParts { body: b"100", ..Default::default() }.into();
+/// # let mode = hapax_core::RunMode::Run { request: None };
+/// # let policy = hapax_core::Policy::default();
+/// # let ask = hapax_engine::BeginRequest { operation, request, mode, policy };
+/// # let engine = hapax_engine::Engine::start(store, hapax_engine::Options::default());
+/// let Admission::Execute(permit) = engine.begin(&ask).await? else { return Ok(()) };
+/// // Downstream hears the key, and the number of the attempt.
+/// assert_eq!(permit.attempt().fence.get(), 1);
+/// let settled = permit.settle(AttemptEnd::completed(Outcome::bare(201))).await?;
+/// assert!(matches!(settled, Settled::Done(_)));
+/// # Ok(())
+/// # }
+/// ```
+pub struct Permit {
+    held: Option<HeldPermit>,
     record: Arc<Record>,
     over: Over,
     /// When nothing that an owner before it sent can still be at work; `None` if nothing was sent.
     quiet_at: Option<Instant>,
     policy: Policy,
-    steps: OnceLock<Steps<S>>,
+    steps: OnceLock<Steps>,
 }
 
-pub(crate) struct Held<S: Store> {
-    pub(crate) shared: Arc<Shared<S>>,
-    pub(crate) seat: Seat,
+pub(crate) struct HeldPermit {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) seat: InFlightGuard,
 }
 
 /// How the end of an attempt was taken.
+///
+/// ```
+/// use hapax_engine::Settled;
+///
+/// fn told(settled: &Settled) -> &'static str {
+///     match settled {
+///         Settled::Done(_) => "stored",
+///         Settled::Superseded(Some(_)) => "somebody else finished it: tell their result",
+///         Settled::Superseded(None) => "nothing is stored any more",
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub enum Settled {
     /// As told: this is what is stored now.
@@ -78,10 +115,10 @@ impl Followed {
     }
 }
 
-impl<S: Store> Permit<S> {
+impl Permit {
     pub(crate) fn new(
-        shared: Arc<Shared<S>>,
-        seat: Seat,
+        shared: Arc<Shared>,
+        seat: InFlightGuard,
         record: Arc<Record>,
         followed: Followed,
         policy: Policy,
@@ -92,7 +129,7 @@ impl<S: Store> Permit<S> {
         let quiet_at = over
             .follows_an_owner()
             .then(|| Instant::now() + shared.inner.quiet_in(&record, followed, &policy));
-        let held = Some(Held { shared, seat });
+        let held = Some(HeldPermit { shared, seat });
         // What may be done about it was said when its life began, whatever the policy says now.
         let policy = policy.recovering(record.recovery);
         Self { held, record, over, quiet_at, policy, steps: OnceLock::new() }
@@ -164,9 +201,9 @@ impl<S: Store> Permit<S> {
 
     /// The steps of this attempt, for an operation of several effects.
     ///
-    /// An operation whose steps have begun is not released by [`Permit::settle`], whatever the result
-    /// policy says: it is left for [`STEPS_PAUSE`], and goes on in the same life.
-    pub fn steps(&self) -> Steps<S> {
+    /// An operation whose steps have begun is not released by [`Permit::settle`], whatever its answer
+    /// means: it is left for [`STEPS_PAUSE`], and goes on in the same life.
+    pub fn steps(&self) -> Steps {
         #[expect(clippy::expect_used, reason = "settling consumes the permit")]
         let held = self.held.as_ref().expect("a permit that can be asked is not settled");
         let make = || {
@@ -200,23 +237,25 @@ impl<S: Store> Permit<S> {
     /// Says how the attempt ended. When this returns, it is stored.
     ///
     /// Dropping the returned future does not stop it: what happened is recorded all the same.
-    pub async fn settle(mut self, ended: Ended) -> Result<Settled, SettleError> {
-        let is_answer = matches!(ended, Ended::Answered(_));
+    pub async fn settle(mut self, ended: AttemptEnd) -> Result<Settled, SettleError> {
+        let is_answer = matches!(ended, AttemptEnd::Answered(_));
         let end = self.end(ended);
         let begun = self.steps.get().is_some_and(Steps::may_have_begun);
         let release = match end.to {
-            Settlement::Released | Settlement::Declined if begun => Release::Never,
+            Settlement::Released | Settlement::Declined if begun => ReleaseRule::Never,
             // A server error in mid-way: its steps say how far it came, so it goes on from there.
-            Settlement::InDoubt(_) if begun && is_answer => Release::Never,
+            Settlement::InDoubt(_) if begun && is_answer => ReleaseRule::Never,
             Settlement::Released | Settlement::Declined if self.follows_an_owner() => {
-                Release::WithoutSteps
+                ReleaseRule::WithoutSteps
             }
-            Settlement::InDoubt(_) if is_answer && self.follows_an_owner() => Release::WithoutSteps,
+            Settlement::InDoubt(_) if is_answer && self.follows_an_owner() => {
+                ReleaseRule::WithoutSteps
+            }
             Settlement::Released
             | Settlement::Declined
             | Settlement::Completed(_)
             | Settlement::Failed(_)
-            | Settlement::InDoubt(_) => Release::AsTold,
+            | Settlement::InDoubt(_) => ReleaseRule::AsTold,
         };
         self.conclude(end, release).await
     }
@@ -238,10 +277,10 @@ impl<S: Store> Permit<S> {
             return self.leave(Duration::ZERO).await;
         }
         let end = give_back(&self.attempt(), self.over, self.record.recovery, &self.policy);
-        self.conclude(end, Release::AsTold).await
+        self.conclude(end, ReleaseRule::AsTold).await
     }
 
-    fn end(&self, ended: Ended) -> Settle {
+    fn end(&self, ended: AttemptEnd) -> Settle {
         let ended = if self.over.follows_an_owner() {
             ended.following(self.record.recovery)
         } else {
@@ -256,7 +295,11 @@ impl<S: Store> Permit<S> {
         end
     }
 
-    async fn conclude(&mut self, end: Settle, release: Release) -> Result<Settled, SettleError> {
+    async fn conclude(
+        &mut self,
+        end: Settle,
+        release: ReleaseRule,
+    ) -> Result<Settled, SettleError> {
         #[expect(clippy::expect_used, reason = "settling consumes the permit")]
         let held = self.held.take().expect("a permit is settled once");
         let (begun, last) = (Arc::clone(&self.record), left_for(&self.attempt(), STEPS_PAUSE));
@@ -271,30 +314,30 @@ impl<S: Store> Permit<S> {
     }
 }
 
-impl<S: Store> Drop for Permit<S> {
+impl Drop for Permit {
     fn drop(&mut self) {
         let (Some(held), Ok(runtime)) = (self.held.take(), Handle::try_current()) else { return };
-        let end = self.end(Ended::Interrupted { told: Outcome::bare(500) });
+        let end = self.end(AttemptEnd::Interrupted);
         drop(runtime.spawn(conclude(held, Arc::clone(&self.record), end)));
     }
 }
 
-impl<S: Store> fmt::Debug for Permit<S> {
+impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("attempt", &self.attempt()).finish_non_exhaustive()
     }
 }
 
-async fn conclude<S: Store>(
-    held: Held<S>,
+async fn conclude(
+    held: HeldPermit,
     begun: Arc<Record>,
     end: Settle,
 ) -> Result<Settled, SettleError> {
     let inner = &held.shared.inner;
     let settled = write_end(inner, &end).await.map(|ending| match ending {
-        Ending::Written { now } => Settled::Done(ended(now, &begun, &end)),
-        Ending::Found(record) => Settled::Done(record),
-        Ending::Superseded(record) => Settled::Superseded(record),
+        EndWriteResult::Written { now } => Settled::Done(ended(now, &begun, &end)),
+        EndWriteResult::Found(record) => Settled::Done(record),
+        EndWriteResult::Superseded(record) => Settled::Superseded(record),
     });
     let stored = match &settled {
         Ok(Settled::Done(record)) => {
@@ -323,7 +366,7 @@ async fn conclude<S: Store>(
 }
 
 /// How the writing of an end came out.
-pub(crate) enum Ending {
+pub(crate) enum EndWriteResult {
     /// The store wrote it at this instant.
     Written { now: Timestamp },
     /// Reading again showed it written.
@@ -333,17 +376,17 @@ pub(crate) enum Ending {
 }
 
 /// Writes the end of an attempt, reading again whenever it is not clear what was written.
-pub(crate) async fn write_end<S: Store>(
-    inner: &Arc<Inner<S>>,
+pub(crate) async fn write_end(
+    inner: &Arc<Inner>,
     end: &Settle,
-) -> Result<Ending, SettleError> {
+) -> Result<EndWriteResult, SettleError> {
     let give_up_at = Instant::now() + inner.options.settle_patience;
     let mut pause = PAUSE_MIN;
     loop {
-        let failed = match inner.commit_settle(end.clone()).await {
-            Ok(store::Settled::Done { now }) => return Ok(Ending::Written { now }),
-            Ok(store::Settled::Lost) if matches!(end.by, By::Onlooker(_)) => {
-                return Ok(Ending::Superseded(None));
+        let failed = match inner.commit(Write::Settle(end.clone())).await {
+            Ok(Written::Done { now }) => return Ok(EndWriteResult::Written { now }),
+            Ok(Written::Refused { .. }) if matches!(end.by, By::Onlooker(_)) => {
+                return Ok(EndWriteResult::Superseded(None));
             }
             Err(error @ (StoreError::Damaged(_) | StoreError::TooNew(_))) => {
                 return Err(SettleError::Unreadable(error));
@@ -372,15 +415,15 @@ pub(crate) const PAUSE_MIN: Duration = Duration::from_millis(5);
 pub(crate) const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Settles a record as an onlooker who saw it like this; `false` if it had changed meanwhile.
-pub(crate) async fn settle_as_seen<S: Store>(
-    inner: &Arc<Inner<S>>,
+pub(crate) async fn settle_as_seen(
+    inner: &Arc<Inner>,
     record: &Record,
     to: Settlement,
 ) -> Result<bool, StoreError> {
     let by = By::Onlooker(record.stamp());
     let end = Settle { id: record.operation.id(), by, to, keep: Duration::ZERO };
     match write_end(inner, &end).await {
-        Ok(Ending::Written { .. } | Ending::Found(_)) => {
+        Ok(EndWriteResult::Written { .. } | EndWriteResult::Found(_)) => {
             match end.to {
                 Settlement::InDoubt(doubt) => inner.left_in_doubt(record, doubt),
                 Settlement::Released
@@ -396,26 +439,26 @@ pub(crate) async fn settle_as_seen<S: Store>(
             }
             Ok(true)
         }
-        Ok(Ending::Superseded(_)) => Ok(false),
+        Ok(EndWriteResult::Superseded(_)) => Ok(false),
         Err(SettleError::NotRecorded(error) | SettleError::Unreadable(error)) => Err(error),
     }
 }
 
 /// Reads what became of an end that was not confirmed; `None` if it can still be written.
-async fn read_end<S: Store>(inner: &Inner<S>, end: &Settle) -> Result<Option<Ending>, StoreError> {
+async fn read_end(inner: &Inner, end: &Settle) -> Result<Option<EndWriteResult>, StoreError> {
     let (fence, owner) = match end.by {
         By::Owner { fence, owner } => (fence, owner),
         By::Onlooker(stamp) => (stamp.fence, stamp.owner),
     };
     let found = inner.load(end.id).await?.record.map(|record| Arc::new(*record));
-    let Some(record) = found else { return Ok(Some(Ending::Superseded(None))) };
+    let Some(record) = found else { return Ok(Some(EndWriteResult::Superseded(None))) };
     let same_attempt = record.fence == fence && record.owner == owner;
     Ok(if same_attempt && record.tag() == end.to.tag() {
-        Some(Ending::Found(record))
+        Some(EndWriteResult::Found(record))
     } else if same_attempt && matches!(end.by, By::Owner { .. }) && !record.tag().is_terminal() {
         None
     } else {
-        Some(Ending::Superseded(Some(record)))
+        Some(EndWriteResult::Superseded(Some(record)))
     })
 }
 

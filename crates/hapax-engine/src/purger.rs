@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hapax_core::Store;
 use tokio::{
     sync::watch,
     time::{Instant, sleep},
@@ -21,7 +20,7 @@ const REST_MAX: Duration = Duration::from_millis(250);
 const EASES_AFTER: Duration = Duration::from_secs(60);
 
 /// Purges at every interval until told to stop.
-pub(crate) async fn run<S: Store>(inner: Arc<Inner<S>>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn run(inner: Arc<Inner>, mut stop: watch::Receiver<bool>) {
     let mut pause = inner.options.purge_every;
     let mut began = None;
     look(&inner).await;
@@ -51,14 +50,14 @@ fn rest(page_took: Duration, lasted: Duration) -> Duration {
 
 /// Looks at the clock. The store judges retention by what is kept of it, so a look that fails is as
 /// good as none.
-async fn look<S: Store>(inner: &Inner<S>) {
+async fn look(inner: &Inner) {
     if let Err(error) = inner.look_at_clock().await {
         tracing::debug!(%error, "the store's clock could not be looked at");
     }
 }
 
 /// Purges one page; says whether there may be more.
-async fn purge_once<S: Store>(inner: &Inner<S>) -> bool {
+async fn purge_once(inner: &Inner) -> bool {
     look(inner).await;
     match inner.store.purge(PAGE_RECORDS).await {
         Ok(purged) => {

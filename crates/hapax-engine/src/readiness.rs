@@ -3,9 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use hapax_core::{
-    Attempt, Fence, InvalidName, Key, Operation, Recovery, RequestParts, Scope, Store, StoreError,
-    Tenant,
-    store::{Batch, Claim, Claimed, Entry, Over},
+    Attempt, Fence, InvalidName, Key, Operation, Recovery, RequestParts, Scope, StoreError, Tenant,
+    store::{Claim, Entry, Over, Write, Written},
 };
 use tokio::{sync::Mutex, time::Instant};
 
@@ -32,7 +31,7 @@ struct Checked {
 }
 
 /// As found out within [`BELIEVED_FOR`]; otherwise by writing, one writer at a time.
-pub(crate) async fn takes_writes<S: Store>(inner: &Arc<Inner<S>>) -> Result<(), StoreError> {
+pub(crate) async fn takes_writes(inner: &Arc<Inner>) -> Result<(), StoreError> {
     let mut checked = Arc::clone(&inner.readiness.0).lock_owned().await;
     if let Some(last) = &*checked
         && last.at.elapsed() < BELIEVED_FOR
@@ -50,20 +49,19 @@ pub(crate) async fn takes_writes<S: Store>(inner: &Arc<Inner<S>>) -> Result<(), 
 }
 
 /// Claims an operation that is nobody's, as any is claimed, and takes it back.
-async fn write<S: Store>(inner: &Inner<S>) -> Result<(), StoreError> {
+async fn write(inner: &Inner) -> Result<(), StoreError> {
     let claim = claim(inner)?;
     let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner: claim.owner };
-    let mut committed = inner.store.commit(Batch { claims: vec![claim], ..Batch::default() }).await;
-    match committed.claims.pop() {
-        Some(Ok(Claimed::Won { .. })) => inner.store.withdraw(attempt).await.map(|_| ()),
-        Some(Ok(Claimed::Found { .. })) | None => {
+    match inner.store.commit(vec![Write::Claim(claim)]).await.pop() {
+        Some(Ok(Written::Done { .. })) => inner.store.withdraw(attempt).await.map(|_| ()),
+        Some(Ok(Written::Refused { .. })) | None => {
             Err(StoreError::unavailable("the store gave no answer to a new claim"))
         }
         Some(Err(error)) => Err(error),
     }
 }
 
-fn claim<S: Store>(inner: &Inner<S>) -> Result<Claim, StoreError> {
+fn claim(inner: &Inner) -> Result<Claim, StoreError> {
     let invalid = |error: InvalidName| StoreError::unavailable(error);
     let tenant = Tenant::parse(TENANT).map_err(invalid)?;
     let scope = Scope::parse(SCOPE).map_err(invalid)?;

@@ -9,9 +9,9 @@ use std::{
 };
 
 use hapax_core::{
-    Record, Store, Timestamp, apply,
+    Record, Timestamp, apply,
     limits::CLOCK_STEP,
-    store::{Renew, Renewed},
+    store::{Renew, Write, Written},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -20,7 +20,7 @@ use tokio::{
 
 use crate::{
     engine::Inner,
-    flights::{Flight, Phase},
+    in_flight::{InFlightEntry, InFlightPhase},
 };
 
 /// Looks at what runs here six times per shortest lease, and renews what has used up a third.
@@ -45,7 +45,7 @@ impl Renewer {
         }
     }
 
-    pub(crate) async fn run<S: Store>(inner: Arc<Inner<S>>, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn run(inner: Arc<Inner>, mut stop: watch::Receiver<bool>) {
         loop {
             let tick = Duration::from_micros(inner.renewer.tick_micros.load(Relaxed));
             tokio::select! {
@@ -57,7 +57,7 @@ impl Renewer {
             inner.renewer.tick_micros.store(micros(TICK_MAX), Relaxed);
             let Some(now) = inner.clock.now() else { continue };
             for flight in inner.flights.all() {
-                if let Phase::Running { record, lease, until } = flight.phase() {
+                if let InFlightPhase::Running { record, lease, until } = flight.phase() {
                     inner.renewer.expect(lease);
                     if is_due(now, record.until(), lease) || is_used_up(until, lease) {
                         tokio::spawn(renew(Arc::clone(&inner), flight, record, lease));
@@ -78,22 +78,22 @@ fn is_used_up(until: Instant, lease: Duration) -> bool {
     until.saturating_duration_since(Instant::now()) <= lease * 2 / 3
 }
 
-async fn renew<S: Store>(
-    inner: Arc<Inner<S>>,
-    flight: Arc<Flight>,
+async fn renew(
+    inner: Arc<Inner>,
+    flight: Arc<InFlightEntry>,
     record: Arc<Record>,
     lease: Duration,
 ) {
     let (id, fence, owner) = (record.operation.id(), record.fence, record.owner);
     let (renew, asked_at) = (Renew { id, fence, owner, lease }, Instant::now());
-    match inner.commit_renew(renew).await {
-        Ok(Renewed::Done { now }) => {
+    match inner.commit(Write::Renew(renew)).await {
+        Ok(Written::Done { now }) => {
             inner.counters.renewals.one();
             if let Some(renewed) = apply::renew(now, Some(&record), &renew) {
                 flight.renewed(Arc::new(renewed), asked_at + lease);
             }
         }
-        Ok(Renewed::Lost) => {
+        Ok(Written::Refused { .. }) => {
             inner.counters.leases_lost.one();
             tracing::warn!(operation = %id, fence = fence.get(), "a lease was lost");
             let over = Renew { lease: Duration::ZERO, ..renew };

@@ -10,6 +10,21 @@ use crate::histogram::{Distribution, Histogram};
 macro_rules! stats {
     ($(#[doc = $help:literal] $name:ident,)*) => {
         /// Counts since the engine was started.
+        ///
+        /// ```
+        /// use hapax_core::{Salt, Timestamp, memory};
+        /// use hapax_engine::{Engine, Options};
+        ///
+        /// # #[tokio::main(flavor = "current_thread")]
+        /// # async fn main() {
+        /// let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+        /// let engine = Engine::start(store, Options::default());
+        /// assert_eq!(engine.stats().executions, 0);
+        /// for count in engine.stats().named() {
+        ///     println!("{} {}", count.name, count.count);
+        /// }
+        /// # }
+        /// ```
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
@@ -27,12 +42,12 @@ macro_rules! stats {
         }
 
         #[derive(Debug, Default)]
-        pub(crate) struct Counters {
+        pub(crate) struct EngineCounters {
             $(pub(crate) $name: Counter,)*
-            pub(crate) spread: Spread,
+            pub(crate) spread: CommitHistograms,
         }
 
-        impl Counters {
+        impl EngineCounters {
             pub(crate) fn snapshot(&self) -> Stats {
                 Stats { $($name: self.$name.0.load(Relaxed),)* }
             }
@@ -119,12 +134,12 @@ pub struct Spreads {
 }
 
 #[derive(Debug)]
-pub(crate) struct Spread {
+pub(crate) struct CommitHistograms {
     batch_writes: Histogram,
     commit_micros: Histogram,
 }
 
-impl Spread {
+impl CommitHistograms {
     pub(crate) fn committed(&self, writes: usize, took: Duration) {
         self.batch_writes.observe(u64::try_from(writes).unwrap_or(u64::MAX));
         self.commit_micros.observe(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
@@ -138,7 +153,7 @@ impl Spread {
     }
 }
 
-impl Default for Spread {
+impl Default for CommitHistograms {
     fn default() -> Self {
         Self {
             batch_writes: Histogram::new(&[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]),

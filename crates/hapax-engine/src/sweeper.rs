@@ -3,23 +3,23 @@
 use std::sync::{Arc, Weak};
 
 use hapax_core::{
-    Doubt, Record, Recovery, Store, StoreError, Sweep,
+    Doubt, Record, Recovery, StoreError, Sweep,
     limits::PAGE_RECORDS_MAX,
     quiet_from,
     settle::sweep,
-    store::{Claim, Claimed, Entry, Over, Settlement},
+    store::{Claim, Entry, Over, Settlement, Written},
 };
 use tokio::{sync::watch, time::sleep};
 
 use crate::{
     begin::{self, won},
     engine::Shared,
-    flights::Boarding,
+    in_flight::Boarding,
     permit::{Followed, Permit, settle_as_seen},
 };
 
 /// Sweeps at every interval until told to stop.
-pub(crate) async fn run<S: Store>(shared: Weak<Shared<S>>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn run(shared: Weak<Shared>, mut stop: watch::Receiver<bool>) {
     loop {
         let Some(interval) = shared.upgrade().map(|shared| shared.inner.options.sweep_every) else {
             return;
@@ -36,7 +36,7 @@ pub(crate) async fn run<S: Store>(shared: Weak<Shared<S>>, mut stop: watch::Rece
     }
 }
 
-async fn sweep_once<S: Store>(shared: &Arc<Shared<S>>) -> Result<(), StoreError> {
+async fn sweep_once(shared: &Arc<Shared>) -> Result<(), StoreError> {
     let inner = &shared.inner;
     loop {
         let watch = inner.look_at_clock().await?;
@@ -63,7 +63,7 @@ async fn sweep_once<S: Store>(shared: &Arc<Shared<S>>) -> Result<(), StoreError>
     }
 }
 
-async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result<bool, StoreError> {
+async fn look_after(shared: &Arc<Shared>, record: Record) -> Result<bool, StoreError> {
     let inner = &shared.inner;
     let id = record.operation.id();
     if inner.flights.get(id).is_some() {
@@ -106,11 +106,7 @@ async fn look_after<S: Store>(shared: &Arc<Shared<S>>, record: Record) -> Result
 
 /// Claims an abandoned or queued operation and hands it to the finisher, unless somebody else is
 /// faster.
-pub(crate) async fn take_over<S: Store>(
-    shared: &Arc<Shared<S>>,
-    record: &Record,
-    recovery: Recovery,
-) {
+pub(crate) async fn take_over(shared: &Arc<Shared>, record: &Record, recovery: Recovery) {
     let inner = &shared.inner;
     let id = record.operation.id();
     let Boarding::First(seat) = inner.flights.board(id) else { return };
@@ -128,7 +124,7 @@ pub(crate) async fn take_over<S: Store>(
         entry: Entry::Run { lease: policy.lease(), request: None },
     };
     match begin::write(inner, &claim, &policy).await {
-        Ok(Claimed::Won { now }) => {
+        Ok(Written::Done { now }) => {
             inner.counters.swept_taken_over.one();
             tracing::info!(operation = %id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
@@ -139,7 +135,7 @@ pub(crate) async fn take_over<S: Store>(
                 tokio::spawn(finishing);
             }
         }
-        Ok(Claimed::Found { .. }) => {}
+        Ok(Written::Refused { .. }) => {}
         Err(error) => {
             tracing::warn!(operation = %id, %error, "an abandoned operation waits for the next sweep")
         }

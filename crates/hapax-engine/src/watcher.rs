@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{OperationId, StateTag, Store, apply};
+use hapax_core::{OperationId, StateTag, apply};
 use tokio::{
     sync::{Notify, OwnedSemaphorePermit, Semaphore},
     time::sleep,
@@ -15,25 +15,25 @@ use tokio::{
 use crate::{digest::DigestHasher, engine::Inner};
 
 #[derive(Debug)]
-pub(crate) struct Watchers {
+pub(crate) struct RecordWatchers {
     map: Arc<Mutex<Map>>,
     room: Arc<Semaphore>,
 }
 
 type Map = HashMap<OperationId, Arc<Notify>, DigestHasher>;
 
-impl Watchers {
+impl RecordWatchers {
     pub(crate) fn new(waiters_max: usize) -> Self {
         let room = Arc::new(Semaphore::new(waiters_max.min(Semaphore::MAX_PERMITS)));
         Self { map: Arc::default(), room }
     }
 
     /// Ends when the operation may have changed; `None` if too many wait already.
-    pub(crate) fn change<S: Store>(
+    pub(crate) fn change(
         &self,
-        inner: &Arc<Inner<S>>,
+        inner: &Arc<Inner>,
         id: OperationId,
-    ) -> Option<impl Future<Output = ()> + Send + use<S>> {
+    ) -> Option<impl Future<Output = ()> + Send + use<>> {
         let place = Arc::clone(&self.room).try_acquire_owned().ok()?;
         let here = inner.flights.get(id);
         let elsewhere = here.is_none().then(|| self.watch(inner, id));
@@ -48,16 +48,16 @@ impl Watchers {
     }
 
     /// Joins the watcher of the operation, or starts it.
-    fn watch<S: Store>(
+    fn watch(
         &self,
-        inner: &Arc<Inner<S>>,
+        inner: &Arc<Inner>,
         id: OperationId,
-    ) -> impl Future<Output = ()> + Send + use<S> {
+    ) -> impl Future<Output = ()> + Send + use<> {
         let mut map = lock(&self.map);
         let changed = map.entry(id).or_insert_with(|| {
             let changed = Arc::new(Notify::new());
             let watching =
-                Watching { map: Arc::clone(&self.map), id, changed: Arc::clone(&changed) };
+                WatchGuard { map: Arc::clone(&self.map), id, changed: Arc::clone(&changed) };
             tokio::spawn(look_until_changed(Arc::clone(inner), watching));
             changed
         });
@@ -67,13 +67,13 @@ impl Watchers {
 }
 
 /// The watcher's own place: leaving it wakes everyone who waits.
-struct Watching {
+struct WatchGuard {
     map: Arc<Mutex<Map>>,
     id: OperationId,
     changed: Arc<Notify>,
 }
 
-impl Drop for Watching {
+impl Drop for WatchGuard {
     fn drop(&mut self) {
         lock(&self.map).remove(&self.id);
         self.changed.notify_waiters();
@@ -82,7 +82,7 @@ impl Drop for Watching {
 
 /// Reads again at every hint of the store and at growing intervals, until there is something new
 /// or nobody waits any more.
-async fn look_until_changed<S: Store>(inner: Arc<Inner<S>>, watching: Watching) {
+async fn look_until_changed(inner: Arc<Inner>, watching: WatchGuard) {
     let mut pause = PAUSE_MIN;
     loop {
         match inner.load(watching.id).await {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hapax_core::Store;
+use hapax_core::DynStore;
 use hapax_engine::{Engine, Options};
 use hapax_tower::{IdempotencyLayer, Later, Room, Routes, Site};
 use rustls::ServerConfig;
@@ -25,9 +25,9 @@ use tokio::{
 use tower_layer::Layer;
 
 use crate::{
-    admin::{self, AdminState, Meter, Meters, RelayMeter, Secret},
-    client::{Client, ClientError},
-    config::{Config, Limits, RelayConfig, Upstream},
+    admin::{self, AdminSecret, AdminState, Meter, Meters, RelayFigures},
+    client::{UpstreamClient, UpstreamClientError},
+    config::{Config, Limits, Upstream},
     proxy::{self, Proxy},
     server::{
         Acceptor, AdminServer, Bounds, Pace, Protocols, Serving, Shares, TlsError, Wiring, Workers,
@@ -37,14 +37,14 @@ use crate::{
 
 /// A running gateway.
 #[derive(Debug)]
-pub struct Gateway<S: Store> {
+pub struct Gateway {
     config: Config,
     address: SocketAddr,
-    engine: Engine<S>,
-    later: Later<S>,
+    engine: Engine,
+    later: Later,
     /// The routes keys in doubt are shown by.
     routes: Arc<ArcSwap<Routes>>,
-    workers: Arc<Workers<S>>,
+    workers: Arc<Workers>,
     tls: Arc<ArcSwapOption<ServerConfig>>,
     stop_accepting: watch::Sender<bool>,
     meters: Meters,
@@ -53,9 +53,9 @@ pub struct Gateway<S: Store> {
     admin_address: Option<SocketAddr>,
 }
 
-impl<S: Store> Gateway<S> {
+impl Gateway {
     /// Starts to serve clients. Must be called on a tokio runtime, which the engine then lives on.
-    pub async fn start(config: Config, store: S) -> Result<Self, StartError> {
+    pub async fn start(config: Config, store: impl Into<DynStore>) -> Result<Self, StartError> {
         let later = Later::new(config.routes.clone(), Site::default());
         let engine = Engine::start(store, engine_options(&config, &later));
         let (meters, draining) = (Meters::default(), Arc::<AtomicBool>::default());
@@ -65,7 +65,7 @@ impl<S: Store> Gateway<S> {
         let address = listener.local_addr().map_err(StartError::System)?;
         let admin_address = match config.admin {
             Some(admin) => {
-                let token = config.admin_token.clone().and_then(Secret::new);
+                let token = config.admin_token.clone().and_then(AdminSecret::new);
                 let (engine, meters) = (engine.clone(), meters.clone());
                 let state = AdminState { engine, token, meters, draining: Arc::clone(&draining) };
                 Some(administer(admin, state, &config.limits).await?)
@@ -125,12 +125,12 @@ impl<S: Store> Gateway<S> {
     }
 
     /// What drives the store.
-    pub fn engine(&self) -> &Engine<S> {
+    pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Shows relays that run beside it in its metrics.
-    pub fn show_relays(&self, relays: Vec<RelayMeter>) {
+    /// Shows relays that run beside it in its metrics: what `relays` says whenever somebody looks.
+    pub fn show_relays(&self, relays: impl Fn() -> Vec<RelayFigures> + Send + Sync + 'static) {
         self.meters.show_relays(relays);
     }
 
@@ -183,7 +183,7 @@ impl<S: Store> Gateway<S> {
 /// Time to settle for operations whose clients took all of the drain.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
 
-fn engine_options<S: Store>(config: &Config, later: &Later<S>) -> Options<S> {
+fn engine_options(config: &Config, later: &Later) -> Options {
     Options {
         cache_bytes_max: config.cache_bytes_max,
         sweep_every: config.sweep_every,
@@ -199,9 +199,9 @@ async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, 
 }
 
 /// Serves the admin side for as long as the process lives.
-async fn administer<S: Store>(
+async fn administer(
     address: SocketAddr,
-    state: AdminState<S>,
+    state: AdminState,
     limits: &Limits,
 ) -> Result<SocketAddr, StartError> {
     let listener = listen(address, "--admin").await?;
@@ -218,8 +218,8 @@ async fn administer<S: Store>(
 }
 
 /// Keeps the metrics of keys in doubt as the store has them, until told to stop.
-async fn look_for_doubts<S: Store>(
-    (engine, meters, routes): (Engine<S>, Meters, Arc<ArcSwap<Routes>>),
+async fn look_for_doubts(
+    (engine, meters, routes): (Engine, Meters, Arc<ArcSwap<Routes>>),
     every: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -259,11 +259,15 @@ fn shares(limits: &Limits) -> Shares {
 }
 
 /// One of `clients` that share what the upstream is given.
-fn proxy_for(config: &Config, clients: usize, meter: Arc<Meter>) -> Result<Proxy, ClientError> {
+fn proxy_for(
+    config: &Config,
+    clients: usize,
+    meter: Arc<Meter>,
+) -> Result<Proxy, UpstreamClientError> {
     let Upstream { connections_max, reserve, .. } = config.upstream;
     let (connections_max, reserve) = (connections_max.div_ceil(clients), reserve.div_ceil(clients));
     let upstream = Upstream { connections_max, reserve, ..config.upstream.clone() };
-    Ok(Proxy::new(Client::new(&upstream)?, &upstream, meter))
+    Ok(Proxy::new(UpstreamClient::new(&upstream)?, &upstream, meter))
 }
 
 /// A proxy and a meter for each worker.
@@ -272,7 +276,7 @@ fn proxies(
     meters: &Meters,
     labels: &Arc<[String]>,
     workers: usize,
-) -> Result<Vec<(Proxy, Arc<Meter>)>, ClientError> {
+) -> Result<Vec<(Proxy, Arc<Meter>)>, UpstreamClientError> {
     let one = |_| {
         let meter = meters.meter(labels);
         Ok((proxy_for(config, workers, Arc::clone(&meter))?, meter))
@@ -281,7 +285,7 @@ fn proxies(
 }
 
 /// The layer all workers share, and with it the room for bodies.
-fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> IdempotencyLayer<S> {
+fn layer(config: &Config, engine: &Engine, later: &Later) -> IdempotencyLayer {
     let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
         .with_origin(proxy::origin)
         .buffer_at_most(config.limits.buffered_bytes_max);
@@ -291,11 +295,11 @@ fn layer<S: Store>(config: &Config, engine: &Engine<S>, later: &Later<S>) -> Ide
     }
 }
 
-fn serving<S: Store>(
+fn serving(
     config: &Config,
-    layer: &IdempotencyLayer<S>,
+    layer: &IdempotencyLayer,
     (proxy, meter): (Proxy, Arc<Meter>),
-) -> Serving<S> {
+) -> Serving {
     Serving {
         service: layer.layer(proxy),
         hosts: config.hosts.clone(),
@@ -321,18 +325,8 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("cache", old.cache_bytes_max != new.cache_bytes_max),
         ("sweep", old.sweep_every != new.sweep_every),
         ("clock_stays", old.clock_stays != new.clock_stays),
-        ("relay", told(&old.relays) != told(&new.relays)),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
-}
-
-/// What is said about relays, as far as it can be compared.
-fn told(relays: &[RelayConfig]) -> Vec<(String, String, &[String])> {
-    let rest = |relay: &RelayConfig| {
-        let RelayConfig { start, options, events, exchange, prefix, .. } = relay;
-        format!("{start:?} {options:?} {events:?} {exchange} {prefix}")
-    };
-    relays.iter().map(|relay| (relay.to_string(), rest(relay), relay.secrets.as_slice())).collect()
 }
 
 /// Why nobody can listen there, as what a person can do about it.
@@ -366,7 +360,7 @@ pub enum StartError {
     },
     /// The upstream cannot be spoken to.
     #[error("the upstream cannot be used")]
-    Upstream(#[from] ClientError),
+    Upstream(#[from] UpstreamClientError),
     /// The certificate cannot be used.
     #[error("TLS cannot be offered")]
     Tls(#[from] TlsError),

@@ -2,7 +2,7 @@
 //!
 //! - [`Config`] says what is protected and how;
 //! - [`Gateway`] serves it, is reloaded and drained;
-//! - [`client::Client`] speaks to the upstream, and knows whether anything was sent.
+//! - [`client::UpstreamClient`] speaks to the upstream, and knows whether anything was sent.
 //!
 //! A request is served by one thread from its first byte to its last: each worker has a runtime,
 //! connections and upstream connections of its own. They share one engine.

@@ -4,7 +4,7 @@
 //! - [`consumer`]: what acts on messages once, in a database's transaction;
 //! - [`sink`]: where events are sent;
 //! - [`source`]: where messages come from;
-//! - [`relay`]: what sends them, from an [`Outbox`](hapax_core::outbox::Outbox) to a sink.
+//! - [`relay`]: what sends them, from an [`OutboxLog`](hapax_core::outbox::OutboxLog) to a sink.
 //!
 //! No backend is named here: a relay runs on any outbox.
 

@@ -6,7 +6,7 @@ use hapax_core::{
     StateTag, Timestamp,
     codec::Sealed,
     step::StepRow,
-    store::{Batch, By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement},
+    store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Write},
     time::micros,
 };
 use tokio_postgres::types::ToSql;
@@ -28,18 +28,21 @@ pub(crate) struct Parts<'a> {
 type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
 
 impl<'a> Parts<'a> {
-    pub(crate) fn new(batch: &'a Batch, sealed: &'a [Option<Sealed>]) -> Self {
-        let mut settles: Vec<_> = batch.settles.iter().zip(sealed).collect();
-        settles.sort_unstable_by_key(|(settle, _)| settle.id);
-        let mut renews: Vec<_> = batch.renews.iter().collect();
-        renews.sort_unstable_by_key(|renew| renew.id);
-        let mut steps: Vec<_> = batch.steps.iter().collect();
-        steps.sort_unstable_by_key(|keep| keep.id);
-        let mut claims: Vec<_> = batch.claims.iter().collect();
-        claims.sort_unstable_by_key(|claim| claim.operation.id());
-        let (claims, takeovers): (Vec<_>, Vec<_>) =
-            claims.into_iter().partition(|claim| claim.over == Over::Nothing);
-
+    /// Beside each write the outcome it stores, if any, sealed.
+    pub(crate) fn new(batch: &'a [Write], sealed: &'a [Option<Sealed>]) -> Self {
+        let mut sorted: Vec<_> = batch.iter().zip(sealed).collect();
+        sorted.sort_unstable_by_key(|(write, _)| write.id());
+        let (mut settles, mut renews, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut takeovers, mut claims) = (Vec::new(), Vec::new());
+        for (write, sealed) in sorted {
+            match write {
+                Write::Settle(settle) => settles.push((settle, sealed)),
+                Write::Renew(renew) => renews.push(renew),
+                Write::Step(keep) => steps.push(keep),
+                Write::Claim(claim) if claim.over == Over::Nothing => claims.push(claim),
+                Write::Claim(claim) => takeovers.push(claim),
+            }
+        }
         let counts = [settles.len(), renews.len(), steps.len(), takeovers.len(), claims.len()];
         let lone = counts.into_iter().max() == Some(1);
         let mut parts = Self { mask: 0, lone, columns: Vec::new() };

@@ -6,7 +6,7 @@ use hapax_core::{
 };
 
 use crate::{
-    error::{Failure, reading},
+    error::{StatementFailure, reading},
     row::column,
     store::Shared,
 };
@@ -23,7 +23,8 @@ pub(crate) const KEEP: &str = "INSERT INTO hapax.clock_mark (steady_since, seen_
 pub(crate) async fn read(shared: &Shared) -> Result<ClockReading, StoreError> {
     let read = async {
         let rows = shared.reader.wire().await?.query(READ, &[]).await?;
-        let row = rows.first().ok_or_else(|| Failure::unanswered("the clock has no row"))?;
+        let row =
+            rows.first().ok_or_else(|| StatementFailure::unanswered("the clock has no row"))?;
         let kept = [column(row, 1)?, column(row, 2)?, column(row, 3)?];
         Ok(reading_of(column(row, 0)?, kept))
     };
@@ -31,7 +32,7 @@ pub(crate) async fn read(shared: &Shared) -> Result<ClockReading, StoreError> {
 }
 
 /// Keeps this of the clock.
-pub(crate) async fn keep(shared: &Shared, mark: ClockMark) -> Result<(), Failure> {
+pub(crate) async fn keep(shared: &Shared, mark: ClockMark) -> Result<(), StatementFailure> {
     let [since, seen, until] = columns(mark);
     let wire = shared.keeper.wire().await?;
     wire.query(KEEP, &[&since, &seen, &until]).await.map(|_| ())

@@ -9,15 +9,15 @@ use std::{collections::HashMap, time::Duration};
 use hapax_core::{
     Attempt, Fence, OperationId, StoreError, Timestamp,
     codec::{self, Sealed},
-    store::{Batch, Claimed, Committed, Kept, Renewed, Settled},
+    store::{Loaded, Settle, Write, Written},
 };
 use tokio_postgres::types::ToSql;
 
 use crate::{
     batch::{Parts, span},
-    connection::Wire,
-    error::{Failure, after, before},
-    row::{self, Found, Id, column},
+    connection::SharedConnection,
+    error::{StatementFailure, after, before},
+    row::{self, Id, column},
     store::Shared,
 };
 
@@ -30,9 +30,9 @@ const WITHDRAW: &str = include_str!("sql/withdraw.sql");
 const PREPARE_BUCKETS: &str = include_str!("sql/prepare_buckets.sql");
 
 /// Performs the batch and answers item by item.
-pub(crate) async fn commit(shared: &Shared, batch: &Batch) -> Committed {
+pub(crate) async fn commit(shared: &Shared, batch: &[Write]) -> Vec<Result<Written, StoreError>> {
     if batch.is_empty() {
-        return Committed::default();
+        return Vec::new();
     }
     let lane = shared.lane();
     let written = async {
@@ -44,13 +44,13 @@ pub(crate) async fn commit(shared: &Shared, batch: &Batch) -> Committed {
         Ok((wire, written)) => answer(&wire, batch, &written).await,
         Err(failure) => {
             shared.complaints.raise(&failure);
-            batch.all_failed(&failure.into())
+            vec![Err(failure.into()); batch.len()]
         }
     }
 }
 
 /// Removes the first claim of a key that nobody uses, in a commit of its own.
-pub(crate) async fn withdraw(shared: &Shared, attempt: &Attempt) -> Result<bool, Failure> {
+pub(crate) async fn withdraw(shared: &Shared, attempt: &Attempt) -> Result<bool, StatementFailure> {
     if attempt.fence != Fence::FIRST {
         return Ok(false);
     }
@@ -63,11 +63,17 @@ pub(crate) async fn withdraw(shared: &Shared, attempt: &Attempt) -> Result<bool,
 }
 
 /// The instant each item was written with; those that were not are missing.
-type Written = HashMap<OperationId, Timestamp>;
+type WrittenAt = HashMap<OperationId, Timestamp>;
 
-async fn write(shared: &Shared, wire: &Wire, batch: &Batch) -> Result<Written, Failure> {
-    let sealed =
-        batch.settles.iter().map(|settle| Some(codec::seal(settle.id, settle.to.outcome()?)));
+async fn write(
+    shared: &Shared,
+    wire: &SharedConnection,
+    batch: &[Write],
+) -> Result<WrittenAt, StatementFailure> {
+    let sealed = batch.iter().map(|write| {
+        let settle = settle(write)?;
+        Some(codec::seal(settle.id, settle.to.outcome()?))
+    });
     let sealed: Vec<Option<Sealed>> = sealed.collect();
     let parts = Parts::new(batch, &sealed);
     let params: Vec<&(dyn ToSql + Sync)> = parts.params();
@@ -79,7 +85,7 @@ async fn write(shared: &Shared, wire: &Wire, batch: &Batch) -> Result<Written, F
         shared.faults.at("commit.answer").map_err(after)?;
         let failure = match rows {
             Ok(_) if wire.warnings() != warnings => {
-                return Err(Failure::unanswered("the server warned while it committed"));
+                return Err(StatementFailure::unanswered("the server warned while it committed"));
             }
             Ok(rows) => return rows.iter().map(|row| note(shared, row)).collect(),
             Err(failure) => failure,
@@ -98,7 +104,10 @@ async fn write(shared: &Shared, wire: &Wire, batch: &Batch) -> Result<Written, F
     }
 }
 
-fn note(shared: &Shared, row: &tokio_postgres::Row) -> Result<(OperationId, Timestamp), Failure> {
+fn note(
+    shared: &Shared,
+    row: &tokio_postgres::Row,
+) -> Result<(OperationId, Timestamp), StatementFailure> {
     let Id(id) = column(row, 0)?;
     if column(row, 2)? {
         shared.watchers.settled(id);
@@ -106,20 +115,22 @@ fn note(shared: &Shared, row: &tokio_postgres::Row) -> Result<(OperationId, Time
     Ok((id, Timestamp::from_micros(column(row, 1)?)))
 }
 
-async fn prepare_buckets(wire: &Wire, batch: &Batch) -> Result<(), Failure> {
-    let ids: Vec<_> = batch.settles.iter().map(|settle| Id(settle.id)).collect();
-    let keeps: Vec<_> = batch.settles.iter().map(|settle| span(settle.keep)).collect();
-    wire.query(PREPARE_BUCKETS, &[&ids, &keeps]).await.map_err(Failure::before_sending)?;
+async fn prepare_buckets(wire: &SharedConnection, batch: &[Write]) -> Result<(), StatementFailure> {
+    let settles = batch.iter().filter_map(settle);
+    let (ids, keeps): (Vec<_>, Vec<_>) =
+        settles.map(|settle| (Id(settle.id), span(settle.keep))).unzip();
+    wire.query(PREPARE_BUCKETS, &[&ids, &keeps]).await.map_err(StatementFailure::before_sending)?;
     Ok(())
 }
 
 /// Says for each item whether it was written, and reads what stood in the way of the others.
-async fn answer(wire: &Wire, batch: &Batch, written: &Written) -> Committed {
-    let ids = batch.settles.iter().map(|settle| settle.id);
-    let ids = ids.chain(batch.renews.iter().map(|renew| renew.id));
-    let ids = ids.chain(batch.steps.iter().map(|keep| keep.id));
-    let ids = ids.chain(batch.claims.iter().map(|claim| claim.operation.id()));
-    let missed: Vec<_> = ids.filter(|id| !written.contains_key(id)).collect();
+async fn answer(
+    wire: &SharedConnection,
+    batch: &[Write],
+    written: &WrittenAt,
+) -> Vec<Result<Written, StoreError>> {
+    let missed: Vec<_> =
+        batch.iter().map(Write::id).filter(|id| !written.contains_key(id)).collect();
     let mut found = HashMap::new();
     let mut unread = StoreError::unavailable("the statement did not answer for this item");
     if !missed.is_empty() {
@@ -128,35 +139,19 @@ async fn answer(wire: &Wire, batch: &Batch, written: &Written) -> Committed {
             Err(failure) => unread = failure.before_sending().into(),
         }
     }
-    let mut missed = |id| found.remove(&id).ok_or_else(|| unread.clone());
-    let mut lost = |id| missed(id).and_then(|found: Found| found.record.map(|_| ()));
-    Committed {
-        settles: (batch.settles.iter())
-            .map(|settle| match written.get(&settle.id) {
-                Some(now) => Ok(Settled::Done { now: *now }),
-                None => lost(settle.id).map(|()| Settled::Lost),
-            })
-            .collect(),
-        renews: (batch.renews.iter())
-            .map(|renew| match written.get(&renew.id) {
-                Some(now) => Ok(Renewed::Done { now: *now }),
-                None => lost(renew.id).map(|()| Renewed::Lost),
-            })
-            .collect(),
-        steps: (batch.steps.iter())
-            .map(|keep| match written.get(&keep.id) {
-                Some(now) => Ok(Kept::Done { now: *now }),
-                None => lost(keep.id).map(|()| Kept::Lost),
-            })
-            .collect(),
-        claims: (batch.claims.iter().map(|claim| claim.operation.id()))
-            .map(|id| match written.get(&id) {
-                Some(now) => Ok(Claimed::Won { now: *now }),
-                None => {
-                    let Found { now, record } = missed(id)?;
-                    Ok(Claimed::Found { now, record: record?.map(Box::new) })
-                }
-            })
-            .collect(),
+    let mut answer = |id| match written.get(&id) {
+        Some(now) => Ok(Written::Done { now: *now }),
+        None => {
+            let found = found.remove(&id).unwrap_or_else(|| Err(unread.clone()));
+            found.map(|Loaded { now, record }| Written::Refused { now, record })
+        }
+    };
+    batch.iter().map(|write| answer(write.id())).collect()
+}
+
+fn settle(write: &Write) -> Option<&Settle> {
+    match write {
+        Write::Settle(settle) => Some(settle),
+        Write::Claim(_) | Write::Renew(_) | Write::Step(_) => None,
     }
 }

@@ -21,7 +21,7 @@ use tokio_postgres::{
     types::{ToSql, Type},
 };
 
-use crate::error::{Failure, OpenError};
+use crate::error::{OpenError, StatementFailure};
 
 /// What is sent on every new connection.
 ///
@@ -57,14 +57,14 @@ const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(15);
 const NOTIFICATIONS_MAX: usize = 1024;
 
 /// Where one connection is kept, and made anew when it is lost.
-pub(crate) struct Link {
+pub(crate) struct ConnectionSlot {
     config: Config,
     answer_timeout: Duration,
-    wire: AsyncMutex<Option<Arc<Wire>>>,
+    wire: AsyncMutex<Option<Arc<SharedConnection>>>,
     connections: AtomicU64,
 }
 
-impl Link {
+impl ConnectionSlot {
     /// A link that connects when it is first used.
     pub(crate) fn new(config: &Config, answer_timeout: Duration) -> Self {
         let mut config = named(config);
@@ -79,17 +79,19 @@ impl Link {
     }
 
     /// The connection, made now if there is none.
-    pub(crate) async fn wire(&self) -> Result<Arc<Wire>, Failure> {
+    pub(crate) async fn wire(&self) -> Result<Arc<SharedConnection>, StatementFailure> {
         let mut slot = self.wire.lock().await;
         if let Some(wire) = slot.as_ref().filter(|wire| !wire.is_lost()) {
             return Ok(Arc::clone(wire));
         }
-        let (wire, _) = self.connect().await.map_err(Failure::not_sent)?;
+        let (wire, _) = self.connect().await.map_err(StatementFailure::not_sent)?;
         Ok(Arc::clone(slot.insert(Arc::new(wire))))
     }
 
     /// A connection of one's own, and what is notified on it.
-    pub(crate) async fn connect(&self) -> Result<(Wire, mpsc::Receiver<String>), OpenError> {
+    pub(crate) async fn connect(
+        &self,
+    ) -> Result<(SharedConnection, mpsc::Receiver<String>), OpenError> {
         let (client, connection) =
             self.config.connect(NoTls).await.map_err(OpenError::connecting)?;
         let warnings = Arc::new(AtomicU64::new(0));
@@ -97,7 +99,7 @@ impl Link {
         tokio::spawn(drive(connection, Arc::clone(&warnings), notify));
         client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
         refuse_read_only(&client).await?;
-        let wire = Wire {
+        let wire = SharedConnection {
             number: self.connections.fetch_add(1, Ordering::Relaxed),
             client,
             warnings,
@@ -109,14 +111,14 @@ impl Link {
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ConnectionSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").finish_non_exhaustive()
+        f.debug_struct("ConnectionSlot").finish_non_exhaustive()
     }
 }
 
 /// One connection, shared: what is sent at the same time is pipelined.
-pub(crate) struct Wire {
+pub(crate) struct SharedConnection {
     number: u64,
     client: Client,
     warnings: Arc<AtomicU64>,
@@ -125,13 +127,13 @@ pub(crate) struct Wire {
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
 
-impl Wire {
+impl SharedConnection {
     /// Runs a statement, prepared once per connection.
     pub(crate) async fn query(
         &self,
         text: &'static str,
         params: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, StatementFailure> {
         let statement = self.statement(text).await?;
         self.answered(self.client.query(&statement, params)).await
     }
@@ -141,12 +143,12 @@ impl Wire {
         &self,
         text: &str,
         params: &[(&(dyn ToSql + Sync), Type)],
-    ) -> Result<Vec<Row>, Failure> {
+    ) -> Result<Vec<Row>, StatementFailure> {
         self.answered(self.client.query_typed(text, params)).await
     }
 
     /// Runs a statement without parameters and without an answer.
-    pub(crate) async fn execute(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) async fn execute(&self, text: &str) -> Result<(), StatementFailure> {
         self.answered(self.client.batch_execute(text)).await
     }
 
@@ -165,13 +167,13 @@ impl Wire {
         self.discarded.load(Ordering::Relaxed) || self.client.is_closed()
     }
 
-    async fn statement(&self, text: &'static str) -> Result<Statement, Failure> {
+    async fn statement(&self, text: &'static str) -> Result<Statement, StatementFailure> {
         let known = self.known().get(text).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
         let prepared = self.answered(self.client.prepare(text)).await;
-        let statement = prepared.map_err(Failure::before_sending)?;
+        let statement = prepared.map_err(StatementFailure::before_sending)?;
         self.known().insert(text, statement.clone());
         Ok(statement)
     }
@@ -185,16 +187,16 @@ impl Wire {
     async fn answered<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, StatementFailure> {
         if self.is_lost() {
-            return Err(Failure::not_sent("the connection was closed"));
+            return Err(StatementFailure::not_sent("the connection was closed"));
         }
         let answer = timeout(self.answer_timeout, answer).await;
         let result = match answer {
-            Ok(answer) => answer.map_err(Failure::from),
-            Err(elapsed) => Err(Failure::unanswered(elapsed)),
+            Ok(answer) => answer.map_err(StatementFailure::from),
+            Err(elapsed) => Err(StatementFailure::unanswered(elapsed)),
         };
-        if result.as_ref().is_err_and(Failure::spoils_the_connection) {
+        if result.as_ref().is_err_and(StatementFailure::spoils_the_connection) {
             self.discarded.store(true, Ordering::Relaxed);
         }
         result

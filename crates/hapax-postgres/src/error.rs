@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Injected, StoreError, store::Cause};
+use hapax_core::{Injected, OneLine, StoreError, store::Cause};
 use tokio::time::Instant;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
@@ -93,7 +93,7 @@ impl OpenError {
 
 /// Why a statement has no answer.
 #[derive(Debug, Clone)]
-pub(crate) enum Failure {
+pub(crate) enum StatementFailure {
     /// It was never sent.
     NotSent(Cause),
     /// The server refused it and rolled it back.
@@ -102,7 +102,7 @@ pub(crate) enum Failure {
     Unanswered(Cause),
 }
 
-impl Failure {
+impl StatementFailure {
     pub(crate) fn not_sent(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::NotSent(Arc::from(cause.into()))
     }
@@ -160,7 +160,7 @@ impl Failure {
     }
 }
 
-impl From<tokio_postgres::Error> for Failure {
+impl From<tokio_postgres::Error> for StatementFailure {
     /// An error the server reports in a statement that commits by itself means that it was rolled
     /// back. A fatal one ends the session, and may come when the commit is already done.
     fn from(error: tokio_postgres::Error) -> Self {
@@ -171,12 +171,12 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
+impl From<StatementFailure> for StoreError {
+    fn from(failure: StatementFailure) -> Self {
         match failure {
-            Failure::NotSent(cause) => Self::Unavailable(cause),
-            Failure::Refused(error) => Self::Unavailable(error),
-            Failure::Unanswered(cause) => Self::Unconfirmed(cause),
+            StatementFailure::NotSent(cause) => Self::Unavailable(cause),
+            StatementFailure::Refused(error) => Self::Unavailable(error),
+            StatementFailure::Unanswered(cause) => Self::Unconfirmed(cause),
         }
     }
 }
@@ -189,7 +189,7 @@ pub(crate) struct Complaints {
 }
 
 impl Complaints {
-    pub(crate) fn raise(&self, failure: &Failure) {
+    pub(crate) fn raise(&self, failure: &StatementFailure) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_none_or(|last| now.duration_since(last) >= COMPLAINTS_APART) {
@@ -202,33 +202,28 @@ impl Complaints {
 /// The least time between two complaints.
 const COMPLAINTS_APART: Duration = Duration::from_secs(1);
 
-impl fmt::Display for Failure {
+impl fmt::Display for StatementFailure {
     /// The whole chain of causes, in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut cause: Option<&(dyn Error + 'static)> = match self {
-            Self::NotSent(cause) | Self::Unanswered(cause) => Some(&**cause),
-            Self::Refused(error) => Some(&**error),
+        let error: &dyn Error = match self {
+            Self::NotSent(cause) | Self::Unanswered(cause) => &**cause,
+            Self::Refused(error) => &**error,
         };
-        let mut between = "";
-        while let Some(error) = cause {
-            write!(f, "{between}{error}")?;
-            (between, cause) = (": ", error.source());
-        }
-        Ok(())
+        OneLine::of(error).fmt(f)
     }
 }
 
 /// The meaning of a failure for a call that only reads.
-pub(crate) fn reading(failure: Failure) -> StoreError {
+pub(crate) fn reading(failure: StatementFailure) -> StoreError {
     failure.before_sending().into()
 }
 
 /// A fault before a statement is sent.
-pub(crate) fn before(injected: Injected) -> Failure {
-    Failure::not_sent(injected)
+pub(crate) fn before(injected: Injected) -> StatementFailure {
+    StatementFailure::not_sent(injected)
 }
 
 /// A fault after a statement was sent, before its answer is believed.
-pub(crate) fn after(injected: Injected) -> Failure {
-    Failure::unanswered(injected)
+pub(crate) fn after(injected: Injected) -> StatementFailure {
+    StatementFailure::unanswered(injected)
 }

@@ -9,7 +9,7 @@
 //! - `row` and `list`: reading; `notes`: what people did to records;
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `transaction`: the same promise inside the caller's own transaction, with its own pool
-//!   (features `deadpool` and `sqlx`; SQL functions for every other language);
+//!   (features `deadpool`, `sqlx` and `sqlx-0_8`; SQL functions for every other language);
 //! - `inbox`: what became of messages, in the transaction of their effect;
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
@@ -21,12 +21,17 @@
 //! is believed when the server says so under its own `synchronous_commit`, which is raised to `on`
 //! where it was `off`; whether a standby has it too is the server's configuration.
 
+#![cfg_attr(
+    all(feature = "sqlx", feature = "sqlx-0_8"),
+    expect(clippy::duplicate_mod, reason = "one source for both versions of the driver")
+)]
+
 mod batch;
 mod clock_mark;
 mod commit;
 mod connection;
 mod error;
-#[cfg(any(feature = "deadpool", feature = "sqlx"))]
+#[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod inbox;
 mod list;
 mod migrate;
@@ -36,11 +41,27 @@ mod overdue;
 mod retire;
 mod row;
 mod server;
+#[cfg(feature = "sqlx")]
+#[path = "sqlx"]
+mod sqlx_0_9 {
+    use sqlx as driver;
+
+    mod inbox;
+    pub mod transaction;
+}
+#[cfg(feature = "sqlx-0_8")]
+#[path = "sqlx"]
+mod sqlx_0_8 {
+    #[path = "driver_0_8.rs"]
+    mod driver;
+    mod inbox;
+    pub mod transaction;
+}
 mod steps;
 mod store;
 #[cfg(feature = "tail")]
 pub mod tail;
-#[cfg(any(feature = "deadpool", feature = "sqlx"))]
+#[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 pub mod transaction;
 mod watch;
 

@@ -7,7 +7,7 @@ use hapax_core::{
 };
 
 use crate::{
-    error::{Failure, reading},
+    error::{StatementFailure, reading},
     row::{self, Id, column},
     store::Shared,
 };
@@ -33,7 +33,7 @@ async fn rows(
     shared: &Shared,
     filter: &Filter,
     page: Page,
-) -> Result<Vec<hapax_core::codec::Row>, Failure> {
+) -> Result<Vec<hapax_core::codec::Row>, StatementFailure> {
     let wire = shared.keeper.wire().await?;
     let tenant = filter.tenant.as_ref().map(|tenant| tenant.as_str());
     let scope = filter.scope.as_ref().map(|scope| scope.as_str());

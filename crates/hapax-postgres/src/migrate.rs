@@ -48,12 +48,29 @@ pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenErr
 }
 
 /// The version of the schema in this database; zero where there is none. Changes nothing.
+///
+/// ```no_run
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = "postgres://app@localhost/shop".parse()?;
+/// if hapax_postgres::schema_version(&config).await? < hapax_postgres::VERSION {
+///     println!("run `hapax migrate` first");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
     let client = server::enter(config).await?;
     Ok(found(&client).await?.version)
 }
 
 /// What brings a schema of this version up to date, as SQL for somebody else to run.
+///
+/// ```
+/// let everything = hapax_postgres::script(0);
+/// assert!(everything.starts_with("BEGIN;"));
+/// assert_eq!(hapax_postgres::script(hapax_postgres::VERSION), "");
+/// ```
 pub fn script(from: i32) -> String {
     let pending = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
     pending
@@ -78,7 +95,7 @@ async fn run(client: &mut Client) -> Result<(), OpenError> {
 }
 
 async fn salt(client: &Client) -> Result<Salt, OpenError> {
-    let Found { version, works_with } = found(client).await?;
+    let FoundSchema { version, works_with } = found(client).await?;
     if works_with > VERSION {
         return Err(OpenError::TooNew { found: version, needed: works_with });
     }
@@ -91,20 +108,20 @@ async fn salt(client: &Client) -> Result<Salt, OpenError> {
     salt.try_into().map(Salt::from_bytes).map_err(|_| OpenError::DamagedSalt)
 }
 
-struct Found {
+struct FoundSchema {
     version: i32,
     works_with: i32,
 }
 
-async fn found(client: &Client) -> Result<Found, OpenError> {
+async fn found(client: &Client) -> Result<FoundSchema, OpenError> {
     let exists = client.query_one("SELECT to_regclass('hapax.meta') IS NOT NULL", &[]).await;
     if !exists.and_then(|row| row.try_get(0)).map_err(OpenError::Unusable)? {
-        return Ok(Found { version: 0, works_with: 0 });
+        return Ok(FoundSchema { version: 0, works_with: 0 });
     }
     let row = client.query_opt("SELECT version, works_with FROM hapax.meta", &[]).await;
     let Some(row) = row.map_err(OpenError::Unusable)? else {
-        return Ok(Found { version: 0, works_with: 0 });
+        return Ok(FoundSchema { version: 0, works_with: 0 });
     };
     let column = |at| row.try_get(at).map_err(OpenError::Unusable);
-    Ok(Found { version: column(0)?, works_with: column(1)? })
+    Ok(FoundSchema { version: column(0)?, works_with: column(1)? })
 }

@@ -9,8 +9,8 @@ use hapax_core::{
 use tokio_postgres::Row;
 
 use crate::{
-    connection::Wire,
-    error::{Failure, after, before, reading},
+    connection::SharedConnection,
+    error::{StatementFailure, after, before, reading},
     row::{Id, column},
     store::Shared,
 };
@@ -20,7 +20,7 @@ const NOTES: &str = include_str!("sql/notes.sql");
 const FORGET: &str = include_str!("sql/forget_notes.sql");
 
 /// Keeps a note, in a commit of its own.
-pub(crate) async fn note(shared: &Shared, note: &Note) -> Result<(), Failure> {
+pub(crate) async fn note(shared: &Shared, note: &Note) -> Result<(), StatementFailure> {
     let lane = shared.lane();
     let wire = lane.wire().await?;
     // The server's clock says when.
@@ -34,7 +34,7 @@ pub(crate) async fn note(shared: &Shared, note: &Note) -> Result<(), Failure> {
     if wire.warnings() == warnings {
         Ok(())
     } else {
-        Err(Failure::unanswered("the server warned while it committed"))
+        Err(StatementFailure::unanswered("the server warned while it committed"))
     }
 }
 
@@ -49,20 +49,24 @@ pub(crate) async fn notes(
 }
 
 /// Removes up to `limit` notes that are old enough, the oldest first.
-pub(crate) async fn forget(wire: &Wire, limit: usize) -> Result<(), Failure> {
+pub(crate) async fn forget(wire: &SharedConnection, limit: usize) -> Result<(), StatementFailure> {
     let limit = i64::try_from(limit).unwrap_or(0);
     wire.query(FORGET, &[&micros(NOTE_KEPT), &limit]).await?;
     Ok(())
 }
 
-async fn rows(shared: &Shared, id: OperationId, limit: usize) -> Result<Vec<NoteRow>, Failure> {
+async fn rows(
+    shared: &Shared,
+    id: OperationId,
+    limit: usize,
+) -> Result<Vec<NoteRow>, StatementFailure> {
     let wire = shared.keeper.wire().await?;
     let limit = i64::try_from(limit.min(PAGE_RECORDS_MAX)).unwrap_or(0);
     let rows = wire.query(NOTES, &[&Id(id), &limit]).await?;
     rows.iter().map(|row| columns(row, id)).collect()
 }
 
-fn columns(row: &Row, id: OperationId) -> Result<NoteRow, Failure> {
+fn columns(row: &Row, id: OperationId) -> Result<NoteRow, StatementFailure> {
     Ok(NoteRow {
         id,
         format: column(row, 0)?,

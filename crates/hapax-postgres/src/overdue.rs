@@ -23,12 +23,13 @@ use std::time::Duration;
 use hapax_core::{
     Record, apply,
     limits::{LEASE_MAX, PAGE_RECORDS_MAX},
+    store::Loaded,
     time::micros,
 };
 
 use crate::{
-    connection::Wire,
-    error::{Failure, after, before},
+    connection::SharedConnection,
+    error::{StatementFailure, after, before},
     row::{self, Id, column},
     store::Shared,
 };
@@ -51,7 +52,10 @@ const MOVE: &str = "UPDATE hapax.sweep_cursors SET frontier = $4, lap = $5 \
                     WHERE retention = $1 AND frontier = $2 AND lap = $3";
 
 /// Up to `limit` records that are running past their lease or pending past their pick-up.
-pub(crate) async fn overdue(shared: &Shared, limit: usize) -> Result<Vec<Record>, Failure> {
+pub(crate) async fn overdue(
+    shared: &Shared,
+    limit: usize,
+) -> Result<Vec<Record>, StatementFailure> {
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
     shared.faults.at("overdue.send").map_err(before)?;
@@ -65,8 +69,8 @@ pub(crate) async fn overdue(shared: &Shared, limit: usize) -> Result<Vec<Record>
     let ids: Vec<_> = ids.into_iter().map(|Id(id)| id).collect();
     let found = row::read(&wire, &ids).await?;
     shared.faults.at("overdue.answer").map_err(after)?;
-    let overdue = found.into_iter().filter_map(|found| {
-        found.record.ok().flatten().filter(|record| apply::is_overdue(found.now, record))
+    let overdue = found.into_iter().flatten().filter_map(|Loaded { now, record }| {
+        record.map(|record| *record).filter(|record| apply::is_overdue(now, record))
     });
     Ok(overdue.collect())
 }
@@ -79,7 +83,7 @@ struct Cursor {
     now: i64,
 }
 
-async fn cursors(wire: &Wire) -> Result<Vec<Cursor>, Failure> {
+async fn cursors(wire: &SharedConnection) -> Result<Vec<Cursor>, StatementFailure> {
     let rows = wire.query(CURSORS, &[]).await?;
     let cursor = |row| {
         Ok(Cursor {
@@ -93,7 +97,11 @@ async fn cursors(wire: &Wire) -> Result<Vec<Cursor>, Failure> {
 }
 
 impl Cursor {
-    async fn search(&self, wire: &Wire, limit: usize) -> Result<Vec<Id>, Failure> {
+    async fn search(
+        &self,
+        wire: &SharedConnection,
+        limit: usize,
+    ) -> Result<Vec<Id>, StatementFailure> {
         let furthest = self.now - micros(MARGIN);
         let start = if self.frontier > furthest { 0 } else { self.frontier };
         let (mut overdue, mut reached) = (Vec::new(), start);
@@ -123,18 +131,24 @@ impl Cursor {
         Ok(overdue)
     }
 
-    async fn walk(&self, wire: &Wire, from: i64, to: i64, rows: i64) -> Result<Step, Failure> {
+    async fn walk(
+        &self,
+        wire: &SharedConnection,
+        from: i64,
+        to: i64,
+        rows: i64,
+    ) -> Result<WalkStep, StatementFailure> {
         let answer = wire.query(WALK, &[&self.retention, &from, &to, &self.now, &rows]).await?;
-        let Some(row) = answer.first() else { return Ok(Step::default()) };
+        let Some(row) = answer.first() else { return Ok(WalkStep::default()) };
         let (count, last): (i64, Option<i64>) = (column(row, 0)?, column(row, 1)?);
         let overdue = column::<Option<Vec<Id>>>(row, 2)?.unwrap_or_default();
-        Ok(Step { overdue, reached: last.filter(|_| count >= rows) })
+        Ok(WalkStep { overdue, reached: last.filter(|_| count >= rows) })
     }
 }
 
 /// What a step of the walk met, and where it ended if there was more.
 #[derive(Default)]
-struct Step {
+struct WalkStep {
     overdue: Vec<Id>,
     reached: Option<i64>,
 }

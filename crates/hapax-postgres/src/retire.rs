@@ -6,11 +6,11 @@
 //! records it cannot remove. Outcomes are in tables of six hours, dropped once their last hour is
 //! long past; a settle makes the table it needs if it is not there.
 
-use hapax_core::{Outcome, apply, codec, limits::PAGE_RECORDS_MAX, store::Purged};
+use hapax_core::{Outcome, codec, limits::PAGE_RECORDS_MAX, store::Purged};
 
 use crate::{
-    connection::Wire,
-    error::{Failure, after, before},
+    connection::SharedConnection,
+    error::{StatementFailure, after, before},
     notes,
     row::{Id, column},
     store::Shared,
@@ -30,7 +30,7 @@ const PAST_BUCKETS: &str = include_str!("sql/past_buckets.sql");
 
 /// Removes, buries or fails up to `limit` records past retention, those of messages included, removes
 /// old notes, and retires empty buckets.
-pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failure> {
+pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, StatementFailure> {
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
     shared.faults.at("purge.send").map_err(before)?;
@@ -69,11 +69,11 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, Failu
 
 async fn purge_class(
     shared: &Shared,
-    wire: &Wire,
+    wire: &SharedConnection,
     retention: i64,
     limit: usize,
     purged: &mut Purged,
-) -> Result<(), Failure> {
+) -> Result<(), StatementFailure> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = wire.query(PURGE, &[&retention, &(limit + LOOK_AHEAD_ROWS), &limit]).await?;
     for row in &rows {
@@ -87,7 +87,7 @@ async fn purge_class(
 }
 
 /// Removes up to so many messages that are past their consumer's retention.
-async fn forget_messages(wire: &Wire, limit: usize) -> Result<usize, Failure> {
+async fn forget_messages(wire: &SharedConnection, limit: usize) -> Result<usize, StatementFailure> {
     if limit == 0 {
         return Ok(0);
     }
@@ -96,8 +96,12 @@ async fn forget_messages(wire: &Wire, limit: usize) -> Result<usize, Failure> {
 }
 
 /// Lets pending records that nobody came for fail.
-async fn time_out(shared: &Shared, wire: &Wire, pending: &[Id]) -> Result<usize, Failure> {
-    let outcome = Outcome::bare(apply::TIMED_OUT_STATUS);
+async fn time_out(
+    shared: &Shared,
+    wire: &SharedConnection,
+    pending: &[Id],
+) -> Result<usize, StatementFailure> {
+    let outcome = Outcome::never_run();
     let sealed: Vec<_> = pending.iter().map(|Id(id)| codec::seal(*id, &outcome)).collect();
     let heads: Vec<_> = sealed.iter().map(|sealed| &*sealed.head).collect();
     let bodies: Vec<_> = sealed.iter().map(|sealed| &*sealed.body).collect();
@@ -114,14 +118,14 @@ async fn time_out(shared: &Shared, wire: &Wire, pending: &[Id]) -> Result<usize,
 }
 
 /// Drops the tables whose outcomes are long past.
-async fn drop_past(shared: &Shared, wire: &Wire) -> Result<(), Failure> {
+async fn drop_past(shared: &Shared, wire: &SharedConnection) -> Result<(), StatementFailure> {
     let past = wire.query(PAST_BUCKETS, &[&GRACE_BUCKETS]).await?;
     if past.is_empty() {
         return Ok(());
     }
     // Detaching waits for older transactions of others; on a connection of its own it is in
     // nobody's way. What fails is tried again by the next purge.
-    let (own, _) = shared.keeper.connect().await.map_err(Failure::not_sent)?;
+    let (own, _) = shared.keeper.connect().await.map_err(StatementFailure::not_sent)?;
     for row in &past {
         let (table, attached, detaching) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
         if let Err(failure) = drop_bucket(&own, table, attached, detaching).await {
@@ -132,11 +136,11 @@ async fn drop_past(shared: &Shared, wire: &Wire) -> Result<(), Failure> {
 }
 
 async fn drop_bucket(
-    wire: &Wire,
+    wire: &SharedConnection,
     table: &str,
     attached: bool,
     detaching: bool,
-) -> Result<(), Failure> {
+) -> Result<(), StatementFailure> {
     if attached {
         let how = if detaching { "FINALIZE" } else { "CONCURRENTLY" };
         let detach = format!("ALTER TABLE hapax.responses DETACH PARTITION hapax.{table} {how}");

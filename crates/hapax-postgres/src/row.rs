@@ -4,15 +4,16 @@ use std::{collections::HashMap, error::Error};
 
 use bytes::{Bytes, BytesMut};
 use hapax_core::{
-    OperationId, Record, StoreError, Timestamp,
+    OperationId, StoreError, Timestamp,
     codec::{self, Sealed},
+    store::Loaded,
 };
 use tokio_postgres::{
     Row,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
-use crate::{connection::Wire, error::Failure};
+use crate::{connection::SharedConnection, error::StatementFailure};
 
 const READ: &str = include_str!("sql/read.sql");
 
@@ -20,47 +21,45 @@ const READ: &str = include_str!("sql/read.sql");
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Id(pub(crate) OperationId);
 
-/// What was found under an id, and when.
-pub(crate) struct Found {
-    pub(crate) now: Timestamp,
-    pub(crate) record: Result<Option<Record>, StoreError>,
-}
-
 /// Reads what is stored under these ids, in order, as of now.
-pub(crate) async fn read(wire: &Wire, ids: &[OperationId]) -> Result<Vec<Found>, Failure> {
+pub(crate) async fn read(
+    wire: &SharedConnection,
+    ids: &[OperationId],
+) -> Result<Vec<Result<Loaded, StoreError>>, StatementFailure> {
     let ids: Vec<_> = ids.iter().copied().map(Id).collect();
     let rows = wire.query(READ, &[&ids]).await?;
-    let mut found: Vec<Stored> = rows.iter().map(stored).collect::<Result<_, _>>()?;
+    let mut found: Vec<LocatedRow> = rows.iter().map(stored).collect::<Result<_, _>>()?;
     found.sort_unstable_by_key(|stored| stored.at);
     let mut outcomes = outcomes(wire, &found).await?;
     Ok(found.into_iter().map(|stored| stored.open(&mut outcomes)).collect())
 }
 
 /// The place of an outcome: its bucket and its number.
-type Place = (i32, i64);
+type OutcomePlace = (i32, i64);
 
-struct Stored {
+struct LocatedRow {
     at: i64,
     now: Timestamp,
-    row: Option<(codec::Row, Option<Place>)>,
+    row: Option<(codec::Row, Option<OutcomePlace>)>,
 }
 
-impl Stored {
-    fn open(self, outcomes: &mut HashMap<Place, Result<Sealed, StoreError>>) -> Found {
+impl LocatedRow {
+    fn open(
+        self,
+        outcomes: &mut HashMap<OutcomePlace, Result<Sealed, StoreError>>,
+    ) -> Result<Loaded, StoreError> {
         let now = self.now;
-        let open = |(mut row, place): (codec::Row, Option<Place>)| {
-            row.outcome = place.and_then(|place| outcomes.remove(&place)).transpose()?;
-            Ok(row.open(now)?)
-        };
-        Found { now, record: self.row.map(open).transpose() }
+        let Some((mut row, place)) = self.row else { return Ok(Loaded { now, record: None }) };
+        row.outcome = place.and_then(|place| outcomes.remove(&place)).transpose()?;
+        Ok(Loaded { now, record: Some(Box::new(row.open(now)?)) })
     }
 }
 
 /// Reads each outcome from the table of its bucket: a join with all of them would lock them all.
 async fn outcomes(
-    wire: &Wire,
-    found: &[Stored],
-) -> Result<HashMap<Place, Result<Sealed, StoreError>>, Failure> {
+    wire: &SharedConnection,
+    found: &[LocatedRow],
+) -> Result<HashMap<OutcomePlace, Result<Sealed, StoreError>>, StatementFailure> {
     let mut wanted: HashMap<i32, Vec<i64>> = HashMap::new();
     let places = found.iter().filter_map(|stored| stored.row.as_ref()?.1);
     places.for_each(|(bucket, id)| wanted.entry(bucket).or_default().push(id));
@@ -81,7 +80,7 @@ async fn outcomes(
     Ok(outcomes)
 }
 
-fn sealed(row: &Row) -> Result<Result<Sealed, StoreError>, Failure> {
+fn sealed(row: &Row) -> Result<Result<Sealed, StoreError>, StatementFailure> {
     let (head, body, digest) = (column(row, 1)?, column(row, 2)?, column::<&[u8]>(row, 3)?);
     let bytes = |bytes: Vec<u8>| Bytes::from(bytes);
     Ok(match digest.try_into() {
@@ -90,16 +89,16 @@ fn sealed(row: &Row) -> Result<Result<Sealed, StoreError>, Failure> {
     })
 }
 
-fn stored(row: &Row) -> Result<Stored, Failure> {
+fn stored(row: &Row) -> Result<LocatedRow, StatementFailure> {
     let (at, now) = (column(row, 0)?, Timestamp::from_micros(column(row, 1)?));
-    let Some(Id(id)) = column(row, 2)? else { return Ok(Stored { at, now, row: None }) };
+    let Some(Id(id)) = column(row, 2)? else { return Ok(LocatedRow { at, now, row: None }) };
     let bucket: Option<i32> = column(row, 19)?;
     let response: Option<i64> = column(row, 20)?;
-    Ok(Stored { at, now, row: Some((columns(row, id)?, bucket.zip(response))) })
+    Ok(LocatedRow { at, now, row: Some((columns(row, id)?, bucket.zip(response))) })
 }
 
 /// The columns of `read.sql` and `list.sql`, which are the same up to the request.
-pub(crate) fn columns(row: &Row, id: OperationId) -> Result<codec::Row, Failure> {
+pub(crate) fn columns(row: &Row, id: OperationId) -> Result<codec::Row, StatementFailure> {
     Ok(codec::Row {
         id,
         format: column(row, 3)?,
@@ -123,8 +122,8 @@ pub(crate) fn columns(row: &Row, id: OperationId) -> Result<codec::Row, Failure>
 }
 
 /// A column of an answer; one of another type means that the schema is not ours.
-pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, Failure> {
-    row.try_get(at).map_err(Failure::unanswered)
+pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, StatementFailure> {
+    row.try_get(at).map_err(StatementFailure::unanswered)
 }
 
 impl ToSql for Id {

@@ -83,18 +83,20 @@ async fn connect(config: &Config) -> Result<Client, OpenError> {
 
 /// A session's number and whatever else was asked for.
 #[derive(Default)]
-struct Answer {
+struct SessionAnswer {
     pid: Option<String>,
     rest: Option<String>,
 }
 
 /// The row that a statement answers with, in the simple protocol.
-async fn row(client: &Client, text: &str) -> Result<Answer, Error> {
+async fn row(client: &Client, text: &str) -> Result<SessionAnswer, Error> {
     let messages = client.simple_query(text).await?;
     let row = messages.iter().find_map(|message| {
         let SimpleQueryMessage::Row(row) = message else { return None };
         Some(row)
     });
     let column = |row: &SimpleQueryRow, at| row.try_get(at).ok().flatten().map(str::to_owned);
-    Ok(row.map(|row| Answer { pid: column(row, 0), rest: column(row, 1) }).unwrap_or_default())
+    Ok(row
+        .map(|row| SessionAnswer { pid: column(row, 0), rest: column(row, 1) })
+        .unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use hapax_core::{
 use tokio_postgres::Row;
 
 use crate::{
-    error::{Failure, after, before, reading},
+    error::{StatementFailure, after, before, reading},
     row::{Id, column},
     store::Shared,
 };
@@ -26,7 +26,7 @@ pub(crate) async fn steps(shared: &Shared, id: OperationId) -> Result<Vec<Stored
 
 type Found = (Timestamp, Result<StepRow, StoreError>);
 
-async fn rows(shared: &Shared, id: OperationId) -> Result<Vec<Found>, Failure> {
+async fn rows(shared: &Shared, id: OperationId) -> Result<Vec<Found>, StatementFailure> {
     let wire = shared.reader.wire().await?;
     shared.faults.at("steps.send").map_err(before)?;
     let rows = wire.query(STEPS, &[&Id(id)]).await?;
@@ -34,7 +34,7 @@ async fn rows(shared: &Shared, id: OperationId) -> Result<Vec<Found>, Failure> {
     rows.iter().map(|row| columns(row, id)).collect()
 }
 
-fn columns(row: &Row, id: OperationId) -> Result<Found, Failure> {
+fn columns(row: &Row, id: OperationId) -> Result<Found, StatementFailure> {
     let life = Timestamp::from_micros(column(row, 0)?);
     let Ok(digest) = column::<&[u8]>(row, 8)?.try_into() else {
         let damaged = StoreError::damaged("the stored digest does not have sixteen bytes");

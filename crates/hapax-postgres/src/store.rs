@@ -12,21 +12,27 @@ use std::{
 use hapax_core::{
     Attempt, Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
-    store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+    store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
 use tokio_postgres::Config;
 
 use crate::{
     clock_mark, commit,
-    connection::{Link, Wire},
-    error::{Complaints, Failure, OpenError, after, before, reading},
-    list, migrate, notes, overdue, retire,
-    row::{self, Found},
-    steps,
-    watch::Watchers,
+    connection::{ConnectionSlot, SharedConnection},
+    error::{Complaints, OpenError, StatementFailure, after, before, reading},
+    list, migrate, notes, overdue, retire, row, steps,
+    watch::ChangeWatchers,
 };
 
 /// How a store is opened.
+///
+/// ```
+/// use hapax_postgres::Options;
+///
+/// // Somebody else migrates, as another role.
+/// let options = Options { migrate: false, ..Options::default() };
+/// assert_eq!(options.lanes, 2);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Connections that write. Two keep the server busy while one commit reaches the disk.
@@ -47,6 +53,19 @@ impl Default for Options {
 }
 
 /// Records in PostgreSQL. Clones share the connections.
+///
+/// ```no_run
+/// use hapax_engine::{Engine, Options};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config: tokio_postgres::Config = "postgres://app@localhost/shop".parse()?;
+/// let store = hapax_postgres::Store::connect(&config, hapax_postgres::Options::default()).await?;
+/// let engine = Engine::start(store, Options::default());
+/// engine.takes_writes().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -54,17 +73,17 @@ pub struct Store {
 
 pub(crate) struct Shared {
     pub(crate) faults: Faults,
-    pub(crate) watchers: Watchers,
-    pub(crate) keeper: Link,
+    pub(crate) watchers: ChangeWatchers,
+    pub(crate) keeper: ConnectionSlot,
     salt: Salt,
-    lanes: Vec<Lane>,
-    pub(crate) reader: Link,
+    lanes: Vec<WriteLane>,
+    pub(crate) reader: ConnectionSlot,
     pub(crate) complaints: Complaints,
 }
 
 /// A connection that writes, and how many batches are on it.
-struct Lane {
-    link: Link,
+struct WriteLane {
+    link: ConnectionSlot,
     busy: AtomicUsize,
 }
 
@@ -87,10 +106,10 @@ impl Store {
     /// so a pooler in between must pool by session; one that does not is refused.
     pub async fn connect(config: &Config, options: Options) -> Result<Self, OpenError> {
         let salt = migrate::open(config, options.migrate).await?;
-        let link = || Link::new(config, options.answer_timeout);
-        let lane = || Lane { link: link(), busy: AtomicUsize::new(0) };
+        let link = || ConnectionSlot::new(config, options.answer_timeout);
+        let lane = || WriteLane { link: link(), busy: AtomicUsize::new(0) };
         let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
-        let (watchers, keeper, reader) = (Watchers::new(link()), link(), link());
+        let (watchers, keeper, reader) = (ChangeWatchers::new(link()), link(), link());
         let faults = options.faults;
         let complaints = Complaints::default();
         let shared = Shared { faults, watchers, keeper, salt, lanes, reader, complaints };
@@ -114,22 +133,14 @@ impl store::Store for Store {
 
     /// A batch is one statement: once it is sent, the server finishes it, whether or not anybody
     /// still waits for the answer.
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         commit::commit(&self.shared, &batch).await
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
         let loaded = self.shared.load(&ids).await;
         let loaded = loaded.inspect_err(|failure| self.shared.complaints.raise(failure));
-        let loaded = loaded.map_err(reading);
-        let found = match loaded {
-            Ok(found) => found,
-            Err(error) => return ids.iter().map(|_| Err(error.clone())).collect(),
-        };
-        let loaded = found
-            .into_iter()
-            .map(|found| Ok(Loaded { now: found.now, record: found.record?.map(Box::new) }));
-        loaded.collect()
+        loaded.unwrap_or_else(|failure| vec![Err(reading(failure)); ids.len()])
     }
 
     async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
@@ -186,7 +197,10 @@ impl Shared {
         Busy(lane)
     }
 
-    async fn load(&self, ids: &[OperationId]) -> Result<Vec<Found>, Failure> {
+    async fn load(
+        &self,
+        ids: &[OperationId],
+    ) -> Result<Vec<Result<Loaded, StoreError>>, StatementFailure> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -199,10 +213,10 @@ impl Shared {
 }
 
 /// A lane counted as busy until this is dropped.
-pub(crate) struct Busy<'a>(&'a Lane);
+pub(crate) struct Busy<'a>(&'a WriteLane);
 
 impl Busy<'_> {
-    pub(crate) async fn wire(&self) -> Result<Arc<Wire>, Failure> {
+    pub(crate) async fn wire(&self) -> Result<Arc<SharedConnection>, StatementFailure> {
         self.0.link.wire().await
     }
 }
@@ -223,6 +237,6 @@ impl fmt::Debug for Store {
 /// would be in the way of the next.
 pub(crate) async fn detached<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, Failure> {
-    tokio::spawn(work).await.map_err(Failure::unanswered)
+) -> Result<T, StatementFailure> {
+    tokio::spawn(work).await.map_err(StatementFailure::unanswered)
 }

@@ -17,8 +17,8 @@ use tokio::{
 };
 
 use crate::{
-    connection::{Link, Wire},
-    error::Failure,
+    connection::{ConnectionSlot, SharedConnection},
+    error::StatementFailure,
     row::Id,
 };
 
@@ -36,23 +36,23 @@ const ANNOUNCE: &str =
     "SELECT pg_notify('hapax_settled', replace(id::text, '-', '')) FROM unnest($1::uuid[]) AS id";
 
 /// Who waits for what, and the listener that tells them.
-pub(crate) struct Watchers {
-    waiting: Arc<Waiting>,
+pub(crate) struct ChangeWatchers {
+    waiting: Arc<WaitingOperations>,
     announce: mpsc::Sender<OperationId>,
     /// What the listener needs; taken by whoever first has a use for it.
     idle: Mutex<Option<Listener>>,
 }
 
-impl Watchers {
-    pub(crate) fn new(link: Link) -> Self {
+impl ChangeWatchers {
+    pub(crate) fn new(link: ConnectionSlot) -> Self {
         let (announce, settled) = mpsc::channel(ANNOUNCEMENTS_MAX);
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitingOperations::default());
         let listener = Listener { link, waiting: Arc::clone(&waiting), settled };
         Self { waiting, announce, idle: Mutex::new(Some(listener)) }
     }
 
     /// Ends when the record may have been settled.
-    pub(crate) async fn watch(&self, keeper: &Link, id: OperationId) {
+    pub(crate) async fn watch(&self, keeper: &ConnectionSlot, id: OperationId) {
         self.listen();
         let watcher = self.waiting.join(id);
         match mark(keeper, id).await {
@@ -79,13 +79,13 @@ impl Watchers {
 }
 
 /// Marks the record, so that its settle is announced; false if it is settled or gone.
-async fn mark(keeper: &Link, id: OperationId) -> Result<bool, Failure> {
+async fn mark(keeper: &ConnectionSlot, id: OperationId) -> Result<bool, StatementFailure> {
     Ok(!keeper.wire().await?.query(MARK, &[&Id(id)]).await?.is_empty())
 }
 
 struct Listener {
-    link: Link,
-    waiting: Arc<Waiting>,
+    link: ConnectionSlot,
+    waiting: Arc<WaitingOperations>,
     settled: mpsc::Receiver<OperationId>,
 }
 
@@ -108,14 +108,20 @@ impl Listener {
         }
     }
 
-    async fn connect(&self) -> Result<(Wire, mpsc::Receiver<String>), Failure> {
-        let (wire, notified) = self.link.connect().await.map_err(Failure::not_sent)?;
+    async fn connect(
+        &self,
+    ) -> Result<(SharedConnection, mpsc::Receiver<String>), StatementFailure> {
+        let (wire, notified) = self.link.connect().await.map_err(StatementFailure::not_sent)?;
         wire.execute(LISTEN).await?;
         Ok((wire, notified))
     }
 
     /// True when the store is gone, false when the connection is.
-    async fn serve(&mut self, wire: &Wire, mut notified: mpsc::Receiver<String>) -> bool {
+    async fn serve(
+        &mut self,
+        wire: &SharedConnection,
+        mut notified: mpsc::Receiver<String>,
+    ) -> bool {
         loop {
             tokio::select! {
                 payload = notified.recv() => match payload {
@@ -150,9 +156,9 @@ impl Listener {
 }
 
 #[derive(Default)]
-struct Waiting(Mutex<HashMap<OperationId, Vec<Weak<Notify>>>>);
+struct WaitingOperations(Mutex<HashMap<OperationId, Vec<Weak<Notify>>>>);
 
-impl Waiting {
+impl WaitingOperations {
     fn join(self: &Arc<Self>, id: OperationId) -> Watcher {
         let woken = Arc::new(Notify::new());
         self.lock().entry(id).or_default().push(Arc::downgrade(&woken));
@@ -185,7 +191,7 @@ impl Waiting {
 struct Watcher {
     id: OperationId,
     woken: Arc<Notify>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitingOperations>,
 }
 
 impl Drop for Watcher {

@@ -6,7 +6,7 @@ use hapax_core::{
 };
 use rusqlite::{Connection, params};
 
-use crate::inbox::{cell::Cells, desk::Desk};
+use crate::inbox::{cell::Cells, sql_session::SqlSession};
 
 /// Three columns; `NULL` where nobody ever watched the clock.
 pub(crate) const READ: &str = "SELECT \
@@ -32,7 +32,7 @@ pub(crate) fn keep(connection: &Connection, mark: ClockMark) -> rusqlite::Result
 
 /// What the clock says and what is kept of it, through whichever driver.
 pub(crate) async fn ask(
-    desk: &mut impl Desk,
+    desk: &mut impl SqlSession,
     now: Timestamp,
 ) -> Result<ClockReading, TransactionError> {
     let rows = desk.ask(READ, &[]).await?;
@@ -41,7 +41,10 @@ pub(crate) async fn ask(
 }
 
 /// Keeps this of the clock, through whichever driver.
-pub(crate) async fn tell(desk: &mut impl Desk, mark: ClockMark) -> Result<(), TransactionError> {
+pub(crate) async fn tell(
+    desk: &mut impl SqlSession,
+    mark: ClockMark,
+) -> Result<(), TransactionError> {
     desk.ask(KEEP, &columns(mark).map(Into::into)).await.map(|_| ())
 }
 

@@ -6,17 +6,14 @@
 //! that cannot be read fails its own item and is never written over.
 
 use hapax_core::{
-    Attempt, Fence, OperationId, Record, StoreError, Timestamp, apply,
+    Attempt, Fence, StoreError, Timestamp, apply,
     codec::{self, Row},
-    store::{
-        Batch, By, Claim, Claimed, Committed, KeepStep, Kept, Over, Renewed, Settle, Settled,
-        Settlement,
-    },
+    store::{By, Claim, Over, Settle, Settlement, Write, Written},
 };
 use rusqlite::Connection;
 
 use crate::{
-    row::{self, Ready, Stored},
+    row::{self, NumberedRow, ReadyStatements},
     steps,
 };
 
@@ -24,36 +21,10 @@ use crate::{
 pub(crate) fn perform(
     connection: &Connection,
     now: Timestamp,
-    batch: &Batch,
-) -> rusqlite::Result<Committed> {
-    let mut committed = Committed::default();
-    let mut ready = Ready::on(connection)?;
-    for settle in &batch.settles {
-        let written = perform_settle(connection, &mut ready, now, settle)?;
-        committed.settles.push(written.map(|written| match written {
-            Written::Yes => Settled::Done { now },
-            Written::No(_) => Settled::Lost,
-        }));
-    }
-    for renew in &batch.renews {
-        let change = |found: Option<&Record>| apply::renew(now, found, renew);
-        let written = write(connection, now, renew.id, change)?;
-        committed.renews.push(written.map(|written| match written {
-            Written::Yes => Renewed::Done { now },
-            Written::No(_) => Renewed::Lost,
-        }));
-    }
-    for keep in &batch.steps {
-        committed.steps.push(perform_keep(connection, now, keep)?);
-    }
-    for claim in &batch.claims {
-        let written = perform_claim(connection, &mut ready, now, claim)?;
-        committed.claims.push(written.map(|written| match written {
-            Written::Yes => Claimed::Won { now },
-            Written::No(record) => Claimed::Found { now, record },
-        }));
-    }
-    Ok(committed)
+    batch: &[Write],
+) -> rusqlite::Result<Vec<Result<Written, StoreError>>> {
+    let mut ready = ReadyStatements::on(connection)?;
+    batch.iter().map(|write| perform_one(connection, &mut ready, now, write)).collect()
 }
 
 /// Removes the first claim of a key that nobody uses.
@@ -63,83 +34,73 @@ pub(crate) fn withdraw(connection: &Connection, attempt: &Attempt) -> rusqlite::
     Ok(attempt.fence == Fence::FIRST && delete.execute((id, fence, owner))? > 0)
 }
 
-enum Written {
-    Yes,
-    No(Option<Box<Record>>),
+fn perform_one(
+    connection: &Connection,
+    ready: &mut ReadyStatements<'_>,
+    now: Timestamp,
+    write: &Write,
+) -> rusqlite::Result<Result<Written, StoreError>> {
+    let is_done = match write {
+        Write::Claim(claim) => insert_first(ready, now, claim)?,
+        Write::Settle(settle) => finish_running(ready, now, settle)?,
+        Write::Renew(_) => false,
+        Write::Step(keep) => steps::keep(connection, now, keep)?,
+    };
+    if is_done { Ok(Ok(Written::Done { now })) } else { by_the_rules(connection, now, write) }
 }
 
 /// Most claims are the first of their key: those are tried without looking.
-fn perform_claim(
-    connection: &Connection,
-    ready: &mut Ready<'_>,
+fn insert_first(
+    ready: &mut ReadyStatements<'_>,
     now: Timestamp,
     claim: &Claim,
-) -> rusqlite::Result<Result<Written, StoreError>> {
-    if let (Over::Nothing, Some(record)) = (claim.over, apply::claim(now, None, claim))
-        && ready.insert(&Row::seal(&record))?
-    {
-        return Ok(Ok(Written::Yes));
-    }
-    let (id, change) =
-        (claim.operation.id(), |found: Option<&Record>| apply::claim(now, found, claim));
-    let written = write(connection, now, id, change)?;
-    if let (Ok(Written::Yes), Over::Spent(_)) = (&written, claim.over) {
-        steps::forget(connection, id)?;
-    }
-    Ok(written)
-}
-
-/// A step that is not kept tells why: its record is somebody else's, or cannot be read.
-fn perform_keep(
-    connection: &Connection,
-    now: Timestamp,
-    keep: &KeepStep,
-) -> rusqlite::Result<Result<Kept, StoreError>> {
-    if steps::keep(connection, now, keep)? {
-        return Ok(Ok(Kept::Done { now }));
-    }
-    Ok(write(connection, now, keep.id, |_| None)?.map(|_| Kept::Lost))
+) -> rusqlite::Result<bool> {
+    let Some(record) = apply::claim(now, None, claim) else { return Ok(false) };
+    ready.insert(&Row::seal(&record))
 }
 
 /// Most settles end what still runs under their fence and owner: those are tried without looking.
-fn perform_settle(
-    connection: &Connection,
-    ready: &mut Ready<'_>,
+fn finish_running(
+    ready: &mut ReadyStatements<'_>,
     now: Timestamp,
     settle: &Settle,
-) -> rusqlite::Result<Result<Written, StoreError>> {
+) -> rusqlite::Result<bool> {
     let id = settle.id;
     let is_usual = settle.to.tag().is_terminal() && settle.to != Settlement::Declined;
-    if let (By::Owner { fence, owner }, true) = (settle.by, is_usual) {
-        let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
-        let end = (settle.to.tag(), settle.keep, outcome.as_ref());
-        if ready.finish(now, &Attempt { id, fence, owner }, end)? {
-            return Ok(Ok(Written::Yes));
-        }
-    }
-    let change = |found: Option<&Record>| apply::settle(now, found, settle);
-    write(connection, now, id, change)
+    let (By::Owner { fence, owner }, true) = (settle.by, is_usual) else { return Ok(false) };
+    let outcome = settle.to.outcome().map(|outcome| codec::seal(id, outcome));
+    let end = (settle.to.tag(), settle.keep, outcome.as_ref());
+    ready.finish(now, &Attempt { id, fence, owner }, end)
 }
 
-/// Changes the row under this id as `change` says. It never makes a new one: a write that finds
-/// nothing has nothing to say, except a first claim, which was inserted before.
-fn write(
+/// Changes the row as the rules say. It never makes a new one: a write that finds nothing has
+/// nothing to say, except a first claim, which was inserted before.
+fn by_the_rules(
     connection: &Connection,
     now: Timestamp,
-    id: OperationId,
-    change: impl FnOnce(Option<&Record>) -> Option<Record>,
+    write: &Write,
 ) -> rusqlite::Result<Result<Written, StoreError>> {
-    let Some(found) = row::find(connection, id)? else { return Ok(Ok(Written::No(None))) };
-    let opened = found.and_then(|Stored { number, row }| Ok((number, row.open(now)?)));
+    let Some(found) = row::find(connection, write.id())? else {
+        return Ok(Ok(Written::Refused { now, record: None }));
+    };
+    let opened = found.and_then(|NumberedRow { number, row }| Ok((number, row.open(now)?)));
     let (number, record) = match opened {
         Ok(opened) => opened,
         Err(error) => return Ok(Err(error)),
     };
-    Ok(Ok(match change(Some(&record)) {
-        Some(changed) => {
-            row::update(connection, number, &Row::seal(&changed))?;
-            Written::Yes
+    let changed = match write {
+        Write::Claim(_) | Write::Settle(_) | Write::Renew(_) => {
+            apply::write(now, Some(&record), write)
         }
-        None => Written::No(Some(Box::new(record))),
-    }))
+        // It is kept beside the row, or not at all.
+        Write::Step(_) => None,
+    };
+    let Some(changed) = changed else {
+        return Ok(Ok(Written::Refused { now, record: Some(Box::new(record)) }));
+    };
+    row::update(connection, number, &Row::seal(&changed))?;
+    if let Write::Claim(Claim { over: Over::Spent(_), .. }) = write {
+        steps::forget(connection, write.id())?;
+    }
+    Ok(Ok(Written::Done { now }))
 }

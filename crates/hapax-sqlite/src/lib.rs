@@ -9,8 +9,8 @@
 //! [`Store::open`] is the way in to the store. Behind it:
 //!
 //! - `store`: the async face, which hands work to threads and waits for their answers;
-//! - `writer`: the one thread that writes. It takes everything that is queued, performs it in one
-//!   transaction and pays for one sync to disk;
+//! - `writer`: what the one thread that writes does, which is `hapax-sqlite-file`'s: it takes everything
+//!   that is queued, performs it in one transaction and pays for one sync to disk;
 //! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
 //! - `reader`: threads that read snapshots while the writer writes;
 //! - `outbox`: [`emit`]ted events, and the store as the log a relay reads;
@@ -33,7 +33,6 @@
 mod clock_mark;
 mod commit;
 mod connect;
-mod errand;
 mod error;
 pub mod inbox;
 mod key;
@@ -54,13 +53,14 @@ pub mod transaction;
 mod writer;
 
 pub use hapax_core::transaction::{Answered, Fate};
+pub use hapax_sqlite_file::{Durability, FileError};
 
 pub use self::{
     error::{MigrateError, OpenError},
     migrate::migrate,
-    options::{Clock, Durability, Options},
+    options::{Clock, Options},
     outbox::emit,
     script::{VERSION, schema_version, script},
     store::{PLACES, Store},
-    transaction::once::{Once, OnceError, once},
+    transaction::once::{OnceRequest, TransactionOnceError, once},
 };

@@ -1,8 +1,18 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use hapax_core::{Faults, Timestamp};
+use hapax_sqlite_file::Durability;
 
 /// How a store is opened.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_sqlite::Options;
+///
+/// let options = Options { busy: Duration::from_secs(1), readers: 4, ..Options::default() };
+/// assert!(options.size_bytes_max.is_none());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Options {
     /// What a commit has survived once it is answered.
@@ -50,18 +60,16 @@ impl Default for Options {
     }
 }
 
-/// What a commit has survived once it is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// It survives the loss of power: every commit is synced to disk before it is answered.
-    #[default]
-    Full,
-    /// It survives the death of the process, but **the last commits are lost when power is**: an
-    /// operation that was answered may be forgotten, and its retry runs again.
-    Normal,
-}
-
 /// Where a store reads the time. Clones share it.
+///
+/// ```
+/// use hapax_core::Timestamp;
+/// use hapax_sqlite::{Clock, Options};
+///
+/// // For tests: it is always the same moment.
+/// let options = Options { clock: Clock::new(|| Timestamp::ZERO), ..Options::default() };
+/// # drop(options);
+/// ```
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -91,6 +99,5 @@ impl fmt::Debug for Clock {
 
 #[expect(clippy::disallowed_methods, reason = "this is the store's clock, the only one it reads")]
 fn system_now() -> Timestamp {
-    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Timestamp::ZERO.plus(since_epoch.unwrap_or_default())
+    std::time::SystemTime::now().into()
 }

@@ -13,31 +13,23 @@ use hapax_core::{
     limits::{LEASE_MAX, PAGE_RECORDS_MAX},
     store::{Filter, Listed, Loaded, Page},
 };
+use hapax_sqlite_file::Connect as _;
 use rusqlite::{Connection, Transaction, named_params};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::{
     connect::Database,
-    errand::Errand,
-    error::nothing_written,
+    error::{nothing_written, store_error},
     notes,
-    row::{self, Stored, columns},
+    row::{self, NumberedRow, columns},
     steps,
 };
 
 /// Reads that may wait; beyond them callers wait to hand theirs over.
 pub(crate) const QUEUE_READS_MAX: usize = 1024;
 
-/// What a reader can be asked for. A reply that is dropped means that nothing was read.
-#[derive(Debug)]
-pub(crate) enum Job {
-    Load { ids: Vec<OperationId>, reply: oneshot::Sender<Vec<Result<Loaded, StoreError>>> },
-    Steps { id: OperationId, reply: oneshot::Sender<Result<Vec<StoredStep>, StoreError>> },
-    Overdue { limit: usize, reply: oneshot::Sender<Result<Vec<Record>, StoreError>> },
-    List { filter: Filter, page: Page, reply: oneshot::Sender<Result<Vec<Listed>, StoreError>> },
-    Notes { id: OperationId, limit: usize, reply: oneshot::Sender<Result<Vec<Noted>, StoreError>> },
-    Other(Errand<Reader>),
-}
+/// What a reader is asked for. A reply that is dropped means that nothing was read.
+pub(crate) type Job = Box<dyn FnOnce(&mut ReadSession) + Send>;
 
 /// Where a reader may be made to fail.
 pub(crate) mod place {
@@ -48,52 +40,31 @@ pub(crate) mod place {
 
 /// Performs jobs, which all readers take from the same queue, until nobody can send any more.
 pub(crate) fn run(database: Database, jobs: &Arc<Mutex<mpsc::Receiver<Job>>>) {
-    let mut reader = Reader { database, connection: None };
+    let mut reader = ReadSession { database, connection: None };
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
     while let Some(job) = next() {
-        if catch_unwind(AssertUnwindSafe(|| reader.perform(job))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| job(&mut reader))).is_err() {
             reader.connection = None;
         }
     }
 }
 
-pub(crate) struct Reader {
+pub(crate) struct ReadSession {
     database: Database,
     /// `None` before the first read and after a failed one; opened when needed.
     connection: Option<Connection>,
 }
 
-impl Reader {
-    /// Whoever asked may have left; then nobody hears the answer.
-    fn perform(&mut self, job: Job) {
-        match job {
-            Job::Load { ids, reply } => {
-                let loaded = self.load(&ids);
-                let failed = |error: StoreError| vec![Err(error); ids.len()];
-                let _ = reply.send(loaded.unwrap_or_else(failed));
-            }
-            Job::Steps { id, reply } => {
-                let _ = reply.send(self.steps(id));
-            }
-            Job::Overdue { limit, reply } => {
-                let _ = reply.send(self.overdue(limit.min(PAGE_RECORDS_MAX)));
-            }
-            Job::List { filter, page, reply } => {
-                let _ = reply.send(self.list(&filter, page));
-            }
-            Job::Notes { id, limit, reply } => {
-                let _ = reply.send(self.notes(id, limit.min(PAGE_RECORDS_MAX)));
-            }
-            Job::Other(errand) => errand.run(self),
-        }
-    }
-
-    fn load(&mut self, ids: &[OperationId]) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
+impl ReadSession {
+    pub(crate) fn load(
+        &mut self,
+        ids: &[OperationId],
+    ) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
         self.database.options.faults.at(place::LOAD).map_err(StoreError::unavailable)?;
         let found: Vec<_> =
             self.snapshot(|snapshot| ids.iter().map(|id| row::find(snapshot, *id)).collect())?;
-        let now = self.database.options.clock.now();
-        let open = |stored: Stored| Ok(Box::new(stored.row.open(now)?));
+        let now = self.now();
+        let open = |stored: NumberedRow| Ok(Box::new(stored.row.open(now)?));
         let loaded = found.into_iter().map(|found| {
             let record = found.map(|row| row.and_then(open)).transpose()?;
             Ok(Loaded { now, record })
@@ -101,15 +72,15 @@ impl Reader {
         Ok(loaded.collect())
     }
 
-    fn steps(&mut self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+    pub(crate) fn steps(&mut self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
         self.database.options.faults.at(place::STEPS).map_err(StoreError::unavailable)?;
         self.snapshot(|snapshot| steps::of(snapshot, id))?
     }
 
     /// The longest overdue first. Rows that cannot be read are left for whoever loads them.
-    fn overdue(&mut self, limit: usize) -> Result<Vec<Record>, StoreError> {
+    pub(crate) fn overdue(&mut self, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.database.options.faults.at(place::OVERDUE).map_err(StoreError::unavailable)?;
-        let now = self.database.options.clock.now();
+        let (now, limit) = (self.now(), limit.min(PAGE_RECORDS_MAX));
         self.snapshot(|snapshot| {
             let mut statement = snapshot.prepare_cached(concat!(
                 "SELECT ",
@@ -123,14 +94,14 @@ impl Reader {
             while overdue.len() < limit
                 && let Some(found) = rows.next()?
             {
-                let Ok(Stored { row, .. }) = row::read(found) else { continue };
+                let Ok(NumberedRow { row, .. }) = row::read(found) else { continue };
                 overdue.extend(row.open(now).ok().filter(|record| apply::is_overdue(now, record)));
             }
             Ok(overdue)
         })
     }
 
-    fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
+    pub(crate) fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         let sql = format!(
             concat!(
                 "SELECT ",
@@ -153,15 +124,21 @@ impl Reader {
             let read = |found: &rusqlite::Row<'_>| Ok((found.get(1)?, row::read(found)));
             statement.query_map(params, read)?.collect()
         })?;
-        let listed = rows.into_iter().map(|(id, stored): (_, Result<Stored, StoreError>)| Listed {
-            id: OperationId::from_bytes(id),
-            summary: stored.and_then(|stored| Ok(stored.row.summary()?)),
-        });
+        let listed =
+            rows.into_iter().map(|(id, stored): (_, Result<NumberedRow, StoreError>)| Listed {
+                id: OperationId::from_bytes(id),
+                summary: stored.and_then(|stored| Ok(stored.row.summary()?)),
+            });
         Ok(listed.collect())
     }
 
-    fn notes(&mut self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
-        let notes = self.snapshot(|snapshot| notes::latest(snapshot, id, limit))?;
+    pub(crate) fn notes(
+        &mut self,
+        id: OperationId,
+        limit: usize,
+    ) -> Result<Vec<Noted>, StoreError> {
+        let notes =
+            self.snapshot(|snapshot| notes::latest(snapshot, id, limit.min(PAGE_RECORDS_MAX)))?;
         notes.into_iter().collect()
     }
 
@@ -174,7 +151,7 @@ impl Reader {
         &mut self,
         read: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.database.still_there()?;
+        self.database.file().still_there().map_err(store_error)?;
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.database.reader().map_err(nothing_written)?,

@@ -8,9 +8,9 @@ use rusqlite::Connection;
 
 use crate::{
     clock_mark,
-    inbox::books::{FORGET, FORGET_ATTEMPTS},
+    inbox::tables::{FORGET, FORGET_ATTEMPTS},
     notes,
-    row::{self, Stored, columns},
+    row::{self, NumberedRow, columns},
     steps,
 };
 
@@ -88,7 +88,7 @@ fn due(connection: &Connection, now: Timestamp, limit: usize) -> rusqlite::Resul
     while decided.len() < limit
         && let Some(found) = rows.next()?
     {
-        let Ok(Stored { number, row }) = row::read(found) else { continue };
+        let Ok(NumberedRow { number, row }) = row::read(found) else { continue };
         let Ok(record) = row.open(now) else { continue };
         match apply::purge(now, &record) {
             apply::Purge::Keep => {}

@@ -50,7 +50,7 @@ const FINISH: &str = "UPDATE hapax_operations SET state = ?4, until = 0, changed
     digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1";
 
 /// A [`Row`] and the number SQLite keeps it under.
-pub(crate) struct Stored {
+pub(crate) struct NumberedRow {
     pub(crate) number: i64,
     pub(crate) row: Row,
 }
@@ -61,18 +61,18 @@ pub(crate) struct Stored {
 pub(crate) fn find(
     connection: &Connection,
     id: OperationId,
-) -> rusqlite::Result<Option<Result<Stored, StoreError>>> {
+) -> rusqlite::Result<Option<Result<NumberedRow, StoreError>>> {
     let mut statement = connection.prepare_cached(FIND)?;
     let mut rows = statement.query([id.as_bytes()])?;
     Ok(rows.next()?.map(read))
 }
 
 /// The row in the columns of [`columns!`].
-pub(crate) fn read(row: &rusqlite::Row<'_>) -> Result<Stored, StoreError> {
+pub(crate) fn read(row: &rusqlite::Row<'_>) -> Result<NumberedRow, StoreError> {
     columns_of(row).map_err(StoreError::damaged)
 }
 
-fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
+fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<NumberedRow> {
     let created_at: i64 = row.get(13)?;
     let outcome = match (bytes(row, 18)?, bytes(row, 19)?, row.get(20)?) {
         (Some(head), Some(body), Some(digest)) => Some(Sealed { head, body, digest }),
@@ -98,16 +98,16 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Stored> {
         request: bytes(row, 17)?,
         outcome,
     };
-    Ok(Stored { number: row.get(0)?, row: stored })
+    Ok(NumberedRow { number: row.get(0)?, row: stored })
 }
 
 /// The two writes of an undisturbed operation, made ready once for many of them.
-pub(crate) struct Ready<'c> {
+pub(crate) struct ReadyStatements<'c> {
     insert: CachedStatement<'c>,
     finish: CachedStatement<'c>,
 }
 
-impl<'c> Ready<'c> {
+impl<'c> ReadyStatements<'c> {
     pub(crate) fn on(connection: &'c Connection) -> rusqlite::Result<Self> {
         let (insert, finish) =
             (connection.prepare_cached(INSERT)?, connection.prepare_cached(FINISH)?);

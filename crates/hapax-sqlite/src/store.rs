@@ -2,27 +2,28 @@ use std::{
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex},
-    thread::{self, JoinHandle},
 };
 
 use hapax_core::{
     Attempt, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
     outbox::Bell,
-    store::{self, Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+    store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
+use hapax_sqlite_file::{Connect as _, FileWriter, Places, Stopped, Threads, WriterJob};
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::{
     clock_mark, commit,
     connect::Database,
-    errand::Errand,
-    error::{OpenError, Stopped},
+    error::{OpenError, store_error},
     migrate,
     migrate::salt_of,
+    notes,
     options::Options,
-    reader,
+    reader::{self, ReadSession},
+    retire,
     script::{VERSION, schema_version},
     writer,
 };
@@ -31,6 +32,20 @@ use crate::{
 ///
 /// Any number of processes may open the same file. When the last clone is dropped, what is queued
 /// is finished and the file is closed before the drop returns.
+///
+/// ```
+/// use hapax_engine::{Engine, Options};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("hapax.db");
+/// let store = hapax_sqlite::Store::open(path, hapax_sqlite::Options::default())?;
+/// let engine = Engine::start(store, Options::default());
+/// engine.takes_writes().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -38,14 +53,14 @@ pub struct Store {
 
 /// The places of [`hapax_core::Faults`] a store passes on its way to and from the file.
 pub const PLACES: &[&str] = &[
-    writer::place::COMMIT_BEFORE_BEGIN,
-    writer::place::COMMIT_AFTER_BEGIN,
-    writer::place::COMMIT_BEFORE_COMMIT,
-    writer::place::COMMIT_AFTER_COMMIT,
-    writer::place::PURGE_BEFORE_BEGIN,
-    writer::place::PURGE_AFTER_BEGIN,
-    writer::place::PURGE_BEFORE_COMMIT,
-    writer::place::PURGE_AFTER_COMMIT,
+    writer::COMMIT.before_begin,
+    writer::COMMIT.after_begin,
+    writer::COMMIT.before_commit,
+    writer::COMMIT.after_commit,
+    writer::PURGE.before_begin,
+    writer::PURGE.after_begin,
+    writer::PURGE.before_commit,
+    writer::PURGE.after_commit,
     reader::place::LOAD,
     reader::place::STEPS,
     reader::place::OVERDUE,
@@ -58,11 +73,11 @@ impl Store {
     /// (`PRAGMA journal_mode = WAL`, once): a file that holds something is never switched.
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, OpenError> {
         let mut database = Database::new(path.into(), options.within_bounds());
-        let mut connection = database.writer()?;
+        let mut connection = database.connect()?;
         let migrated = migrate(&mut connection);
         let salt = migrated.map_err(|error| database.not_migrated(error))?;
         database.pin()?;
-        Self::serve(database, salt, Some(connection))
+        Self::serve(&database, salt, Some(connection))
     }
 
     /// Opens a file that is there, to read it: it is neither made nor migrated, and no right to write
@@ -74,45 +89,46 @@ impl Store {
         let Some(salt) = salt else {
             let found =
                 schema_version(&connection).map_err(|error| database.not_migrated(error))?;
-            return Err(OpenError::NotMigrated { path: database.path, found, known: VERSION });
+            let path = database.file().path().to_owned();
+            return Err(OpenError::NotMigrated { path, found, known: VERSION });
         };
         database.pin()?;
-        Self::serve(database, salt, None)
+        Self::serve(&database, salt, None)
     }
 
     /// Starts the threads, one that writes among them if there is a connection for it.
     fn serve(
-        database: Database,
+        database: &Database,
         salt: Salt,
         connection: Option<Connection>,
     ) -> Result<Self, OpenError> {
-        // Declared first, dropped last: a queue that is still open would be waited for.
-        let mut threads = Threads::default();
-        let (writes, jobs) = mpsc::channel(writer::QUEUE_BATCHES_MAX);
+        let path = database.file().path().to_owned();
+        let denied = |source| database.file().denied(source);
+        let (mut writes, jobs) = Threads::new(writer::QUEUE_BATCHES_MAX);
         if let Some(connection) = connection {
-            let own = database.clone();
-            threads.spawn("hapax-sqlite-writer", || writer::run(own, connection, jobs))?;
+            let writer = FileWriter::new(database.clone(), connection);
+            writes.spawn("hapax-sqlite-writer", || writer.run(jobs)).map_err(denied)?;
         }
-        let (reads, jobs) = mpsc::channel(reader::QUEUE_READS_MAX);
+        let (mut reads, jobs) = Threads::new(reader::QUEUE_READS_MAX);
         let jobs = Arc::new(Mutex::new(jobs));
         for _ in 0..database.options.readers {
             let (own, jobs) = (database.clone(), Arc::clone(&jobs));
-            threads.spawn("hapax-sqlite-reader", move || reader::run(own, &jobs))?;
+            let run = move || reader::run(own, &jobs);
+            reads.spawn("hapax-sqlite-reader", run).map_err(denied)?;
         }
-        let path = database.path;
-        let bell = Bell::new();
-        Ok(Self { shared: Arc::new(Shared { path, salt, bell, writes, reads, _threads: threads }) })
+        Ok(Self { shared: Arc::new(Shared { path, salt, bell: Bell::new(), reads, writes }) })
     }
 
     /// Hands a read over; the answer is lost only with the reader that was at it.
-    async fn read<T>(
+    async fn read<T: Send + 'static>(
         &self,
-        job: impl FnOnce(oneshot::Sender<T>) -> reader::Job,
+        read: impl FnOnce(&mut ReadSession) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.shared.reads.send(job(reply)).await;
-        sent.map_err(|_| StoreError::unavailable(Stopped))?;
-        answer.await.map_err(|_| StoreError::unavailable(Stopped))
+        let job = |reply: oneshot::Sender<T>| -> reader::Job {
+            // Whoever asked may have left.
+            Box::new(move |reader| drop(reply.send(read(reader))))
+        };
+        self.shared.reads.ask(job).await.map_err(|_| StoreError::unavailable(Stopped))
     }
 
     /// Hands over a read that only its asker understands.
@@ -120,13 +136,11 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let errand = |reply: oneshot::Sender<Result<T, StoreError>>| {
-            Errand::new(move |reader: &mut reader::Reader| {
-                let now = reader.now();
-                let _ = reply.send(reader.snapshot(|snapshot| read(snapshot, now)));
-            })
-        };
-        self.read(|reply| reader::Job::Other(errand(reply))).await?
+        self.read(move |reader| {
+            let now = reader.now();
+            reader.snapshot(|snapshot| read(snapshot, now))
+        })
+        .await?
     }
 
     /// Hands over a write that only its asker understands, in a transaction of its own.
@@ -134,27 +148,20 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let errand = |reply: oneshot::Sender<Result<T, StoreError>>| {
-            Errand::new(move |writer: &mut writer::Writer| {
-                let _ = reply.send(writer.change(work));
-            })
-        };
-        self.write(|reply| writer::Job::Other(errand(reply))).await
+        self.change_at(&writer::COMMIT, work).await
+    }
+
+    async fn change_at<T: Send + 'static>(
+        &self,
+        places: &'static Places,
+        work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let job = |reply| writer::alone(places, work, reply);
+        self.shared.writes.ask(job).await.map_err(store_error)?
     }
 
     pub(crate) fn bell(&self) -> &Bell {
         &self.shared.bell
-    }
-
-    /// Hands a write over; once it is, only the writer's answer says what became of it.
-    async fn write<T>(
-        &self,
-        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> writer::Job,
-    ) -> Result<T, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.shared.writes.send(job(reply)).await;
-        sent.map_err(|_| StoreError::unavailable(Stopped))?;
-        answer.await.map_err(|_| StoreError::unconfirmed(Stopped))?
     }
 }
 
@@ -168,35 +175,33 @@ impl store::Store for Store {
         2
     }
 
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         if batch.is_empty() {
-            return Committed::default();
+            return Vec::new();
         }
-        let shape = Shape::of(&batch);
-        let (reply, answer) = oneshot::channel();
-        if let Err(unsent) = self.shared.writes.send(writer::Job::Commit { batch, reply }).await {
-            drop(unsent);
-            return shape.all_failed(&StoreError::unavailable(Stopped));
-        }
-        answer.await.unwrap_or_else(|_| shape.all_failed(&StoreError::unconfirmed(Stopped)))
+        let count = batch.len();
+        let job = |reply| WriterJob::Grouped(writer::Commit { batch, reply });
+        let answers = self.shared.writes.ask(job).await;
+        answers.unwrap_or_else(|error| vec![Err(store_error(error)); count])
     }
 
     async fn load(&self, ids: Vec<OperationId>) -> Vec<Result<Loaded, StoreError>> {
         let count = ids.len();
-        let loaded = self.read(|reply| reader::Job::Load { ids, reply }).await;
+        let loaded = self.read(move |reader| reader.load(&ids)).await.flatten();
         loaded.unwrap_or_else(|error| vec![Err(error); count])
     }
 
     async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
-        self.read(|reply| reader::Job::Steps { id, reply }).await?
+        self.read(move |reader| reader.steps(id)).await?
     }
 
     async fn overdue(&self, limit: usize) -> Result<Vec<Record>, StoreError> {
-        self.read(|reply| reader::Job::Overdue { limit, reply }).await?
+        self.read(move |reader| reader.overdue(limit)).await?
     }
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
-        self.write(|reply| writer::Job::Purge { limit, reply }).await
+        let purge = move |connection: &Connection, now| retire::purge(connection, now, limit);
+        self.change_at(&writer::PURGE, purge).await
     }
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
@@ -207,11 +212,12 @@ impl store::Store for Store {
     }
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        self.write(|reply| writer::Job::KeepClock { mark, reply }).await
+        let keep = move |connection: &Connection, _| clock_mark::keep(connection, mark);
+        self.change_at(&writer::KEEP_CLOCK, keep).await
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
-        self.read(|reply| reader::Job::List { filter, page, reply }).await?
+        self.read(move |reader| reader.list(&filter, page)).await?
     }
 
     async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
@@ -219,11 +225,11 @@ impl store::Store for Store {
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {
-        self.write(|reply| writer::Job::Note { note, reply }).await
+        self.change(move |connection, now| notes::keep(connection, now, &note)).await
     }
 
     async fn notes(&self, id: OperationId, limit: usize) -> Result<Vec<Noted>, StoreError> {
-        self.read(|reply| reader::Job::Notes { id, limit, reply }).await?
+        self.read(move |reader| reader.notes(id, limit)).await?
     }
 
     async fn watch(&self, _: OperationId) {
@@ -237,64 +243,11 @@ impl fmt::Debug for Store {
     }
 }
 
-/// Fields are dropped in this order: the queues close, then the threads are waited for.
+/// Fields are dropped in this order: the writer closes the file last.
 struct Shared {
     path: PathBuf,
     salt: Salt,
     bell: Bell,
-    writes: mpsc::Sender<writer::Job>,
-    reads: mpsc::Sender<reader::Job>,
-    _threads: Threads,
-}
-
-#[derive(Default)]
-struct Threads(Vec<JoinHandle<()>>);
-
-impl Threads {
-    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(run);
-        self.0.push(thread.map_err(OpenError::System)?);
-        Ok(())
-    }
-}
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        for thread in self.0.drain(..) {
-            // A panic was told to whoever waited for its answer.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// How many items of each kind an answer must have.
-struct Shape {
-    claims: usize,
-    settles: usize,
-    renews: usize,
-    steps: usize,
-}
-
-impl Shape {
-    fn of(batch: &Batch) -> Self {
-        Self {
-            claims: batch.claims.len(),
-            settles: batch.settles.len(),
-            renews: batch.renews.len(),
-            steps: batch.steps.len(),
-        }
-    }
-
-    fn all_failed(&self, error: &StoreError) -> Committed {
-        Committed {
-            claims: vec_of(error, self.claims),
-            settles: vec_of(error, self.settles),
-            renews: vec_of(error, self.renews),
-            steps: vec_of(error, self.steps),
-        }
-    }
-}
-
-fn vec_of<T>(error: &StoreError, count: usize) -> Vec<Result<T, StoreError>> {
-    (0..count).map(|_| Err(error.clone())).collect()
+    reads: Threads<reader::Job>,
+    writes: Threads<writer::Job>,
 }

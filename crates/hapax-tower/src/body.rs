@@ -17,9 +17,17 @@ use tokio::sync::mpsc;
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A request or response body: whole in memory, or on its way.
-pub struct Body(Kind);
+///
+/// ```
+/// use bytes::Bytes;
+/// use hapax_tower::Body;
+///
+/// let body = Body::from(Bytes::from_static(b"paid"));
+/// assert!(body.is_whole() && body.copy().is_some());
+/// ```
+pub struct Body(BodyKind);
 
-enum Kind {
+enum BodyKind {
     Whole(Bytes),
     OnItsWay(UnsyncBoxBody<Bytes, BoxError>),
     /// Ends with `None`; a pipe that ends otherwise broke off.
@@ -38,46 +46,46 @@ impl Body {
             return same.take().unwrap_or_else(Self::empty);
         }
         match body.filter(|body| !body.is_end_stream()) {
-            Some(body) => Self(Kind::OnItsWay(body.map_err(Into::into).boxed_unsync())),
+            Some(body) => Self(BodyKind::OnItsWay(body.map_err(Into::into).boxed_unsync())),
             None => Self::empty(),
         }
     }
 
     /// Whether all of it is in memory.
     pub fn is_whole(&self) -> bool {
-        matches!(self.0, Kind::Whole(_))
+        matches!(self.0, BodyKind::Whole(_))
     }
 
     /// The same body once more, if all of it is in memory.
     pub fn copy(&self) -> Option<Self> {
         match &self.0 {
-            Kind::Whole(bytes) => Some(Self(Kind::Whole(bytes.clone()))),
-            Kind::OnItsWay(_) | Kind::Piped(_) => None,
+            BodyKind::Whole(bytes) => Some(Self(BodyKind::Whole(bytes.clone()))),
+            BodyKind::OnItsWay(_) | BodyKind::Piped(_) => None,
         }
     }
 
     /// A body without a byte.
     pub fn empty() -> Self {
-        Self(Kind::Whole(Bytes::new()))
+        Self(BodyKind::Whole(Bytes::new()))
     }
 
     /// A body that hands on what somebody else reads.
     pub(crate) fn piped(pipe: mpsc::Receiver<Option<Bytes>>) -> Self {
-        Self(Kind::Piped(pipe))
+        Self(BodyKind::Piped(pipe))
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self(Kind::Whole(bytes))
+        Self(BodyKind::Whole(bytes))
     }
 }
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
-            Kind::OnItsWay(_) | Kind::Piped(_) => f.write_str("Body(..)"),
+            BodyKind::Whole(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            BodyKind::OnItsWay(_) | BodyKind::Piped(_) => f.write_str("Body(..)"),
         }
     }
 }
@@ -91,13 +99,13 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.0 {
-            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Kind::OnItsWay(body) => Pin::new(body).poll_frame(cx),
-            Kind::Piped(pipe) => {
+            BodyKind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            BodyKind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            BodyKind::OnItsWay(body) => Pin::new(body).poll_frame(cx),
+            BodyKind::Piped(pipe) => {
                 let next = ready!(pipe.poll_recv(cx));
                 if !matches!(next, Some(Some(_))) {
-                    self.0 = Kind::Whole(Bytes::new());
+                    self.0 = BodyKind::Whole(Bytes::new());
                 }
                 Poll::Ready(match next {
                     Some(Some(chunk)) => Some(Ok(Frame::data(chunk))),
@@ -110,17 +118,17 @@ impl http_body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Whole(bytes) => bytes.is_empty(),
-            Kind::OnItsWay(body) => body.is_end_stream(),
-            Kind::Piped(_) => false,
+            BodyKind::Whole(bytes) => bytes.is_empty(),
+            BodyKind::OnItsWay(body) => body.is_end_stream(),
+            BodyKind::Piped(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Whole(bytes) => SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(0)),
-            Kind::OnItsWay(body) => body.size_hint(),
-            Kind::Piped(_) => SizeHint::default(),
+            BodyKind::Whole(bytes) => SizeHint::with_exact(u64::try_from(bytes.len()).unwrap_or(0)),
+            BodyKind::OnItsWay(body) => body.size_hint(),
+            BodyKind::Piped(_) => SizeHint::default(),
         }
     }
 }

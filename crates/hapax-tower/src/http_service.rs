@@ -8,6 +8,17 @@ use crate::body::{Body, BoxError};
 
 /// Any HTTP service of tower that can be run in a task of its own, and again; implemented for all that
 /// fit.
+///
+/// ```
+/// use hapax_tower::{Body, HttpService};
+/// use tower::service_fn;
+///
+/// fn serve(_service: impl HttpService) {}
+///
+/// serve(service_fn(async |_request: http::Request<Body>| {
+///     Ok::<_, std::convert::Infallible>(http::Response::new(Body::empty()))
+/// }));
+/// ```
 pub trait HttpService:
     Service<
         Request<Body>,

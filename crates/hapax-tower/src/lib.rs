@@ -25,9 +25,10 @@
 //! # }
 //! ```
 //!
-//! - [`Routes`] and [`Protection`] say how each route is treated; [`Tenancy`] whose keys they are;
-//! - [`TransactionalLayer`] runs each request inside a transaction of the service's own database, which
-//!   its handler takes as [`Tx`], and fails in with [`TxError`];
+//! - [`Routes`] and [`Protection`] say how each route is treated, [`ResultPolicy`] what its answers
+//!   mean; [`Tenancy`] whose keys they are;
+//! - its [`Mode`] says where a request runs: [`Leased`], or in the [`SameTransaction`] as its handler's
+//!   own writes, which takes it as [`Tx`], and fails in with [`TxError`];
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -35,14 +36,14 @@
 //!   says which headers are not stored unless a route wants it;
 //! - [`HttpService`] is what both sides of the wire are put around; [`NothingSent`] is how a service says that a request never left; [`Prober`] is asked whether an
 //!   operation happened that nobody answered for;
-//! - [`parse_key`], [`canonical_json`] and [`stored_request`] read what the layer reads, in the
-//!   same way;
+//! - [`parse_key`], [`canonical_json`], [`capture`] and [`stored_request`] read what the layer reads,
+//!   in the same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
 //! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
-//! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`] and [`is_named_by_connection`] tell
-//!   proxies how the layer spells a path, which paths it cannot trust, and which headers a client may
-//!   have removed;
+//! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`], [`is_named_by_connection`] and
+//!   [`HOP_BY_HOP`] tell proxies how the layer spells a path, which paths it cannot trust, and which
+//!   headers a client may have removed or mean for one connection;
 //! - [`client`] is the other side of the wire: a layer that makes keys and retries;
 //! - [`Room`] is how much of requests may be in memory at one time, [`Share`] how much of it one
 //!   connection may take, and [`TooSlow`] what a body fails with whose client holds it back;
@@ -53,10 +54,12 @@
 //! it nor loses its answer.
 
 mod body;
+mod capped_body;
 pub mod client;
-mod described;
+mod header_names;
 mod http_service;
 mod nothing_sent;
+mod refusal_header;
 mod secret_header;
 mod server;
 pub mod signal;
@@ -65,18 +68,20 @@ mod transfer_coding;
 
 pub use self::{
     body::{Body, BoxError},
+    header_names::{HOP_BY_HOP, IDEMPOTENCY_KEY},
     http_service::HttpService,
     nothing_sent::NothingSent,
     secret_header::is_secret_header,
     server::{
-        AnswerBy, Asked, BodyForm, Caller, Code, ComparedHeaders, ConnectError, Cors, Credentials,
-        Dialect, Handled, Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidRoute,
-        KeyForm, KeyRule, KeySpelling, Later, NotCanonical, PathReading, Probed, Prober,
-        Protection, RateLimit, Readers, Revalidated, Revalidator, Room, Routes, SAFE_METHODS,
-        Scoping, Share, Site, StoreDown, Taken, Tenancy, TenantKind, TransactionalLayer,
-        TransactionalService, Treatment, Tx, TxError, Verdict, canonical_json, is_for_everybody,
-        is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key, path_fits,
-        plain_path, published_policy, stored_request,
+        AnswerBy, BodyForm, Caller, Captured, Code, ComparedHeaders, ConnectError, Cors, Dialect,
+        Handled, Hosts, Idempotency, IdempotencyLayer, Identified, InFlight, InvalidResolution,
+        InvalidRoute, KeptCredentials, KeyForm, KeyRule, KeySpelling, Later, Leased, Mode,
+        NotCanonical, PathReading, ProbeAnswer, ProbeRequest, Prober, Protection, RateLimit,
+        Readers, ResultPolicy, Revalidated, Revalidator, Room, RoomGuard, Routes, SAFE_METHODS,
+        SameTransaction, Scoping, Share, Site, StoreDown, Tenancy, TenantKind, Treatment, Tx,
+        TxError, Verdict, canonical_json, capture, is_for_everybody, is_named_by_connection,
+        leaves_its_folder, openapi_fragment, parse_key, path_fits, plain_path, published_policy,
+        resolved_as_completed, resolved_as_failed, stored_request,
     },
     too_slow::TooSlow,
     transfer_coding::TransferCoding,

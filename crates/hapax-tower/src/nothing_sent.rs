@@ -8,6 +8,17 @@ use crate::body::BoxError;
 ///
 /// A service returns it from `call`, alone or anywhere in the chain of an error's sources. Every
 /// other error means that the request may have been carried out.
+///
+/// ```
+/// use hapax_tower::{Body, BoxError, NothingSent};
+/// use http::{Request, Response};
+///
+/// async fn forward(_request: Request<Body>) -> Result<Response<Body>, BoxError> {
+///     // From here on nobody knows, so every other error is passed on as it is.
+///     let _upstream = std::net::TcpStream::connect("127.0.0.1:1").map_err(NothingSent::new)?;
+///     Ok(Response::new(Body::empty()))
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[error("nothing of the request was sent")]
 pub struct NothingSent(#[source] BoxError);

@@ -42,6 +42,14 @@ const KEY_OWNERS: [&str; 12] = [
 /// `X-Api-Key`, `X-Auth-Token`, `X-Amz-Security-Token`, `X-Goog-Iap-Jwt-Assertion` and their like.
 ///
 /// What is called otherwise has to be named: [`Protection::secret_headers`](crate::Protection).
+///
+/// ```
+/// use hapax_tower::is_secret_header;
+/// use http::HeaderName;
+///
+/// assert!(is_secret_header(&HeaderName::from_static("x-api-key")));
+/// assert!(!is_secret_header(&HeaderName::from_static("idempotency-key")));
+/// ```
 pub fn is_secret_header(name: &HeaderName) -> bool {
     let mut before = "";
     for word in name.as_str().split(['-', '_']) {

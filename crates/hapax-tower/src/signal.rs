@@ -32,6 +32,18 @@ pub struct MalformedTime {
 }
 
 /// How long the caller still waits, if it says so in `Hapax-Deadline`.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_tower::signal;
+///
+/// let mut headers = http::HeaderMap::new();
+/// signal::set_time_left(&mut headers, Duration::from_millis(4500));
+/// assert_eq!(headers["hapax-deadline"], "4500");
+/// assert_eq!(signal::time_left(&headers)?, Some(Duration::from_millis(4500)));
+/// # Ok::<(), signal::MalformedTime>(())
+/// ```
 pub fn time_left(headers: &HeaderMap) -> Result<Option<Duration>, MalformedTime> {
     let Some(digits) = single(headers, &DEADLINE)? else { return Ok(None) };
     let malformed =

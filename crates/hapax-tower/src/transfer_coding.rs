@@ -7,6 +7,15 @@ use http::{HeaderMap, header::TRANSFER_ENCODING};
 /// Chunks are undone by whoever reads the message, and the header goes with them. Nobody undoes
 /// anything else: bytes in another coding would be passed on, compared and stored as if they were
 /// the body itself.
+///
+/// ```
+/// use hapax_tower::TransferCoding;
+/// use http::{HeaderMap, HeaderValue, header::TRANSFER_ENCODING};
+///
+/// let gzip = HeaderValue::from_static("gzip, chunked");
+/// let headers = HeaderMap::from_iter([(TRANSFER_ENCODING, gzip)]);
+/// assert_eq!(TransferCoding::of(&headers), TransferCoding::Other);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferCoding {
     /// Nothing.

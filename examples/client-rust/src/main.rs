@@ -5,7 +5,7 @@ use std::{env, error::Error, process::ExitCode, sync::Arc, time::Duration};
 
 use hapax::{
     Client,
-    client::{Answer, CallError, Event, Watch},
+    client::{Answer, CallError, PursuitEvent, Watch},
 };
 use serde_json::json;
 use tokio::time::{interval, sleep};
@@ -91,17 +91,17 @@ fn report(order: &str, ended: Result<Answer, CallError>) -> bool {
 struct Aloud(&'static str);
 
 impl Watch for Aloud {
-    fn saw(&self, event: Event<'_>) {
+    fn saw(&self, event: PursuitEvent<'_>) {
         let order = self.0;
         match event {
-            Event::Begun { .. } => {}
-            Event::Ended { attempt, status: Some(status), .. } => {
+            PursuitEvent::Begun { .. } => {}
+            PursuitEvent::Ended { attempt, status: Some(status), .. } => {
                 println!("{order}: attempt {attempt} was answered with {status}");
             }
-            Event::Ended { attempt, heard, status: None, .. } => {
-                println!("{order}: attempt {attempt} was not answered ({heard:?})");
+            PursuitEvent::Ended { attempt, result, status: None, .. } => {
+                println!("{order}: attempt {attempt} was not answered ({result:?})");
             }
-            Event::Pausing { pause, .. } => println!("{order}: again in {pause:.1?}"),
+            PursuitEvent::Pausing { pause, .. } => println!("{order}: again in {pause:.1?}"),
         }
     }
 }

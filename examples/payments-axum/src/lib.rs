@@ -6,16 +6,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::{Method, StatusCode},
-    routing::post,
-};
-use hapax::{
-    Engine, Options, sqlite,
-    tower::{BodyForm, IdempotencyLayer, Protection, Routes, Tenancy, Treatment},
-};
+use axum::{Json, Router, extract::State, http::StatusCode, routing::post};
+use hapax::{Hapax, tower::Tenancy};
 use serde_json::{Value, json};
 
 /// The service, remembering its keys in this file.
@@ -23,19 +15,11 @@ use serde_json::{Value, json};
 /// # Errors
 ///
 /// If the file cannot be opened.
-pub fn app(keys: &Path, bank: Bank) -> Result<Router, Box<dyn Error>> {
-    let store = sqlite::Store::open(keys, sqlite::Options::default())?;
-    let engine = Engine::start(store, Options::default());
-    let json = BodyForm::Json { ignored: vec!["/sent_at".to_owned()] };
-    let payments = Protection { body: json, ..Protection::default() };
-    let routes = Routes::new(Treatment::PassThrough)?.route(
-        Method::POST,
-        "/payments",
-        Treatment::Protect(payments),
-    )?;
-    let layer = IdempotencyLayer::new(engine, Tenancy::credential(), routes)?;
+pub async fn app(keys: &Path, bank: Bank) -> Result<Router, Box<dyn Error>> {
+    let hapax = Hapax::open(&format!("sqlite:{}", keys.display())).await?;
+    let once = hapax.layer(Tenancy::credential()).compare(hapax::Json.ignoring("/sent_at"));
     let payments = post(pay).get(list);
-    Ok(Router::new().route("/payments", payments).with_state(bank).layer(layer))
+    Ok(Router::new().route("/payments", payments).with_state(bank).layer(once))
 }
 
 /// Where the money is: every charge it was ever asked for.

@@ -4,16 +4,12 @@ pub mod once;
 
 use std::{error::Error, num::NonZeroU32};
 
-use axum::{
-    Json, Router,
-    http::{Method, StatusCode},
-    routing::post,
-};
+use axum::{Json, Router, http::StatusCode, routing::post};
 use deadpool_postgres::Pool;
 use hapax::{
-    Event,
-    postgres::transaction::deadpool::Database,
-    tower::{Protection, Routes, Tenancy, TransactionalLayer, Treatment, Tx, TxError},
+    Event, Hapax,
+    deadpool::Tx,
+    tower::{Tenancy, TxError},
 };
 use serde_json::{Value, json};
 
@@ -35,17 +31,11 @@ pub struct Order {
 ///
 /// If the database cannot be reached, or `hapax migrate` was not run in it.
 pub async fn app(pool: Pool) -> Result<Router, Box<dyn Error + Send + Sync>> {
-    let payments = Treatment::Protect(Protection::default());
-    let routes = Routes::new(Treatment::PassThrough)?.route(Method::POST, "/payments", payments)?;
-    let database = Database::new(pool);
-    let layer = TransactionalLayer::connect(database, Tenancy::credential(), routes).await?;
+    let layer = Hapax::in_transactions_of(pool).await?.layer(Tenancy::credential());
     Ok(Router::new().route("/payments", post(pay)).layer(layer))
 }
 
-async fn pay(
-    mut tx: Tx<Database>,
-    Json(order): Json<Order>,
-) -> Result<(StatusCode, Json<Value>), TxError> {
+async fn pay(mut tx: Tx, Json(order): Json<Order>) -> Result<(StatusCode, Json<Value>), TxError> {
     let Order { order, account, cents } = order;
     let cents = i64::from(cents.get());
     let insert = "INSERT INTO payments (order_id, account, cents) VALUES ($1, $2, $3) RETURNING id";

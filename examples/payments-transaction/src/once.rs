@@ -3,8 +3,8 @@
 use std::error::Error;
 
 use hapax::{
-    Answered, Body, Event, Key, Operation, Outcome, RequestParts, Scope, Tenant, Transactional,
-    postgres::transaction::deadpool::Database,
+    Answered, AttemptAnswer, Body, Event, Key, Operation, Outcome, RequestParts, Scope, Tenant,
+    Transactional, postgres::transaction::deadpool::Database,
 };
 
 /// Pays this order once, however often it is asked to.
@@ -25,7 +25,7 @@ pub async fn pay(
         tx.execute(insert, &[&order, &cents]).await?;
         tx.emit(Event::new("payment.completed", order, cents.to_string())?);
         let outcome = Outcome::new(201, Vec::new(), Body::Kept("paid".into()))?;
-        Ok::<_, Box<dyn Error + Send + Sync>>(outcome)
+        Ok::<_, Box<dyn Error + Send + Sync>>(AttemptAnswer::completed(outcome))
     });
     Ok(answered.await?)
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use deadpool_postgres::Pool;
 use hapax::{
-    Body, Event, InvalidName, Key, OnceError, Operation, Outcome, RequestParts, Scope, Tenant,
-    TransactionOptions, Transactional, postgres::transaction::deadpool::Database,
-    transactional::WorkError,
+    AttemptAnswer, Body, Event, InTransactionError, InvalidName, Key, Operation, Outcome,
+    RequestParts, Scope, Tenant, TransactionOptions, Transactional,
+    postgres::transaction::deadpool::Database, transactional::WorkError,
 };
 use hapax_core::{Faults, Injected};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const SCOPE: &str = "payments/record";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error("the payment was not recorded")]
-    Once(#[from] OnceError),
+    Once(#[from] InTransactionError),
     #[error("the scope is not one")]
     Scope(#[from] InvalidName),
     #[error("what is kept of the payment makes no sense")]
@@ -93,7 +93,7 @@ async fn enter(
     mut tx: Tx,
     (order, charge): (Order, String),
     faults: Faults,
-) -> Result<Outcome, WorkError> {
+) -> Result<AttemptAnswer, WorkError> {
     faults.at("record.begun")?;
     let Order { order, cents, .. } = order;
     let insert = "INSERT INTO payments (order_id, charge, cents) VALUES ($1, $2, $3) RETURNING id";
@@ -103,7 +103,8 @@ async fn enter(
     let completed = json!({ "payment": payment, "order": order, "cents": cents });
     tx.emit(Event::new("payment.completed", order.as_str(), completed.to_string())?);
     faults.at("record.entered")?;
-    Ok(Outcome::new(201, Vec::new(), Body::Kept(payment.to_string().into()))?)
+    let outcome = Outcome::new(201, Vec::new(), Body::Kept(payment.to_string().into()))?;
+    Ok(AttemptAnswer::completed(outcome))
 }
 
 impl fmt::Debug for Books {

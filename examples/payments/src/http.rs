@@ -15,7 +15,6 @@ use axum::{
 };
 use hapax::{
     Body as Kept, Engine, Operation, Outcome, Ran, Scope, Tenant, Workflows,
-    postgres::Store,
     tower::{Code, KeyForm, parse_key},
 };
 use hapax_core::Faults;
@@ -28,8 +27,8 @@ pub(crate) const SCOPE: &str = "POST /payments";
 
 #[derive(Clone)]
 pub(crate) struct Front {
-    pub(crate) engine: Engine<Store>,
-    pub(crate) workflows: Workflows<Store>,
+    pub(crate) engine: Engine,
+    pub(crate) workflows: Workflows,
     pub(crate) books: Books,
     pub(crate) faults: Faults,
 }
@@ -47,7 +46,7 @@ impl Front {
         let fault = |fault| refuse(StatusCode::INTERNAL_SERVER_ERROR, &fault);
         self.faults.at("answering").map_err(fault)?;
         let refusal = match ran {
-            Ok(Ran::Answered(outcome)) => return Ok(answer(&outcome, false)),
+            Ok(Ran::Answered(answered)) => return Ok(answer(&answered.outcome, false)),
             Ok(Ran::Replayed(outcome)) => return Ok(answer(&outcome, true)),
             Ok(Ran::Busy { lease_left: after } | Ran::Later { after }) => {
                 refuse(StatusCode::CONFLICT, "this payment is being worked on").ask_again(after)

@@ -20,7 +20,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Manager, Pool};
 use hapax::{
-    Engine, Options, Policy, Recovery, ResultPolicy, Workflows,
+    Engine, Options, Policy, Recovery, Workflows,
     postgres::{self, Store},
 };
 use hapax_core::Faults;
@@ -56,7 +56,7 @@ pub async fn serve(settings: Settings, faults: Faults) -> Result<(), Box<dyn Err
     });
     let lease = Duration::from_millis(settings.lease_ms);
     let retention = Policy::default().retention();
-    let policy = Policy::new(lease, retention, ResultPolicy::Terminal, Recovery::Resend)?;
+    let policy = Policy::new(lease, retention, Recovery::Resend)?;
     let workflows = Workflows::new().on(http::SCOPE, policy, move |run| {
         let payments = Arc::clone(&payments);
         async move { payments.pay(&run).await }

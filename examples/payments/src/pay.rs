@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use hapax::{
-    Body, Header, Outcome, Run, WorkflowError,
-    postgres::Store,
+    AttemptAnswer, Body, Header, Outcome, Run, WorkflowError,
     retry::{Backoff, Jitter, Schedule},
 };
 use serde_json::{Value, json};
@@ -27,7 +26,7 @@ pub(crate) struct Payments {
 impl Payments {
     /// Charges, records and mails. Called again from its beginning after a crash, by whoever goes on:
     /// finished steps then answer from what is kept.
-    pub(crate) async fn pay(&self, run: &Run<Store>) -> Result<Outcome, WorkflowError> {
+    pub(crate) async fn pay(&self, run: &Run) -> Result<AttemptAnswer, WorkflowError> {
         let order: Order = serde_json::from_slice(run.request()).map_err(WorkflowError::later)?;
         let (order, tenant) = (&order, run.operation().tenant());
 
@@ -39,7 +38,10 @@ impl Payments {
             .await?;
         let charge = match &charged {
             Charged::Taken { charge } => charge,
-            Charged::Declined => return answer(402, &json!({ "error": "declined" })),
+            Charged::Declined => {
+                let declined = outcome(402, &json!({ "error": "declined" }))?;
+                return Ok(AttemptAnswer::failed(declined));
+            }
         };
 
         // Our own database takes the payment, its event and the key in one transaction.
@@ -53,10 +55,8 @@ impl Payments {
         run.step("receipt", |_| self.mail.send_once(letter)).retry(patience()).await?;
 
         let Order { order, cents, .. } = order;
-        answer(
-            201,
-            &json!({ "payment": payment, "charge": charge, "order": order, "cents": cents }),
-        )
+        let paid = json!({ "payment": payment, "charge": charge, "order": order, "cents": cents });
+        Ok(AttemptAnswer::completed(outcome(201, &paid)?))
     }
 }
 
@@ -66,7 +66,7 @@ fn patience() -> Schedule {
     Schedule::new(Backoff { jitter: Jitter::Full, base, cap }, 5).unwrap_or_default()
 }
 
-fn answer(status: u16, body: &Value) -> Result<Outcome, WorkflowError> {
+fn outcome(status: u16, body: &Value) -> Result<Outcome, WorkflowError> {
     let json = Header { name: "content-type".to_owned(), value: "application/json".into() };
     let body = Body::Kept(body.to_string().into());
     Outcome::new(status, vec![json], body).map_err(WorkflowError::later)

@@ -11,16 +11,17 @@ use axum::{
     Json, Router,
     body::{Body, to_bytes},
     extract::{Request, State},
-    http::{Method, StatusCode},
+    http::StatusCode,
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use hapax::{
-    InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention,
+    Hapax, InvalidPolicy, Policy, Recovery, RetainFrom, Retention,
     messaging::sink::webhook::{Secret, TOLERANCE, verify},
-    sqlite::sqlx::{Database, migrate},
-    tower::{Protection, Routes, Tenancy, TransactionalLayer, Treatment, Tx, TxError},
+    sqlite::sqlx::migrate,
+    sqlx_sqlite::Tx,
+    tower::{ResultPolicy, Tenancy, TxError},
 };
 use serde_json::{Value, json};
 use sqlx::{
@@ -51,23 +52,24 @@ pub async fn app(
     let pool = SqlitePool::connect_with(options).await?;
     sqlx::raw_sql(TABLES).execute(&pool).await?;
     migrate(&pool).await?;
-    let events = Treatment::Protect(Protection { policy: policy()?, ..Protection::default() });
-    let routes = Routes::new(Treatment::PassThrough)?.route(Method::POST, "/events", events)?;
-    let tenancy = Tenancy::single("shop")?;
-    let once = TransactionalLayer::connect(Database::new(pool.clone()), tenancy, routes).await?;
+    let (hapax, policy) = (Hapax::in_transactions_of(pool.clone()).await?, policy()?);
+    let once = hapax.layer(Tenancy::single("shop")?).protect(|events| {
+        events.policy = policy;
+        // What was refused is not kept, so that it can be sent again when this receiver was mended.
+        events.results = ResultPolicy::SuccessOnly;
+    });
     // The last one is the outermost: what is not signed does not come near a key.
     let genuine = middleware::from_fn_with_state(Arc::new(secrets), genuine);
     let events = Router::new().route("/events", post(thank)).layer(once).layer(genuine);
     Ok(Router::new().route("/mails", get(mails)).with_state(pool).merge(events))
 }
 
-/// Events are remembered for longer than a sender is likely to replay them. What was refused is
-/// not, so that it can be sent again when this receiver was mended.
+/// Events are remembered for longer than a sender is likely to replay them.
 fn policy() -> Result<Policy, InvalidPolicy> {
     let window = Duration::from_secs(30 * 24 * 60 * 60);
     let retention = Retention { window, from: RetainFrom::Creation, tombstone: Duration::ZERO };
     let lease = Duration::from_secs(30);
-    Policy::new(lease, retention, ResultPolicy::SuccessOnly, Recovery::Hold)
+    Policy::new(lease, retention, Recovery::Hold)
 }
 
 /// Lets pass what the sender signed. `Idempotency-Key`, by which the layer inside remembers, is
@@ -98,10 +100,7 @@ async fn genuine(
 }
 
 /// Thanks for an order. The mail and the memory of the event are one commit.
-async fn thank(
-    mut tx: Tx<Database>,
-    Json(order): Json<Value>,
-) -> Result<(StatusCode, Json<Value>), TxError> {
+async fn thank(mut tx: Tx, Json(order): Json<Value>) -> Result<(StatusCode, Json<Value>), TxError> {
     let Some(recipient) = order["customer"].as_str() else {
         let refused = json!({ "error": "`customer` is missing" });
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, Json(refused)));

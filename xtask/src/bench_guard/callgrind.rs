@@ -6,8 +6,8 @@ use std::{
     process::{Command, Output},
 };
 
-use super::figures::Count;
-use crate::Failure;
+use super::figures::InstructionCount;
+use crate::TaskFailure;
 
 /// The function of the program inside which instructions are counted.
 const COUNTED: &str = "*measure::counted*";
@@ -23,7 +23,7 @@ pub struct Program {
 
 /// One path, as the program lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedPath {
     /// Its name.
     pub name: String,
     /// How often it is run.
@@ -32,7 +32,7 @@ pub struct Listed {
 
 impl Program {
     /// The program that cargo built under the profile `guard`, which has a folder beside ours.
-    pub fn built() -> Result<Self, Failure> {
+    pub fn built() -> Result<Self, TaskFailure> {
         let own = env::current_exe().map_err(|error| unusable(&error))?;
         let target = own.ancestors().nth(2).unwrap_or_else(|| Path::new("."));
         let folder = target.join("guard");
@@ -47,18 +47,18 @@ impl Program {
     }
 
     /// The paths it can run.
-    pub fn paths(&self) -> Result<Vec<Listed>, Failure> {
+    pub fn paths(&self) -> Result<Vec<ListedPath>, TaskFailure> {
         let listed = output(&mut Command::new(&self.file))?;
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
         let paths = text.lines().map(|line| {
             let (name, rounds) = line.split_once(' ')?;
-            Some(Listed { name: name.to_owned(), rounds: rounds.parse().ok()? })
+            Some(ListedPath { name: name.to_owned(), rounds: rounds.parse().ok()? })
         });
-        paths.collect::<Option<_>>().ok_or_else(|| Failure::new(format!("no list: {text}")))
+        paths.collect::<Option<_>>().ok_or_else(|| TaskFailure::new(format!("no list: {text}")))
     }
 
     /// The instructions of one round of a path.
-    pub fn count(&self, path: &Listed) -> Result<Count, Failure> {
+    pub fn count(&self, path: &ListedPath) -> Result<InstructionCount, TaskFailure> {
         let profile = self.profiles.join(format!("{}.out", path.name));
         let mut valgrind = Command::new("valgrind");
         valgrind.arg("--tool=callgrind").arg(format!("--toggle-collect={COUNTED}"));
@@ -69,18 +69,18 @@ impl Program {
         let search = env::var_os("PATH").unwrap_or_default();
         output(valgrind.env_clear().env("PATH", search))?;
         let text = fs::read_to_string(&profile).map_err(|error| unusable(&error))?;
-        let Count { instructions, hashing } = read(&text);
+        let InstructionCount { instructions, hashing } = read(&text);
         if instructions == 0 {
-            return Err(Failure::new(format!("nothing of {} was counted", path.name)));
+            return Err(TaskFailure::new(format!("nothing of {} was counted", path.name)));
         }
         let rounds = path.rounds.max(1);
-        Ok(Count { instructions: instructions / rounds, hashing: hashing / rounds })
+        Ok(InstructionCount { instructions: instructions / rounds, hashing: hashing / rounds })
     }
 }
 
 /// The instructions in a profile: the cost of each line under its function, without what it calls.
-pub fn read(profile: &str) -> Count {
-    let mut count = Count::default();
+pub fn read(profile: &str) -> InstructionCount {
+    let mut count = InstructionCount::default();
     let (mut hashes, mut is_of_a_call) = (false, false);
     for line in profile.lines() {
         if let Some(function) = line.strip_prefix("fn=") {
@@ -107,15 +107,15 @@ fn cost(line: &str) -> Option<u64> {
     cost.parse().ok()
 }
 
-fn output(command: &mut Command) -> Result<Output, Failure> {
+fn output(command: &mut Command) -> Result<Output, TaskFailure> {
     let output = command.output().map_err(|error| unusable(&error))?;
     if output.status.success() {
         return Ok(output);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Failure::new(format!("a path cannot be run ({}):\n{}", output.status, said.trim())))
+    Err(TaskFailure::new(format!("a path cannot be run ({}):\n{}", output.status, said.trim())))
 }
 
-fn unusable(error: &io::Error) -> Failure {
-    Failure::new(format!("the paths cannot be run: {error}"))
+fn unusable(error: &io::Error) -> TaskFailure {
+    TaskFailure::new(format!("the paths cannot be run: {error}"))
 }

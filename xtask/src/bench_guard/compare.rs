@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::figures::Count;
-use crate::Failure;
+use super::figures::InstructionCount;
+use crate::TaskFailure;
 
 /// By how much a figure may change, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +15,13 @@ impl Limit {
     /// Where the compiler, the C library, valgrind or the processor is another one.
     pub const OTHER_TOOLS: Self = Self(15);
 
-    fn verdict(self, committed: u64, now: u64) -> Verdict {
+    fn verdict(self, committed: u64, now: u64) -> PathVerdict {
         if now * 100 > committed * (100 + self.0) {
-            Verdict::Slower
+            PathVerdict::Slower
         } else if now * 100 < committed * (100 - self.0) {
-            Verdict::Faster
+            PathVerdict::Faster
         } else {
-            Verdict::Within
+            PathVerdict::Within
         }
     }
 }
@@ -29,20 +29,20 @@ impl Limit {
 /// All paths, each with both of its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    rows: Vec<Row>,
+    rows: Vec<ComparisonRow>,
     limit: Limit,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
+struct ComparisonRow {
     name: String,
     committed: u64,
     now: u64,
-    verdict: Verdict,
+    verdict: PathVerdict,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum PathVerdict {
     Within,
     Slower,
     Faster,
@@ -53,21 +53,21 @@ enum Verdict {
 impl Comparison {
     /// Compares every path that is on either side.
     pub fn new(
-        committed: &BTreeMap<String, Count>,
-        now: &BTreeMap<String, Count>,
+        committed: &BTreeMap<String, InstructionCount>,
+        now: &BTreeMap<String, InstructionCount>,
         limit: Limit,
     ) -> Self {
         let gone = committed.keys().filter(|name| !now.contains_key(*name));
         let rows = now.keys().chain(gone).flat_map(|name| {
             let (committed, now) = (committed.get(name), now.get(name));
-            let row = |name: String, count: fn(&Count) -> u64| {
+            let row = |name: String, count: fn(&InstructionCount) -> u64| {
                 let verdict = match (committed, now) {
                     (Some(committed), Some(now)) => limit.verdict(count(committed), count(now)),
-                    (Some(_), None) => Verdict::NotCounted,
-                    (None, _) => Verdict::NotCommitted,
+                    (Some(_), None) => PathVerdict::NotCounted,
+                    (None, _) => PathVerdict::NotCommitted,
                 };
                 let (committed, now) = (committed.map_or(0, count), now.map_or(0, count));
-                Row { name, committed, now, verdict }
+                ComparisonRow { name, committed, now, verdict }
             };
             let hashing = row(format!("{name}, hashing"), |count| count.hashing);
             let hashes = hashing.committed > 0 || hashing.now > 0;
@@ -79,22 +79,22 @@ impl Comparison {
     }
 
     /// Fails if a path takes more than it may, or was never compared.
-    pub fn judge(&self) -> Result<(), Failure> {
+    pub fn judge(&self) -> Result<(), TaskFailure> {
         let Limit(percent) = self.limit;
         let mut wrong = Vec::new();
-        for Row { name, verdict, .. } in &self.rows {
+        for ComparisonRow { name, verdict, .. } in &self.rows {
             match verdict {
-                Verdict::Slower => wrong.push(format!("{name} takes over {percent} % more")),
-                Verdict::NotCommitted => wrong.push(format!("{name} has no committed figure")),
-                Verdict::NotCounted => wrong.push(format!("{name} is no path any more")),
-                Verdict::Within | Verdict::Faster => {}
+                PathVerdict::Slower => wrong.push(format!("{name} takes over {percent} % more")),
+                PathVerdict::NotCommitted => wrong.push(format!("{name} has no committed figure")),
+                PathVerdict::NotCounted => wrong.push(format!("{name} is no path any more")),
+                PathVerdict::Within | PathVerdict::Faster => {}
             }
         }
         if wrong.is_empty() {
             return Ok(());
         }
         let accept = "`cargo xtask bench-guard --accept` takes what is counted now";
-        Err(Failure::new(format!("{}; if that is meant, {accept}", wrong.join(", "))))
+        Err(TaskFailure::new(format!("{}; if that is meant, {accept}", wrong.join(", "))))
     }
 }
 
@@ -102,17 +102,17 @@ impl Comparison {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<26}{:>12}{:>12}{:>10}", "path", "committed", "now", "change")?;
-        for Row { name, committed, now, verdict } in &self.rows {
+        for ComparisonRow { name, committed, now, verdict } in &self.rows {
             let (change, mark) = match verdict {
-                Verdict::Within => (change(*committed, *now), ""),
-                Verdict::Slower => (change(*committed, *now), "  TOO MANY"),
-                Verdict::Faster => (change(*committed, *now), "  fewer"),
-                Verdict::NotCommitted => ("new".to_owned(), "  NOT COMMITTED"),
-                Verdict::NotCounted => ("gone".to_owned(), "  NOT COUNTED"),
+                PathVerdict::Within => (change(*committed, *now), ""),
+                PathVerdict::Slower => (change(*committed, *now), "  TOO MANY"),
+                PathVerdict::Faster => (change(*committed, *now), "  fewer"),
+                PathVerdict::NotCommitted => ("new".to_owned(), "  NOT COMMITTED"),
+                PathVerdict::NotCounted => ("gone".to_owned(), "  NOT COUNTED"),
             };
             writeln!(f, "{name:<26}{committed:>12}{now:>12}{change:>10}{mark}")?;
         }
-        if self.rows.iter().any(|row| row.verdict == Verdict::Faster) {
+        if self.rows.iter().any(|row| row.verdict == PathVerdict::Faster) {
             writeln!(f, "note: some take fewer; `--accept` keeps them there")?;
         }
         Ok(())

@@ -10,11 +10,11 @@ use clap::Args;
 use self::{
     callgrind::Program,
     compare::{Comparison, Limit},
-    figures::{Count, Figures},
-    tools::Tools,
+    figures::{GuardFigures, InstructionCount},
+    tools::CountingTools,
 };
 use crate::{
-    Failure,
+    TaskFailure,
     ci::{command, succeed},
 };
 
@@ -23,7 +23,7 @@ pub mod compare;
 pub mod figures;
 pub mod tools;
 
-const FIGURES: &str = "bench-guard/figures.toml";
+const FIGURES: &str = "testing/bench-guard/figures.toml";
 /// What the figures are counted on; elsewhere the same code is other instructions.
 const MACHINE: (&str, &str) = ("x86_64", "linux");
 
@@ -37,12 +37,12 @@ pub struct BenchGuard {
 
 impl BenchGuard {
     /// Counts the instructions of every hot path and compares them with the committed figures.
-    pub fn run(self, root: &Path) -> Result<(), Failure> {
+    pub fn run(self, root: &Path) -> Result<(), TaskFailure> {
         if (env::consts::ARCH, env::consts::OS) != MACHINE {
             println!("skipped: the figures are for {} on {}", MACHINE.0, MACHINE.1);
             return Ok(());
         }
-        let tools = Tools::find_or_install(root)?;
+        let tools = CountingTools::find_or_install(root)?;
         build(root)?;
         let program = Program::built()?;
         let mut counted = BTreeMap::new();
@@ -51,30 +51,30 @@ impl BenchGuard {
         }
         let file = root.join(FIGURES);
         if self.accept {
-            let text = Figures { tools, paths: counted }.to_string();
+            let text = GuardFigures { tools, paths: counted }.to_string();
             fs::write(&file, text).map_err(|error| unusable("written", &error))?;
             println!("{FIGURES} holds what was counted now");
             return Ok(());
         }
         let text = fs::read_to_string(&file).map_err(|error| unusable("read", &error))?;
-        let committed = Figures::parse(&text)?;
+        let committed = GuardFigures::parse(&text)?;
         judge(&committed, &tools, &counted, &program)
     }
 }
 
 /// Builds for any processor of the kind, whatever the user asks for otherwise.
-fn build(root: &Path) -> Result<(), Failure> {
+fn build(root: &Path) -> Result<(), TaskFailure> {
     let mut cargo = command(root);
     cargo.args(["build", "--locked", "--package", "hapax-bench-guard", "--profile", "guard"]);
     succeed(cargo.env("CARGO_ENCODED_RUSTFLAGS", ""))
 }
 
 fn judge(
-    committed: &Figures,
-    tools: &Tools,
-    counted: &BTreeMap<String, Count>,
+    committed: &GuardFigures,
+    tools: &CountingTools,
+    counted: &BTreeMap<String, InstructionCount>,
     program: &Program,
-) -> Result<(), Failure> {
+) -> Result<(), TaskFailure> {
     let differing = committed.tools.differences(tools);
     for difference in &differing {
         println!("note: {difference}");
@@ -87,6 +87,6 @@ fn judge(
     })
 }
 
-fn unusable(done: &str, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{FIGURES} cannot be {done}: {error}"))
+fn unusable(done: &str, error: &std::io::Error) -> TaskFailure {
+    TaskFailure::new(format!("{FIGURES} cannot be {done}: {error}"))
 }

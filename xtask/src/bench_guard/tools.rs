@@ -5,14 +5,14 @@ use std::{env, fmt, path::Path, process::Command};
 use hapax_services::debian;
 use serde::Deserialize;
 
-use crate::{Failure, services};
+use crate::{TaskFailure, services};
 
 const REMEDY: &str = "install it (Debian: `apt-get install -y valgrind`)";
 
 /// The tools that figures were counted with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tools {
+pub struct CountingTools {
     /// What compiled it.
     pub rustc: String,
     /// Whose allocator and copying it uses.
@@ -23,9 +23,9 @@ pub struct Tools {
     pub cpu: String,
 }
 
-impl Tools {
+impl CountingTools {
     /// Those of this machine; valgrind is installed where that is possible.
-    pub fn find_or_install(root: &Path) -> Result<Self, Failure> {
+    pub fn find_or_install(root: &Path) -> Result<Self, TaskFailure> {
         let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
         let asked = |program: &str, args: &[&str]| {
             let output = Command::new(program).args(args).current_dir(root).output().ok()?;
@@ -33,13 +33,14 @@ impl Tools {
             output.status.success().then_some(text)
         };
         let needed = |program: &str, args: &[&str]| {
-            asked(program, args).ok_or_else(|| Failure::new(format!("`{program}` cannot be run")))
+            asked(program, args)
+                .ok_or_else(|| TaskFailure::new(format!("`{program}` cannot be run")))
         };
         let valgrind = match asked("valgrind", &["--version"]) {
             Some(version) => version,
             None => {
                 debian::install("valgrind", "valgrind", REMEDY)
-                    .map_err(|error| Failure::new(services::describe(&error)))?;
+                    .map_err(|error| TaskFailure::new(services::describe(&error)))?;
                 needed("valgrind", &["--version"])?
             }
         };
@@ -52,7 +53,7 @@ impl Tools {
     }
 
     /// In what these differ from the tools of this machine, in words.
-    pub fn differences(&self, here: &Self) -> Vec<Difference> {
+    pub fn differences(&self, here: &Self) -> Vec<ToolDifference> {
         let pairs = [
             (&self.rustc, &here.rustc),
             (&self.libc, &here.libc),
@@ -61,7 +62,7 @@ impl Tools {
         ];
         let differing = pairs.into_iter().filter(|(committed, here)| committed != here);
         differing
-            .map(|(committed, here)| Difference {
+            .map(|(committed, here)| ToolDifference {
                 committed: committed.clone(),
                 here: here.clone(),
             })
@@ -80,12 +81,12 @@ fn cpu() -> &'static str {
 
 /// Figures were counted with something else than this machine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ToolDifference {
     committed: String,
     here: String,
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for ToolDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the figures are for {}; here is {}", self.committed, self.here)
     }

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use clap::CommandFactory;
 
-use super::{Finding, SourceFile, Tree, source};
+use super::{SourceFile, TidyFinding, Tree, source};
 use crate::Args;
 
 /// The types whose words people read, where each is declared, and the page that explains them.
 const WORDS: &[(&str, &str)] = &[
     ("StateTag", "crates/hapax-core/src/record.rs"),
     ("Doubt", "crates/hapax-core/src/record.rs"),
-    ("ResultPolicy", "crates/hapax-core/src/policy.rs"),
+    ("ResultPolicy", "crates/hapax-tower/src/server/execution/status_meaning.rs"),
     ("Recovery", "crates/hapax-core/src/policy.rs"),
 ];
 const STATES_PAGE: &str = "docs/states.md";
@@ -20,19 +20,19 @@ const ERRORS_LIST: &str = "docs/errors/README.md";
 const CLI: &str = "crates/hapax-cli/src/";
 
 /// Every word of the machine is explained.
-pub fn check_states(tree: &Tree) -> Vec<Finding> {
+pub fn check_states(tree: &Tree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     let page = tree.get(STATES_PAGE).map_or("", |page| page.text.as_str());
     for (name, path) in WORDS {
         let words = tree.get(path).map(|file| words_of(file, name)).unwrap_or_default();
         if words.is_empty() {
             let what = format!("no words of `{name}` found here; tell `tidy` where they moved");
-            findings.push(Finding::new(path, 1, what));
+            findings.push(TidyFinding::new(path, 1, what));
         }
         for word in words {
             if !page.contains(&format!("`{word}`")) {
                 let what = format!("`{word}` of `{name}` is missing; explain it");
-                findings.push(Finding::new(STATES_PAGE, 1, what));
+                findings.push(TidyFinding::new(STATES_PAGE, 1, what));
             }
         }
     }
@@ -43,7 +43,7 @@ pub fn check_states(tree: &Tree) -> Vec<Finding> {
 ///
 /// A code is a kebab-case string that a function named `code` returns. The list names each code as
 /// a link to its page.
-pub fn check_errors(tree: &Tree) -> Vec<Finding> {
+pub fn check_errors(tree: &Tree) -> Vec<TidyFinding> {
     let list = tree.get(ERRORS_LIST).map_or("", |list| list.text.as_str());
     let is_listed = |code: &str| list.contains(&format!("]({code}.md)"));
     let pages: Vec<_> = tree
@@ -56,25 +56,25 @@ pub fn check_errors(tree: &Tree) -> Vec<Finding> {
     for (path, line, code) in &codes {
         if !pages.contains(code) {
             let what = format!("the code `{code}` has no page; write {ERRORS}{code}.md");
-            findings.push(Finding::new(path, *line, what));
+            findings.push(TidyFinding::new(path, *line, what));
         }
     }
     for page in pages {
         let path = format!("{ERRORS}{page}.md");
         if !codes.iter().any(|(_, _, code)| *code == page) {
             let what = format!("no code is called `{page}`; delete the page or name the code");
-            findings.push(Finding::new(&path, 1, what));
+            findings.push(TidyFinding::new(&path, 1, what));
         }
         if !is_listed(page) {
             let what = format!("not listed; link to it in {ERRORS_LIST}");
-            findings.push(Finding::new(&path, 1, what));
+            findings.push(TidyFinding::new(&path, 1, what));
         }
     }
     findings
 }
 
 /// What changes for users has a place to be written down.
-pub fn check_changelog(tree: &Tree) -> Vec<Finding> {
+pub fn check_changelog(tree: &Tree) -> Vec<TidyFinding> {
     const PAGE: &str = "CHANGELOG.md";
     let has_section = tree
         .get(PAGE)
@@ -82,18 +82,18 @@ pub fn check_changelog(tree: &Tree) -> Vec<Finding> {
     if has_section {
         return Vec::new();
     }
-    vec![Finding::new(PAGE, 1, "no `## [Unreleased]` section; add it")]
+    vec![TidyFinding::new(PAGE, 1, "no `## [Unreleased]` section; add it")]
 }
 
 /// The commands that the front page tells people to type exist.
-pub fn check_commands(tree: &Tree) -> Vec<Finding> {
+pub fn check_commands(tree: &Tree) -> Vec<TidyFinding> {
     const PAGE: &str = "README.md";
     let Some(page) = tree.get(PAGE) else {
-        return vec![Finding::new(PAGE, 1, "there is no front page; write it")];
+        return vec![TidyFinding::new(PAGE, 1, "there is no front page; write it")];
     };
     let mut findings = Vec::new();
     for (at, line) in page.text.lines().enumerate() {
-        let mut find = |what: String| findings.push(Finding::new(PAGE, at + 1, what));
+        let mut find = |what: String| findings.push(TidyFinding::new(PAGE, at + 1, what));
         for task in words_after(line, "cargo xtask ") {
             if Args::command().find_subcommand(task).is_none() {
                 find(format!("`cargo xtask {task}` does not exist"));
@@ -114,7 +114,7 @@ pub fn check_commands(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A test that a document names as its witness exists.
-pub fn check_tests(tree: &Tree) -> Vec<Finding> {
+pub fn check_tests(tree: &Tree) -> Vec<TidyFinding> {
     let functions: HashSet<_> = tree
         .ending(".rs")
         .flat_map(|file| source::functions(&file.text))
@@ -126,7 +126,7 @@ pub fn check_tests(tree: &Tree) -> Vec<Finding> {
             for name in line.split('`').skip(1).step_by(2).filter(|word| is_sentence(word)) {
                 if !functions.contains(name) {
                     let what = format!("there is no test `{name}`; name one that exists");
-                    findings.push(Finding::new(&page.path, at + 1, what));
+                    findings.push(TidyFinding::new(&page.path, at + 1, what));
                 }
             }
         }

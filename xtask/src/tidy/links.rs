@@ -1,14 +1,14 @@
 //! Every link between the repository's documents leads somewhere.
 
-use super::{Finding, SourceFile, Tree};
+use super::{SourceFile, TidyFinding, Tree};
 
 /// Links to files that are not there, and to headings that are not in them.
-pub fn check(tree: &Tree) -> Vec<Finding> {
+pub fn check(tree: &Tree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".md") {
         for (line, target) in links(&file.text) {
             if let Some(what) = broken(tree, file, &target) {
-                findings.push(Finding::new(&file.path, line, what));
+                findings.push(TidyFinding::new(&file.path, line, what));
             }
         }
     }

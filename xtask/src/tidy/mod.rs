@@ -4,19 +4,22 @@
 
 use std::{fmt, fs, path::Path, process::Command};
 
-use crate::Failure;
+use crate::TaskFailure;
 
 pub mod arrows;
 pub mod documents;
+pub mod examples;
 pub mod files;
 pub mod links;
+pub mod names;
 pub mod rights;
 pub mod sizes;
 pub mod source;
+pub mod statuses;
 pub mod words;
 
 /// Checks the workspace at `root`; prints what it found and fails if something must be mended.
-pub fn run(root: &Path) -> Result<(), Failure> {
+pub fn run(root: &Path) -> Result<(), TaskFailure> {
     let tree = Tree::read(root)?;
     for note in sizes::large_files(&tree) {
         println!("note: {note}");
@@ -31,25 +34,30 @@ pub fn run(root: &Path) -> Result<(), Failure> {
     }
     match findings.len() {
         0 => Ok(()),
-        count => Err(Failure::new(format!("{count} findings"))),
+        count => Err(TaskFailure::new(format!("{count} findings"))),
     }
 }
 
-type Check = fn(&Tree) -> Vec<Finding>;
+type Check = fn(&Tree) -> Vec<TidyFinding>;
 
 const CHECKS: &[Check] = &[
     sizes::check,
     words::check,
     links::check,
+    names::check,
+    names::check_modules,
     documents::check_states,
     documents::check_errors,
     documents::check_changelog,
     documents::check_commands,
     documents::check_tests,
+    examples::check,
     files::check,
     files::check_backends,
     files::check_locks,
+    files::check_untested,
     rights::check,
+    statuses::check,
 ];
 
 /// The files of the repository, in order of their paths.
@@ -72,13 +80,14 @@ pub struct SourceFile {
 
 impl Tree {
     /// Reads every file that git tracks or would track.
-    pub fn read(root: &Path) -> Result<Self, Failure> {
+    pub fn read(root: &Path) -> Result<Self, TaskFailure> {
         let mut git = Command::new("git");
         git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
         let output = git.current_dir(root).output();
-        let output = output.map_err(|error| Failure::new(format!("git cannot be run: {error}")))?;
+        let output =
+            output.map_err(|error| TaskFailure::new(format!("git cannot be run: {error}")))?;
         if !output.status.success() {
-            return Err(Failure::new("git does not know the files of this directory"));
+            return Err(TaskFailure::new("git does not know the files of this directory"));
         }
         let listing = String::from_utf8_lossy(&output.stdout);
         let mut files: Vec<_> = listing
@@ -126,7 +135,7 @@ impl Tree {
 
 /// Something that must be mended.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct TidyFinding {
     /// In which file.
     pub path: String,
     /// On which line, counted from one.
@@ -135,14 +144,14 @@ pub struct Finding {
     pub what: String,
 }
 
-impl Finding {
+impl TidyFinding {
     /// A finding at this line.
     pub fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, what: what.into() }
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path, self.line, self.what)
     }

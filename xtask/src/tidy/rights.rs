@@ -1,7 +1,7 @@
 //! What of a migration can be seen to be safe without a server. What its catalogue says about functions that
 //! run with the rights of their owner is a test of `hapax-postgres`: `tests/it/functions/catalogue.rs`.
 
-use super::{Finding, Tree};
+use super::{TidyFinding, Tree};
 
 const MIGRATIONS: &str = "crates/hapax-postgres/migrations/";
 const PATH: &str = "SET search_path = pg_catalog, pg_temp";
@@ -10,7 +10,7 @@ const MENDED: &str = "0001_store.sql";
 
 /// A path that does not name `pg_temp` is searched after it, and a function with the rights of its owner
 /// has a path of its own.
-pub fn check(tree: &Tree) -> Vec<Finding> {
+pub fn check(tree: &Tree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".sql").filter(|file| file.path.starts_with(MIGRATIONS)) {
         if file.path.ends_with(MENDED) {
@@ -20,10 +20,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             let code = line.split("--").next().unwrap_or_default();
             if code.contains("SECURITY DEFINER") && !code.contains(PATH) {
                 let what = format!("SECURITY DEFINER without `{PATH}` on its line");
-                findings.push(Finding::new(&file.path, number, what));
+                findings.push(TidyFinding::new(&file.path, number, what));
             } else if code.contains("SET search_path") && !code.contains(PATH) {
                 let what = format!("this path can be led astray; write `{PATH}`");
-                findings.push(Finding::new(&file.path, number, what));
+                findings.push(TidyFinding::new(&file.path, number, what));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Words that have no place in the repository.
 
-use super::{Finding, Tree, source};
+use super::{TidyFinding, Tree, source};
 
 /// Each is spelled in two halves, so that this file does not hold what it looks for.
 const IN_CODE: &[(&str, &str)] = &[
@@ -29,11 +29,11 @@ const MACHINE_PATHS: &[&str] =
 const MAY_NAME_HOSTS: &str = "Cargo.lock";
 
 /// What must not be written.
-pub fn check(tree: &Tree) -> Vec<Finding> {
+pub fn check(tree: &Tree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in &tree.files {
         for (at, line) in file.text.lines().enumerate() {
-            let mut find = |what: String| findings.push(Finding::new(&file.path, at + 1, what));
+            let mut find = |what: String| findings.push(TidyFinding::new(&file.path, at + 1, what));
             for path in MACHINE_PATHS.iter().filter(|path| names_path(line, path)) {
                 find(format!("names `{path}` of one machine; say it relative to the repository"));
             }
@@ -59,7 +59,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Attributes that silence a lint without saying why.
-fn silenced_lints<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Finding> + 'a {
+fn silenced_lints<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = TidyFinding> + 'a {
     const ATTRIBUTES: [&str; 4] = ["#[allow(", "#![allow(", "#[expect(", "#![expect("];
     let lines: Vec<_> = text.lines().collect();
     let silences = move |line: &str| {
@@ -70,7 +70,7 @@ fn silenced_lints<'a>(path: &'a str, text: &'a str) -> impl Iterator<Item = Find
         let end = lines[at..].iter().position(|line| line.trim_end().ends_with(")]"));
         let attribute = lines[at..=at + end.unwrap_or(0)].concat();
         let what = "a lint is silenced without a `reason = \"...\"`: give it";
-        (!attribute.contains("reason =")).then(|| Finding::new(path, at + 1, what))
+        (!attribute.contains("reason =")).then(|| TidyFinding::new(path, at + 1, what))
     })
 }
 

@@ -29,9 +29,34 @@ fn a_backend_may_not_reach_the_engine_http_or_another_backend() {
 }
 
 #[test]
+fn a_file_knows_nothing_of_what_is_kept_in_it() {
+    compare(&arrows::judge("hapax-sqlite-file", ["rusqlite", "tokio"]), &[]);
+    compare(
+        &arrows::judge("hapax-sqlite-file", ["hapax-core", "hapax-client", "hapax-sqlite"]),
+        &["reaches `hapax-core`", "reaches `hapax-client`", "reaches `hapax-sqlite`"],
+    );
+    compare(&arrows::judge("hapax-client", ["hapax-sqlite-file", "rusqlite"]), &[]);
+}
+
+#[test]
 fn the_engine_and_the_judge_name_no_backend() {
     compare(&arrows::judge("hapax-engine", ["hapax-sqlite"]), &["reaches `hapax-sqlite`"]);
     compare(&arrows::judge("hapax-verify", ["hapax-postgres"]), &["reaches `hapax-postgres`"]);
+}
+
+#[test]
+fn the_gateway_and_messaging_do_not_know_each_other() {
+    compare(&arrows::judge("hapax-gateway", ["hapax-messaging"]), &["reaches `hapax-messaging`"]);
+    compare(&arrows::judge("hapax-messaging", ["hapax-gateway"]), &["reaches `hapax-gateway`"]);
+}
+
+#[test]
+fn what_ships_does_not_reach_what_is_for_tests() {
+    compare(&arrows::judge("hapax-crash", ["hapax-services", "hapax-sqlite"]), &[]);
+    let found = ["crates/hapax-cli/Cargo.toml:1: reaches `hapax-services`"];
+    compare(&arrows::judge("hapax-cli", ["hapax-services"]), &found);
+    let found = ["testing/verify/Cargo.toml:1: reaches `hapax-sqlite`"];
+    compare(&arrows::judge("hapax-verify", ["hapax-sqlite"]), &found);
 }
 
 #[test]

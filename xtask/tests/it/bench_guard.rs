@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use xtask::bench_guard::{
     callgrind,
     compare::{Comparison, Limit},
-    figures::{Count, Figures},
-    tools::Tools,
+    figures::{GuardFigures, InstructionCount},
+    tools::CountingTools,
 };
 
-type Paths = BTreeMap<String, Count>;
+type Paths = BTreeMap<String, InstructionCount>;
 
 /// Paths with their instructions and their hashing.
 fn paths(counts: &[(&str, u64, u64)]) -> Paths {
     let path = |(name, instructions, hashing): &(&str, u64, u64)| {
-        let count = Count { instructions: *instructions, hashing: *hashing };
+        let count = InstructionCount { instructions: *instructions, hashing: *hashing };
         ((*name).to_owned(), count)
     };
     counts.iter().map(path).collect()
@@ -122,37 +122,37 @@ fn=hapax_core::decide::decide
 
 totals: 7035
 ";
-    assert_eq!(callgrind::read(profile), Count { instructions: 135, hashing: 6900 });
+    assert_eq!(callgrind::read(profile), InstructionCount { instructions: 135, hashing: 6900 });
 }
 
-fn figures() -> Figures {
-    let tools = Tools {
+fn figures() -> GuardFigures {
+    let tools = CountingTools {
         rustc: "rustc 1.95.0".to_owned(),
         libc: "glibc 2.36".to_owned(),
         valgrind: "valgrind-3.19.0".to_owned(),
         cpu: "with AVX2".to_owned(),
     };
-    Figures { tools, paths: paths(&[("decide-first", 199, 0), ("http-new", 54_000, 120_000)]) }
+    GuardFigures { tools, paths: paths(&[("decide-first", 199, 0), ("http-new", 54_000, 120_000)]) }
 }
 
 #[test]
 fn figures_are_read_back_as_they_were_written() {
     let text = figures().to_string();
-    assert_eq!(Figures::parse(&text).as_ref(), Ok(&figures()), "{text}");
+    assert_eq!(GuardFigures::parse(&text).as_ref(), Ok(&figures()), "{text}");
 }
 
 #[test]
 fn figures_that_nobody_wrote_so_are_refused() {
     let text = figures().to_string();
-    assert!(Figures::parse(&text.replace("hashing", "hashes")).is_err());
-    assert!(Figures::parse(&text.replace("libc", "# libc")).is_err());
+    assert!(GuardFigures::parse(&text.replace("hashing", "hashes")).is_err());
+    assert!(GuardFigures::parse(&text.replace("libc", "# libc")).is_err());
 }
 
 #[test]
 fn every_tool_that_is_another_is_named() {
     let committed = figures().tools;
     assert_eq!(committed.differences(&committed), []);
-    let here = Tools { rustc: "rustc 1.96.0".to_owned(), ..committed.clone() };
+    let here = CountingTools { rustc: "rustc 1.96.0".to_owned(), ..committed.clone() };
     let said: Vec<_> = committed.differences(&here).iter().map(ToString::to_string).collect();
     assert_eq!(said, ["the figures are for rustc 1.95.0; here is rustc 1.96.0"]);
 }

@@ -8,27 +8,30 @@ const RECORD: (&str, &str) = (
      Self::InDoubt => \"in_doubt\",\n        }\n    }\n}\n\nimpl Doubt {\n    \
      pub const fn as_str(self) -> &'static str {\n        \"unanswered\"\n    }\n}\n",
 );
+const RESULTS: (&str, &str) = (
+    "crates/hapax-tower/src/server/execution/status_meaning.rs",
+    "impl ResultPolicy {\n    fn as_str() {\n        \"stripe\"\n    }\n}\n",
+);
 const POLICY: (&str, &str) = (
     "crates/hapax-core/src/policy.rs",
-    "impl ResultPolicy {\n    fn as_str() {\n        \"stripe\"\n    }\n}\n\n\
-     impl Recovery {\n    fn as_str() {\n        \"hold\"\n    }\n}\n",
+    "impl Recovery {\n    fn as_str() {\n        \"hold\"\n    }\n}\n",
 );
 
 #[test]
 fn every_word_of_the_machine_is_on_the_page_of_states() {
     let page = |text| ("docs/states.md", text);
     let all = "`in_doubt` `unanswered` `stripe` `hold`";
-    check(documents::check_states, &[RECORD, POLICY, page(all)], &[]);
+    check(documents::check_states, &[RECORD, RESULTS, POLICY, page(all)], &[]);
     let bare = "in_doubt `unanswered` `stripe`";
     let expected = ["docs/states.md:1: `in_doubt` of `StateTag`", "`hold` of `Recovery`"];
-    check(documents::check_states, &[RECORD, POLICY, page(bare)], &expected);
+    check(documents::check_states, &[RECORD, RESULTS, POLICY, page(bare)], &expected);
 }
 
 #[test]
 fn words_that_moved_elsewhere_are_missed() {
     let expected = ["no words of `StateTag`", "no words of `Doubt`"];
     let page = ("docs/states.md", "`stripe` `hold`");
-    check(documents::check_states, &[POLICY, page], &expected);
+    check(documents::check_states, &[RESULTS, POLICY, page], &expected);
 }
 
 #[test]

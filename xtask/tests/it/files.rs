@@ -30,3 +30,20 @@ fn a_workspace_without_its_lock_file_is_found() {
     let locked = [manifests[0], ("Cargo.lock", ""), ("b/Cargo.toml", "[workspace]\n")];
     check(files::check_locks, &locked, &["b/Cargo.toml:1: there is no Cargo.lock"]);
 }
+
+#[test]
+fn a_test_that_its_manifest_turns_off_is_found() {
+    let manifest = |text| [("a/Cargo.toml", text), ("a/src/lib.rs", "mod b;\n")];
+    let test = ("a/src/b.rs", "use x;\n    #[test]\nfn t() {}\n");
+    let off = "[lib]\ntest = false\n[dependencies]\n";
+    let expected = ["a/src/b.rs:2: it does not run: [lib]"];
+    check(files::check_untested, &[&manifest(off)[..], &[test]].concat(), &expected);
+    let on = "[lib]\n[[bin]]\ntest = false\n";
+    check(files::check_untested, &[&manifest(on)[..], &[test]].concat(), &[]);
+    let program = [("a/Cargo.toml", on), test];
+    check(files::check_untested, &program, &["a/src/b.rs:2: it does not run: [[bin]]"]);
+    let example = ("a/src/b.rs", "/// ```\n/// f();\n/// ```\nfn f() {}\n");
+    let off = "[lib]\ndoctest = false\n";
+    let expected = ["a/src/b.rs:1: it does not run: [lib]"];
+    check(files::check_untested, &[&manifest(off)[..], &[example]].concat(), &expected);
+}

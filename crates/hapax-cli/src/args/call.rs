@@ -7,6 +7,7 @@ use hapax::{
     Key,
     client::journal::{Name, is_credential},
     limits::{RETENTION_MAX, RETRY_ATTEMPTS_MAX},
+    tower::IDEMPOTENCY_KEY,
 };
 use http::{HeaderName, HeaderValue, Method, Uri, header};
 
@@ -209,7 +210,7 @@ fn named(raw: &str) -> Result<(HeaderName, HeaderValue), String> {
 
 fn header_name(raw: &str) -> Result<HeaderName, String> {
     let name = HeaderName::try_from(raw).map_err(|_| format!("{raw:?} is no name of a header"))?;
-    if name == "idempotency-key" {
+    if name == IDEMPOTENCY_KEY {
         return Err("give the key with --key".to_owned());
     }
     if [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION].contains(&name) {

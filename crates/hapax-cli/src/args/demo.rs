@@ -17,7 +17,7 @@ Examples:
 
 Exit status: 0 when every payment behind the gateway was charged exactly once, otherwise 1.")]
 pub(crate) struct DemoArgs {
-    /// Leave the API and the gateway running until Ctrl-C, with commands to try.
+    /// Leave the API and the gateway running until Ctrl-C, with a page and commands to try.
     #[arg(long)]
     pub(crate) keep: bool,
     /// What goes wrong, and when: the same seed is the same bad day.

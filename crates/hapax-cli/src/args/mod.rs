@@ -1,7 +1,6 @@
 //! What people type. What it means is resolved by each task.
 
 mod audit;
-mod bench;
 mod call;
 mod demo;
 mod keys;
@@ -15,11 +14,6 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
     audit::AuditArgs,
-    bench::{
-        AllArgs, BenchName, BenchTask, ClientBenchArgs, CurvesArgs, CurvesPart, CurvesStore,
-        HttpArgs, HttpWay, MeasureArgs, OutboxBenchArgs, OutboxPart, ReportArgs, Statements,
-        StoreArgs, TxArgs,
-    },
     call::{CallArgs, duration},
     demo::DemoArgs,
     keys::{
@@ -57,12 +51,6 @@ pub(crate) enum Task {
     Relay(Box<RelayArgs>),
     Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),
-    /// Measure Hapax on this machine.
-    ///
-    /// Every bench runs the ways a user would choose instead beside ours, in turn, and prints the ratio
-    /// with every figure.
-    #[command(subcommand, after_help = bench::EXAMPLES)]
-    Bench(BenchTask),
     /// See what retries do, in simulated time.
     #[command(subcommand)]
     Simulate(SimulateTask),

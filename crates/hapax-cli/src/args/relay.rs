@@ -5,10 +5,9 @@ use std::{path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, value_parser};
 use hapax::limits::RETRY_ATTEMPTS_MAX;
 use hapax_core::outbox::{Destination, InvalidDestination, Start, Topics};
-use hapax_gateway::config::relays::{InvalidPlace, Place};
 use hapax_messaging::{
     relay::OnFailure,
-    sink::{CloudEvents, cloudevent::InvalidSource},
+    sink::{CloudEvents, InvalidSinkAddress, SinkAddress, cloudevent::InvalidSource},
 };
 
 use super::LogArgs;
@@ -44,8 +43,8 @@ pub(crate) struct RelayArgs {
 
     /// Where events are sent.
     #[arg(long, env = "HAPAX_RELAY_TO", value_name = "DESTINATION", hide_env_values = true)]
-    #[arg(required_unless_present = "config", value_parser = place)]
-    pub(crate) to: Option<Place>,
+    #[arg(required_unless_present = "config", value_parser = address)]
+    pub(crate) to: Option<SinkAddress>,
 
     /// Follow PostgreSQL's log (logical replication) instead of asking its table; the table is read
     /// whenever the log cannot be. Needs `wal_level = logical` and a limit on what slots may keep.
@@ -155,7 +154,7 @@ impl Failing {
     }
 }
 
-fn place(raw: &str) -> Result<Place, InvalidPlace> {
+fn address(raw: &str) -> Result<SinkAddress, InvalidSinkAddress> {
     raw.parse()
 }
 

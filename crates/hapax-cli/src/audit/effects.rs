@@ -10,16 +10,16 @@ use tokio_postgres::NoTls;
 
 use super::{
     error::AuditError,
-    lines::{self, Read},
+    lines::{self, ReadLine},
 };
-use crate::store::Address;
+use crate::store::StoreAddress;
 
 /// The ids in a file, one for each effect.
 pub(super) fn from_file(audit: &mut Audit, path: &Path) -> Result<(), AuditError> {
     let mut unreadable = 0;
     lines::read(path, |line| match line {
-        Read::Event { id, .. } => audit.acted(id),
-        Read::Unreadable => unreadable += 1,
+        ReadLine::Event { id, .. } => audit.acted(id),
+        ReadLine::Unreadable => unreadable += 1,
     })?;
     match unreadable {
         0 => Ok(()),
@@ -34,9 +34,9 @@ pub(super) async fn from_inbox(
     consumer: &str,
 ) -> Result<(), AuditError> {
     match store.parse()? {
-        Address::Memory => Err(AuditError::Memory),
-        Address::Sqlite(path) => from_sqlite(audit, &path, consumer),
-        Address::Postgres(config) => from_postgres(audit, &config, consumer).await,
+        StoreAddress::Memory => Err(AuditError::Memory),
+        StoreAddress::Sqlite(path) => from_sqlite(audit, &path, consumer),
+        StoreAddress::Postgres(config) => from_postgres(audit, &config, consumer).await,
     }
 }
 

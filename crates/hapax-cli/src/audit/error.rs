@@ -5,7 +5,7 @@ use std::{
 };
 
 use hapax::StoreError;
-use hapax_gateway::config::relays::InvalidPlace;
+use hapax_messaging::sink::InvalidSinkAddress;
 
 use crate::store::{InvalidAddress, OpenError};
 
@@ -33,7 +33,7 @@ pub(crate) enum AuditError {
     #[error("{} says of nothing that it was emitted", path.display())]
     NothingEmitted { path: PathBuf },
     #[error("--at cannot be read back")]
-    At(#[source] InvalidPlace),
+    At(#[source] InvalidSinkAddress),
     #[error("this place cannot be read without taking from it; look at --consumer or --acted")]
     NotReadable,
     #[cfg(not(all(feature = "kafka", feature = "nats")))]

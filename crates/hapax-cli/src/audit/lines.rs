@@ -13,7 +13,7 @@ use super::error::AuditError;
 
 /// What an audit reads of a CloudEvent.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct EventLine {
     id: String,
     #[serde(rename = "type", default)]
     topic: String,
@@ -22,7 +22,7 @@ struct Line {
 }
 
 /// A line of a file.
-pub(super) enum Read {
+pub(super) enum ReadLine {
     /// An event, with its topic and key if they are there.
     Event { id: EventId, topic: String, key: String },
     /// Something else.
@@ -30,7 +30,7 @@ pub(super) enum Read {
 }
 
 /// Every line of this file that ends; a last one that does not is still being written.
-pub(super) fn read(path: &Path, mut each: impl FnMut(Read)) -> Result<(), AuditError> {
+pub(super) fn read(path: &Path, mut each: impl FnMut(ReadLine)) -> Result<(), AuditError> {
     let unreadable = |source| AuditError::File { path: path.to_owned(), source };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let mut line = Vec::new();
@@ -47,15 +47,15 @@ pub(super) fn read(path: &Path, mut each: impl FnMut(Read)) -> Result<(), AuditE
     }
 }
 
-fn parse(text: &[u8]) -> Read {
+fn parse(text: &[u8]) -> ReadLine {
     let bare = std::str::from_utf8(text).ok().and_then(EventId::parse);
     if let Some(id) = bare {
-        return Read::Event { id, topic: String::new(), key: String::new() };
+        return ReadLine::Event { id, topic: String::new(), key: String::new() };
     }
-    let line = serde_json::from_slice::<Line>(text).ok();
+    let line = serde_json::from_slice::<EventLine>(text).ok();
     let named = line.and_then(|line| Some((EventId::parse(&line.id)?, line.topic, line.key)));
     match named {
-        Some((id, topic, key)) => Read::Event { id, topic, key },
-        None => Read::Unreadable,
+        Some((id, topic, key)) => ReadLine::Event { id, topic, key },
+        None => ReadLine::Unreadable,
     }
 }

@@ -9,7 +9,7 @@
 
 mod arrivals;
 mod effects;
-mod emitted;
+mod emitted_events;
 mod error;
 mod lines;
 mod print;
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &AuditArgs) -> ExitCode {
 async fn audit(args: &AuditArgs) -> Result<Report, AuditError> {
     let mut audit = Audit::new();
     match (&args.emitted, &args.destination) {
-        (Some(path), _) => emitted::from_file(&mut audit, path)?,
-        (None, Some(name)) => emitted::from_outbox(&mut audit, &args.store, name).await?,
+        (Some(path), _) => emitted_events::from_file(&mut audit, path)?,
+        (None, Some(name)) => emitted_events::from_outbox(&mut audit, &args.store, name).await?,
         // Clap has made sure that there is one of them.
         (None, None) => {}
     }

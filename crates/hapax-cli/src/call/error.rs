@@ -11,53 +11,37 @@ use hapax::{
 };
 use http::HeaderName;
 
+use crate::signals::Signal;
+
 /// The code to exit with, as `hapax call --help` lists them. The gravest is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Code {
+pub(super) enum CallExitCode {
     Done,
     Refused,
     GaveUp,
     Failed,
     Unknown,
     Usage,
-    Interrupted(Interrupt),
+    Interrupted(Signal),
 }
 
-/// The signal that ended it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Interrupt {
-    HangUp,
-    CtrlC,
-    Terminate,
-}
-
-impl Interrupt {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::HangUp => "SIGHUP",
-            Self::CtrlC => "SIGINT",
-            Self::Terminate => "SIGTERM",
-        }
-    }
-}
-
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> Self {
+impl From<CallExitCode> for ExitCode {
+    fn from(code: CallExitCode) -> Self {
         Self::from(match code {
-            Code::Done => 0,
-            Code::Failed => 1,
-            Code::Usage => 2,
-            Code::Refused => 3,
-            Code::Unknown => 4,
-            Code::GaveUp => 5,
-            Code::Interrupted(Interrupt::HangUp) => 129,
-            Code::Interrupted(Interrupt::CtrlC) => 130,
-            Code::Interrupted(Interrupt::Terminate) => 143,
+            CallExitCode::Done => 0,
+            CallExitCode::Failed => 1,
+            CallExitCode::Usage => 2,
+            CallExitCode::Refused => 3,
+            CallExitCode::Unknown => 4,
+            CallExitCode::GaveUp => 5,
+            CallExitCode::Interrupted(Signal::HangUp) => 129,
+            CallExitCode::Interrupted(Signal::Interrupt) => 130,
+            CallExitCode::Interrupted(Signal::Terminate) => 143,
         })
     }
 }
 
-impl From<Conclusion> for Code {
+impl From<Conclusion> for CallExitCode {
     fn from(conclusion: Conclusion) -> Self {
         match conclusion {
             Conclusion::Done => Self::Done,
@@ -152,7 +136,7 @@ pub(super) enum CallFailure {
 }
 
 impl CallFailure {
-    pub(super) fn code(&self) -> Code {
+    pub(super) fn code(&self) -> CallExitCode {
         match self {
             Self::JsonMissing
             | Self::JsonUnexpected
@@ -163,7 +147,7 @@ impl CallFailure {
             | Self::MixedCredentials { .. }
             | Self::SecretsForAll
             | Self::Output { .. }
-            | Self::Call(CallError::Invalid(_)) => Code::Usage,
+            | Self::Call(CallError::Invalid(_)) => CallExitCode::Usage,
             Self::NoHome
             | Self::NameReused { .. }
             | Self::Directory { .. }
@@ -178,7 +162,7 @@ impl CallFailure {
             | Self::Call(_)
             | Self::Random(_)
             | Self::Print(_)
-            | Self::Runtime(_) => Code::Failed,
+            | Self::Runtime(_) => CallExitCode::Failed,
         }
     }
 }

@@ -4,14 +4,14 @@ use std::{error::Error, time::Duration};
 
 use hapax::{
     client::{Answer, CallError, RetryError, Unfinished},
-    retry::{Conclusion, Heard},
+    retry::{AttemptResult, Conclusion},
 };
 use serde::Serialize;
 
 /// Something that happened. The names of its fields are documented and stay.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum Line<'a> {
+pub(super) enum CallLine<'a> {
     /// The operation has a name in a journal.
     Journalled { name: &'a str, journal: String },
     /// An attempt sets out.
@@ -132,7 +132,7 @@ impl<'a> Concluded<'a> {
     }
 }
 
-impl Line<'_> {
+impl CallLine<'_> {
     /// Whether it is said even to whoever wants to hear nothing.
     pub(super) fn is_grave(&self) -> bool {
         match self {
@@ -191,17 +191,20 @@ impl Line<'_> {
 }
 
 /// What was heard, as one word.
-pub(super) fn heard(heard: Heard) -> &'static str {
-    match heard {
-        Heard::NotSent => "not_sent",
-        Heard::Unanswered => "unanswered",
-        Heard::NothingRan => "nothing_ran",
-        Heard::InFlight => "in_flight",
-        Heard::KeyReused => "key_reused",
-        Heard::InDoubt => "in_doubt",
-        Heard::NotRetained => "not_retained",
-        Heard::Gone => "gone",
-        Heard::Status(_) => "answered",
+pub(super) fn heard(result: AttemptResult) -> &'static str {
+    match result {
+        AttemptResult::NotSent => "not_sent",
+        AttemptResult::Unanswered => "unanswered",
+        AttemptResult::NothingRan => "nothing_ran",
+        AttemptResult::InFlight => "in_flight",
+        AttemptResult::KeyReused => "key_reused",
+        AttemptResult::InDoubt => "in_doubt",
+        AttemptResult::NotRetained => "not_retained",
+        AttemptResult::Gone => "gone",
+        AttemptResult::Success { .. }
+        | AttemptResult::NotNow
+        | AttemptResult::Refused
+        | AttemptResult::Failed => "answered",
     }
 }
 

@@ -1,21 +1,22 @@
 //! `hapax call`: a request that is sent until it is answered, whatever happens meanwhile.
 //!
-//! - `wish` is what to send, put together from what was typed; `place` is where the journal is;
-//! - `send` sends it, `resume` finishes what was left, `patience` waits for other owners and for
-//!   signals;
-//! - `tell` says what happens, `line` in which words; `answer` prints what came back;
-//! - `book` lists, shows and forgets; `error` says what went wrong and with which code to exit.
+//! - `request` is what to send, put together from what was typed; `journal_file` is where the
+//!   journal is;
+//! - `send` sends it, `resume` finishes what was left, `patience` waits for other owners;
+//! - `reporter` says what happens, `line` in which words; `answer` prints what came back;
+//! - `journal_commands` lists, shows and forgets; `error` says what went wrong and with which code
+//!   to exit.
 
 mod answer;
-mod book;
 mod error;
+mod journal_commands;
+mod journal_file;
 mod line;
 mod patience;
-mod place;
+mod reporter;
+mod request;
 mod resume;
 mod send;
-mod tell;
-mod wish;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -26,15 +27,15 @@ use hapax::{
 };
 
 use self::{
-    error::{CallFailure, Code},
-    place::Place,
-    tell::Teller,
+    error::{CallExitCode, CallFailure},
+    journal_file::JournalFile,
+    reporter::Reporter,
 };
 use crate::args::CallArgs;
 
 /// Does what was typed, and answers with the code to exit with.
 pub(crate) fn run(args: &CallArgs) -> ExitCode {
-    let teller = Arc::new(Teller::new(args.output.quiet));
+    let teller = Arc::new(Reporter::new(args.output.quiet));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = match runtime {
         Ok(runtime) => runtime.block_on(perform(args, &teller)),
@@ -43,16 +44,16 @@ pub(crate) fn run(args: &CallArgs) -> ExitCode {
     ended.unwrap_or_else(|failure| teller.failed(&failure)).into()
 }
 
-async fn perform(args: &CallArgs, teller: &Arc<Teller>) -> Result<Code, CallFailure> {
+async fn perform(args: &CallArgs, teller: &Arc<Reporter>) -> Result<CallExitCode, CallFailure> {
     let task = &args.task;
     if task.list {
-        return book::list(&Place::of(args)?, wants_json(args)?).await;
+        return journal_commands::list(&JournalFile::of(args)?, wants_json(args)?).await;
     }
     if let Some(name) = &task.show {
-        return book::show(&Place::of(args)?, name, wants_json(args)?).await;
+        return journal_commands::show(&JournalFile::of(args)?, name, wants_json(args)?).await;
     }
     if let Some(name) = &task.forget {
-        return book::forget(&Place::of(args)?, name, task.force).await;
+        return journal_commands::forget(&JournalFile::of(args)?, name, task.force).await;
     }
     match task.resume.as_deref() {
         Some([name, ..]) => resume::one(args, name, teller).await,

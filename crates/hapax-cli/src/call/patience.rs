@@ -1,20 +1,16 @@
-//! Waiting: for another process that has the operation, and for signals.
+//! Waiting for another process that has the operation.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use hapax::client::{
     CallError,
-    journal::{Journal, Name, State},
+    journal::{EntryState, Journal, Name},
 };
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    error::{CallFailure, Interrupt},
-    line::{Line, millis},
-    tell::Teller,
+    line::{CallLine, millis},
+    reporter::Reporter,
 };
 
 /// How often somebody else's operation is looked at.
@@ -25,7 +21,7 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(1);
 /// Asks until nobody else has the operation, and for the deadline at most.
 pub(super) async fn in_turn<T>(
     (name, deadline): (&Name, Duration),
-    teller: &Teller,
+    teller: &Reporter,
     mut ask: impl AsyncFnMut(Duration) -> Result<T, CallError>,
 ) -> Result<T, CallError> {
     let ends = Instant::now() + deadline;
@@ -35,7 +31,7 @@ pub(super) async fn in_turn<T>(
             Err(CallError::Held { ends_in, .. }) if left > LOOK_EVERY => {
                 if !is_told {
                     let ends_in_ms = millis(ends_in);
-                    teller.say(&Line::Waiting { name: name.as_str(), ends_in_ms });
+                    teller.say(&CallLine::Waiting { name: name.as_str(), ends_in_ms });
                     is_told = true;
                 }
                 sleep(ends_in.clamp(Duration::from_millis(10), LOOK_EVERY)).await;
@@ -52,7 +48,7 @@ pub(super) async fn released(journal: &Journal, name: &Name) -> Option<String> {
     let looking = async {
         while let Ok(Some(entry)) = journal.find(name).await {
             key = Some(entry.key.as_str().to_owned());
-            if !matches!(entry.state, State::Pending { lease: Some(_) }) {
+            if !matches!(entry.state, EntryState::Pending { lease: Some(_) }) {
                 return;
             }
             sleep(Duration::from_millis(5)).await;
@@ -61,33 +57,4 @@ pub(super) async fn released(journal: &Journal, name: &Name) -> Option<String> {
     // Then the next owner has to wait for the end of the lease.
     let _ = timeout(RELEASE_WITHIN, looking).await;
     key
-}
-
-/// The signals that end a call. What is pending stays in the journal.
-pub(super) struct Signals {
-    hang_up: Signal,
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    pub(super) fn listen() -> Result<Self, CallFailure> {
-        let listen = |kind| -> io::Result<Signal> { signal(kind) };
-        let all = || -> io::Result<Self> {
-            Ok(Self {
-                hang_up: listen(SignalKind::hangup())?,
-                interrupt: listen(SignalKind::interrupt())?,
-                terminate: listen(SignalKind::terminate())?,
-            })
-        };
-        all().map_err(CallFailure::Runtime)
-    }
-
-    pub(super) async fn heard(&mut self) -> Interrupt {
-        tokio::select! {
-            _ = self.hang_up.recv() => Interrupt::HangUp,
-            _ = self.interrupt.recv() => Interrupt::CtrlC,
-            _ = self.terminate.recv() => Interrupt::Terminate,
-        }
-    }
 }

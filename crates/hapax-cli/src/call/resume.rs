@@ -5,20 +5,20 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream};
 use hapax::client::{
     Answer, CallError, Client,
-    journal::{Filter, Journal, Name, StateTag},
+    journal::{EntryFilter, EntryStateTag, Journal, Name},
 };
 
 use super::{
     answer::Out,
     client,
-    error::{CallFailure, Code},
-    patience::{Signals, in_turn},
-    place::Place,
+    error::{CallExitCode, CallFailure},
+    journal_file::JournalFile,
+    patience::in_turn,
+    reporter::Reporter,
+    request::Secrets,
     send::{DEADLINE, conclude, interrupted, purge, tell},
-    tell::Teller,
-    wish::Secrets,
 };
-use crate::args::CallArgs;
+use crate::{args::CallArgs, signals::Signals};
 
 /// How many operations are pursued at the same time.
 const AT_ONCE_MAX: usize = 8;
@@ -26,8 +26,8 @@ const AT_ONCE_MAX: usize = 8;
 /// Everything needed to finish operations.
 struct Resume<'a> {
     args: &'a CallArgs,
-    teller: &'a Arc<Teller>,
-    place: Place,
+    teller: &'a Arc<Reporter>,
+    place: JournalFile,
     journal: Journal,
     client: Client,
 }
@@ -36,15 +36,15 @@ struct Resume<'a> {
 pub(super) async fn one(
     args: &CallArgs,
     name: &Name,
-    teller: &Arc<Teller>,
-) -> Result<Code, CallFailure> {
+    teller: &Arc<Reporter>,
+) -> Result<CallExitCode, CallFailure> {
     let out = Out::of(args)?;
     let resume = Resume::open(args, teller)?;
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen().map_err(CallFailure::Runtime)?;
     let ended = tokio::select! {
         biased;
         ended = resume.finish(name) => ended?,
-        signal = signals.heard() => {
+        signal = signals.next() => {
             let named = (name, &resume.place);
             return Ok(interrupted(&resume.journal, named, signal, teller).await);
         }
@@ -55,12 +55,15 @@ pub(super) async fn one(
 }
 
 /// Finishes everything that is pending, and ends with the gravest code of all.
-pub(super) async fn all(args: &CallArgs, teller: &Arc<Teller>) -> Result<Code, CallFailure> {
+pub(super) async fn all(
+    args: &CallArgs,
+    teller: &Arc<Reporter>,
+) -> Result<CallExitCode, CallFailure> {
     if !args.request.header_env.is_empty() {
         return Err(CallFailure::SecretsForAll);
     }
     let resume = Resume::open(args, teller)?;
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen().map_err(CallFailure::Runtime)?;
     let (names, mut gravest) = resume.pending().await?;
     let finished = async {
         let mut codes = stream::iter(&names)
@@ -73,23 +76,23 @@ pub(super) async fn all(args: &CallArgs, teller: &Arc<Teller>) -> Result<Code, C
     let signal = tokio::select! {
         biased;
         () = finished => None,
-        signal = signals.heard() => Some(signal),
+        signal = signals.next() => Some(signal),
     };
     if let Some(signal) = signal {
         let (left, _) = resume.pending().await?;
         for name in &left {
             interrupted(&resume.journal, (name, &resume.place), signal, teller).await;
         }
-        return Ok(Code::Interrupted(signal));
+        return Ok(CallExitCode::Interrupted(signal));
     }
     purge(&resume.journal).await;
     Ok(gravest)
 }
 
 impl<'a> Resume<'a> {
-    fn open(args: &'a CallArgs, teller: &'a Arc<Teller>) -> Result<Self, CallFailure> {
+    fn open(args: &'a CallArgs, teller: &'a Arc<Reporter>) -> Result<Self, CallFailure> {
         let secrets = Secrets::of(args)?;
-        let place = Place::of(args)?;
+        let place = JournalFile::of(args)?;
         let journal = place.find()?;
         let client = secrets.give(client(args)?.journal_opened(journal.clone())).build()?;
         Ok(Self { args, teller, place, journal, client })
@@ -97,9 +100,10 @@ impl<'a> Resume<'a> {
 
     /// The names of all that is pending, those that nobody has first; and how grave it is that some
     /// cannot be read.
-    async fn pending(&self) -> Result<(Vec<Name>, Code), CallFailure> {
-        let (mut free, mut held, mut code) = (Vec::new(), Vec::new(), Code::Done);
-        let mut filter = Filter { state: Some(StateTag::Pending), ..Filter::default() };
+    async fn pending(&self) -> Result<(Vec<Name>, CallExitCode), CallFailure> {
+        let (mut free, mut held, mut code) = (Vec::new(), Vec::new(), CallExitCode::Done);
+        let mut filter =
+            EntryFilter { state: Some(EntryStateTag::Pending), ..EntryFilter::default() };
         loop {
             let page = self.journal.list(filter).await?;
             let Some(last) = page.last() else { break };
@@ -129,11 +133,11 @@ impl<'a> Resume<'a> {
         in_turn((name, deadline), self.teller, ask).await.transpose().ok_or_else(absent)
     }
 
-    async fn finish_and_tell(&self, name: &Name) -> Code {
+    async fn finish_and_tell(&self, name: &Name) -> CallExitCode {
         let concluded = match self.finish(name).await {
             Ok(ended) => match tell(&ended, Some((name, &self.place)), self.teller) {
                 Some(conclusion) => Ok(conclusion.into()),
-                None => ended.map(|_| Code::Done).map_err(CallFailure::from),
+                None => ended.map(|_| CallExitCode::Done).map_err(CallFailure::from),
             },
             Err(failure) => Err(failure),
         };

@@ -15,22 +15,30 @@ use hapax::{
 use super::{
     answer::Out,
     client,
-    error::{CallFailure, Code, Interrupt},
-    line::{Concluded, Line},
-    patience::{Signals, in_turn, released},
-    place::Place,
-    tell::Teller,
-    wish::Wish,
+    error::{CallExitCode, CallFailure},
+    journal_file::JournalFile,
+    line::{CallLine, Concluded},
+    patience::{in_turn, released},
+    reporter::Reporter,
+    request::CallRequest,
 };
-use crate::args::CallArgs;
+use crate::{
+    args::CallArgs,
+    signals::{Signal, Signals},
+};
 
 /// How long all attempts together may take unless told otherwise.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
-pub(super) async fn send(args: &CallArgs, teller: &Arc<Teller>) -> Result<Code, CallFailure> {
+pub(super) async fn send(
+    args: &CallArgs,
+    teller: &Arc<Reporter>,
+) -> Result<CallExitCode, CallFailure> {
     // The parser lets nothing else through.
-    let (Some(method), Some(url)) = (&args.method, &args.url) else { return Ok(Code::Usage) };
-    let wish = Wish::of(args, (method, url))?;
+    let (Some(method), Some(url)) = (&args.method, &args.url) else {
+        return Ok(CallExitCode::Usage);
+    };
+    let wish = CallRequest::of(args, (method, url))?;
     let out = Out::of(args)?;
     // Whoever only reads has nothing to resume.
     if args.kept.no_journal
@@ -44,10 +52,10 @@ pub(super) async fn send(args: &CallArgs, teller: &Arc<Teller>) -> Result<Code, 
 
 async fn in_memory(
     args: &CallArgs,
-    wish: &Wish,
+    wish: &CallRequest,
     out: &Out<'_>,
-    teller: &Arc<Teller>,
-) -> Result<Code, CallFailure> {
+    teller: &Arc<Reporter>,
+) -> Result<CallExitCode, CallFailure> {
     let client = client(args)?.build()?;
     let drawn = || (!wish.method.is_idempotent()).then(|| KeySource::new().draw());
     let key = args.kept.key.as_ref().map(|key| key.as_str().to_owned()).or_else(drawn);
@@ -56,25 +64,27 @@ async fn in_memory(
     if let Some(key) = &key {
         call = call.key(key);
     }
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen().map_err(CallFailure::Runtime)?;
     tokio::select! {
         biased;
         ended = call.send() => conclude(ended, None, out, teller),
-        signal = signals.heard() => {
+        signal = signals.next() => {
             let signal_name = signal.as_str();
-            teller.say(&Line::Interrupted { name: None, key, signal: signal_name, resume: None });
-            Ok(Code::Interrupted(signal))
+            let line =
+                CallLine::Interrupted { name: None, key, signal: signal_name, resume: None };
+            teller.say(&line);
+            Ok(CallExitCode::Interrupted(signal))
         }
     }
 }
 
 async fn journalled(
     args: &CallArgs,
-    wish: &Wish,
+    wish: &CallRequest,
     out: &Out<'_>,
-    teller: &Arc<Teller>,
-) -> Result<Code, CallFailure> {
-    let place = Place::of(args)?;
+    teller: &Arc<Reporter>,
+) -> Result<CallExitCode, CallFailure> {
+    let place = JournalFile::of(args)?;
     let journal = place.open()?;
     let client = client(args)?.journal_opened(journal.clone()).build()?;
     let name = match (&args.kept.name, &args.kept.key) {
@@ -84,16 +94,16 @@ async fn journalled(
     };
     check_name(&journal, (&name, args.kept.key.as_ref()), wish).await?;
     let path = place.path().display().to_string();
-    teller.say(&Line::Journalled { name: name.as_str(), journal: path });
+    teller.say(&CallLine::Journalled { name: name.as_str(), journal: path });
     let deadline = args.pace.deadline.unwrap_or(DEADLINE);
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen().map_err(CallFailure::Runtime)?;
     let ask = async |left: Duration| {
         ask(&client, (&name, args.kept.key.as_ref()), wish, (left, teller)).await
     };
     let ended = tokio::select! {
         biased;
         ended = in_turn((&name, deadline), teller, ask) => ended,
-        signal = signals.heard() => {
+        signal = signals.next() => {
             return Ok(interrupted(&journal, (&name, &place), signal, teller).await);
         }
     };
@@ -108,8 +118,8 @@ async fn journalled(
 async fn ask(
     client: &Client,
     (name, key): (&Name, Option<&Key>),
-    wish: &Wish,
-    (left, teller): (Duration, &Arc<Teller>),
+    wish: &CallRequest,
+    (left, teller): (Duration, &Arc<Reporter>),
 ) -> Result<Answer, CallError> {
     let call = client.operation(name.as_str()).request(wish.method.clone(), wish.url.to_string());
     let call = wish.dress(call).deadline(left).watch(teller.watch(Some(name)));
@@ -123,7 +133,7 @@ async fn ask(
 async fn check_name(
     journal: &Journal,
     (name, key): (&Name, Option<&Key>),
-    wish: &Wish,
+    wish: &CallRequest,
 ) -> Result<(), CallFailure> {
     let Some(entry) = journal.find(name).await? else { return Ok(()) };
     match wish.differs(key, &entry) {
@@ -135,10 +145,10 @@ async fn check_name(
 /// Tells what an operation came to, and prints its answer.
 pub(super) fn conclude(
     ended: Result<Answer, CallError>,
-    named: Option<(&Name, &Place)>,
+    named: Option<(&Name, &JournalFile)>,
     out: &Out<'_>,
-    teller: &Teller,
-) -> Result<Code, CallFailure> {
+    teller: &Reporter,
+) -> Result<CallExitCode, CallFailure> {
     let conclusion = tell(&ended, named, teller);
     match (ended, conclusion) {
         (Ok(answer), Some(conclusion)) => out.write(&answer).map(|()| conclusion.into()),
@@ -147,15 +157,15 @@ pub(super) fn conclude(
         }
         (_, Some(conclusion)) => Ok(conclusion.into()),
         (Err(error), None) => Err(error.into()),
-        (Ok(_), None) => Ok(Code::Done),
+        (Ok(_), None) => Ok(CallExitCode::Done),
     }
 }
 
 /// Tells what an operation came to, if it came to something.
 pub(super) fn tell(
     ended: &Result<Answer, CallError>,
-    named: Option<(&Name, &Place)>,
-    teller: &Teller,
+    named: Option<(&Name, &JournalFile)>,
+    teller: &Reporter,
 ) -> Option<Conclusion> {
     let name = named.map(|(name, _)| name.as_str());
     let (conclusion, concluded) = match ended {
@@ -168,22 +178,22 @@ pub(super) fn tell(
             (error.conclusion()?, Concluded::unanswered(name, error, resume)?)
         }
     };
-    teller.say(&Line::Concluded(concluded));
+    teller.say(&CallLine::Concluded(concluded));
     Some(conclusion)
 }
 
 /// Leaves the operation pending for the next one, and says how to go on.
 pub(super) async fn interrupted(
     journal: &Journal,
-    (name, place): (&Name, &Place),
-    signal: Interrupt,
-    teller: &Teller,
-) -> Code {
+    (name, place): (&Name, &JournalFile),
+    signal: Signal,
+    teller: &Reporter,
+) -> CallExitCode {
     let key = released(journal, name).await;
     let resume = key.as_ref().map(|_| place.resume(name));
     let name = Some(name.as_str());
-    teller.say(&Line::Interrupted { name, key, signal: signal.as_str(), resume });
-    Code::Interrupted(signal)
+    teller.say(&CallLine::Interrupted { name, key, signal: signal.as_str(), resume });
+    CallExitCode::Interrupted(signal)
 }
 
 /// Forgets what was over long ago. If that fails, the next call does it.

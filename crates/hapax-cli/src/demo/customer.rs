@@ -1,14 +1,15 @@
 //! A customer's clients, who want one payment and do not stop before they know it is made.
 
-use std::{net::SocketAddr, ops::AddAssign, time::Duration};
+use std::{ops::AddAssign, time::Duration};
 
 use fastrand::Rng;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    client::{Heard, ask},
-    order::Order,
-    plan::{Manner, Payment},
+    client::{TryResult, ask},
+    order::PaymentOrder,
+    plan::{Manner, PlannedPayment},
+    traffic::Storefront,
 };
 
 /// How long a client waits for an answer.
@@ -24,7 +25,7 @@ const GIVES_UP_AFTER: Duration = Duration::from_secs(60);
 
 /// What clients saw.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct CustomerView {
     pub(super) requests: u64,
     pub(super) retries: u64,
     /// Requests that told their client nothing: timeouts, broken connections, failures.
@@ -36,7 +37,7 @@ pub(super) struct Seen {
     pub(super) given_up: u64,
 }
 
-impl AddAssign for Seen {
+impl AddAssign for CustomerView {
     fn add_assign(&mut self, more: Self) {
         self.requests += more.requests;
         self.retries += more.retries;
@@ -49,16 +50,16 @@ impl AddAssign for Seen {
 }
 
 /// Makes a payment in its manner, beginning when it should.
-pub(super) async fn pay(shop: SocketAddr, payment: &Payment) -> Seen {
+pub(super) async fn pay(shop: &Storefront, payment: &PlannedPayment) -> CustomerView {
     sleep(payment.begins_after).await;
     let mut dice = Rng::with_seed(payment.seed);
     let order = &payment.order;
-    let mut seen = Seen::default();
+    let mut seen = CustomerView::default();
     match payment.manner {
         Manner::Retries => seen += persist(shop, order, dice, Try::First).await,
         Manner::Dies => {
             // The note, with the key on it, was written before the first byte was sent.
-            seen += Seen::of(ask(shop, order, DIES_AFTER).await, Try::First);
+            seen += CustomerView::of(ask(shop, order, DIES_AFTER).await, Try::First);
             sleep(NOTE_FOUND_AFTER).await;
             seen += persist(shop, order, dice, Try::Again).await;
         }
@@ -69,7 +70,7 @@ pub(super) async fn pay(shop: SocketAddr, payment: &Payment) -> Seen {
                 persist(shop, order, second, Try::Again),
                 persist(shop, order, third, Try::Again),
             );
-            for client in <[Seen; 3]>::from(crowd) {
+            for client in <[CustomerView; 3]>::from(crowd) {
                 seen += client;
             }
         }
@@ -85,22 +86,27 @@ pub(super) async fn pay(shop: SocketAddr, payment: &Payment) -> Seen {
 
 /// Whether a request was sent before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Try {
+pub(super) enum Try {
     First,
     Again,
 }
 
 /// Asks until it is known what became of the order.
-async fn persist(shop: SocketAddr, order: &Order, mut dice: Rng, first: Try) -> Seen {
+pub(super) async fn persist(
+    shop: &Storefront,
+    order: &PaymentOrder,
+    mut dice: Rng,
+    first: Try,
+) -> CustomerView {
     let until = Instant::now() + GIVES_UP_AFTER;
-    let (mut seen, mut nth, mut pause) = (Seen::default(), first, PAUSE);
+    let (mut seen, mut nth, mut pause) = (CustomerView::default(), first, PAUSE);
     while Instant::now() < until {
         let heard = ask(shop, order, PATIENCE).await;
-        seen += Seen::of(heard, nth);
+        seen += CustomerView::of(heard, nth);
         let asked_for = match heard {
-            Heard::Paid { .. } | Heard::Reused => return seen,
-            Heard::Busy { retry_after } => retry_after,
-            Heard::Failure | Heard::Nothing => Duration::ZERO,
+            TryResult::Paid { .. } | TryResult::Reused => return seen,
+            TryResult::Busy { retry_after } => retry_after,
+            TryResult::Failure | TryResult::Nothing => Duration::ZERO,
         };
         sleep(asked_for + pause.mul_f64(0.5 + dice.f64() / 2.0)).await;
         pause = (pause * 2).min(PAUSE * 8);
@@ -110,16 +116,16 @@ async fn persist(shop: SocketAddr, order: &Order, mut dice: Rng, first: Try) -> 
     seen
 }
 
-impl Seen {
-    fn of(heard: Heard, nth: Try) -> Self {
+impl CustomerView {
+    fn of(heard: TryResult, nth: Try) -> Self {
         let one = |yes: bool| u64::from(yes);
         Self {
             requests: 1,
             retries: one(nth == Try::Again),
-            in_vain: one(matches!(heard, Heard::Failure | Heard::Nothing)),
-            replays: one(heard == Heard::Paid { replayed: true }),
-            busy: one(matches!(heard, Heard::Busy { .. })),
-            reused: one(heard == Heard::Reused),
+            in_vain: one(matches!(heard, TryResult::Failure | TryResult::Nothing)),
+            replays: one(heard == TryResult::Paid { replayed: true }),
+            busy: one(matches!(heard, TryResult::Busy { .. })),
+            reused: one(heard == TryResult::Reused),
             given_up: 0,
         }
     }

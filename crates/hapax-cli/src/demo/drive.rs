@@ -1,6 +1,6 @@
 //! Lets all customers of a plan pay at one place, and kills the gateway meanwhile.
 
-use std::{convert::Infallible, future::pending, net::SocketAddr, sync::Arc};
+use std::{convert::Infallible, future::pending, sync::Arc};
 
 use tokio::{
     sync::watch,
@@ -9,11 +9,12 @@ use tokio::{
 };
 
 use super::{
-    customer::{Seen, pay},
+    customer::{CustomerView, pay},
     error::DemoError,
-    gateway::Gateway,
-    plan::Plan,
-    progress::{Bar, Progress},
+    gateway::DemoGateway,
+    plan::DayPlan,
+    progress::{DemoProgress, PaymentBar},
+    traffic::Storefront,
 };
 
 /// When the gateway is killed, in percent of the payments that are made.
@@ -21,17 +22,17 @@ const KILLED_AT_PERCENT: [usize; 4] = [10, 30, 50, 75];
 
 /// Runs every payment of the plan against this place.
 pub(super) async fn drive(
-    plan: &Arc<Plan>,
-    shop: SocketAddr,
+    plan: &Arc<DayPlan>,
+    shop: &Storefront,
     done: &watch::Sender<usize>,
-    bar: &Bar,
-) -> Result<Seen, DemoError> {
+    bar: &PaymentBar,
+) -> Result<CustomerView, DemoError> {
     let mut customers = JoinSet::new();
     for number in 0..plan.payments.len() {
-        let plan = Arc::clone(plan);
-        customers.spawn(async move { pay(shop, &plan.payments[number]).await });
+        let (plan, shop) = (Arc::clone(plan), shop.clone());
+        customers.spawn(async move { pay(&shop, &plan.payments[number]).await });
     }
-    let mut seen = Seen::default();
+    let mut seen = CustomerView::default();
     while let Some(one) = customers.join_next().await {
         seen += one.map_err(DemoError::Customer)?;
         done.send_modify(|done| *done += 1);
@@ -43,14 +44,14 @@ pub(super) async fn drive(
 
 /// What a killer has to know.
 pub(super) struct Killer<'a> {
-    pub(super) gateway: &'a mut Gateway,
+    pub(super) gateway: &'a mut DemoGateway,
     pub(super) payments: usize,
     /// How many payments are made.
     pub(super) done: watch::Receiver<usize>,
     /// How many charges are made and not yet answered.
     pub(super) withheld: watch::Receiver<usize>,
     pub(super) kills: &'a mut u64,
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a DemoProgress,
 }
 
 impl Killer<'_> {

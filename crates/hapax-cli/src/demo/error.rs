@@ -1,7 +1,8 @@
 use std::io;
 
-use hapax_services::ServiceError;
 use tokio::task::JoinError;
+
+use super::process::ProcessError;
 
 /// Why there is nothing to see, as what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -9,9 +10,11 @@ pub(crate) enum DemoError {
     #[error("cannot use the temporary directory; set TMPDIR to one that can be written")]
     Directory(#[source] io::Error),
     #[error("the gateway does not run")]
-    Gateway(#[from] ServiceError),
+    Gateway(#[from] ProcessError),
     #[error("the payments API of the demo cannot serve on 127.0.0.1")]
     Api(#[source] io::Error),
+    #[error("the page of the demo cannot be served on 127.0.0.1")]
+    Page(#[source] io::Error),
     #[error("cannot find the file of this program, which it starts again as the gateway")]
     Program(#[source] io::Error),
     #[error("there is no free port on 127.0.0.1")]

@@ -1,14 +1,16 @@
 //! What to try while everything is still running.
 
+use std::net::SocketAddr;
+
 use super::{
     error::DemoError,
-    gateway::{Gateway, this_program},
+    gateway::{DemoGateway, this_program},
 };
 use crate::shell::quoted;
 
-/// Commands to paste, for this gateway.
-pub(super) fn text(gateway: &Gateway) -> Result<String, DemoError> {
-    let Gateway { address, admin, file, store, .. } = gateway;
+/// Where the page is, and commands to paste, for this gateway.
+pub(super) fn text(gateway: &DemoGateway, page: SocketAddr) -> Result<String, DemoError> {
+    let DemoGateway { address, admin, file, store, .. } = gateway;
     let pay = |amount: u32| {
         format!(
             "curl -i http://{address}/payments -H 'Idempotency-Key: \"try-1\"' \
@@ -22,7 +24,8 @@ pub(super) fn text(gateway: &Gateway) -> Result<String, DemoError> {
     let file = file.display();
     Ok(format!(
         "Everything is still running, until Ctrl-C.\n\
-         \n  look at it       http://{address}/\
+         \n  look at it       http://{page}/\
+         \n  gateway          http://{address}\
          \n  metrics          http://{admin}/metrics\
          \n  settings         {file}\n\
          \nA payment is made, and answered with 201:\n\n  {first}\n\

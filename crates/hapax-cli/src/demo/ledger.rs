@@ -8,20 +8,20 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    order::{Cents, Order},
-    plan::{Payment, Plan},
+    order::{Cents, PaymentOrder},
+    plan::{DayPlan, PlannedPayment},
 };
 
 /// Every charge, in order.
 #[derive(Debug, Default)]
-pub(super) struct Ledger(Mutex<Vec<Charge>>);
+pub(super) struct ChargeLedger(Mutex<Vec<Charge>>);
 
 /// Money taken from an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Charge {
     pub(super) id: String,
     #[serde(flatten)]
-    pub(super) order: Order,
+    pub(super) order: PaymentOrder,
 }
 
 /// What the charges come to.
@@ -36,9 +36,9 @@ pub(super) struct Balance {
     pub(super) too_much: Cents,
 }
 
-impl Ledger {
+impl ChargeLedger {
     /// Takes the money. How often it was taken before does not matter to it.
-    pub(super) fn charge(&self, order: Order) -> Charge {
+    pub(super) fn charge(&self, order: PaymentOrder) -> Charge {
         let mut charges = self.charges();
         let charge = Charge { id: format!("pay_{:05}", charges.len() + 1), order };
         charges.push(charge.clone());
@@ -52,6 +52,15 @@ impl Ledger {
     /// How often this reference was charged.
     pub(super) fn times(&self, reference: &str) -> usize {
         self.charges().iter().filter(|charge| charge.order.reference == reference).count()
+    }
+
+    /// How often each reference was charged.
+    pub(super) fn counts(&self) -> HashMap<String, usize> {
+        let mut counts = HashMap::new();
+        for Charge { order, .. } in self.charges().iter() {
+            *counts.entry(order.reference.clone()).or_default() += 1;
+        }
+        counts
     }
 
     /// The newest charges, the last one first.
@@ -78,14 +87,14 @@ impl Ledger {
     }
 
     /// What keeps this from being every payment of the plan, once and as wanted, and nothing else.
-    pub(super) fn faults(&self, plan: &Plan) -> Vec<String> {
+    pub(super) fn faults(&self, plan: &DayPlan) -> Vec<String> {
         let charges = self.charges();
         let mut found = HashMap::<_, Vec<_>>::new();
         for Charge { order, .. } in charges.iter() {
             found.entry(&order.reference).or_default().push(order);
         }
         let mut faults = Vec::new();
-        for Payment { order, .. } in &plan.payments {
+        for PlannedPayment { order, .. } in &plan.payments {
             match found.remove(&order.reference).unwrap_or_default().as_slice() {
                 [once] if *once == order => {}
                 [once] => faults
@@ -107,8 +116,8 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn charged(plan: &Plan) -> Ledger {
-        let ledger = Ledger::default();
+    fn charged(plan: &DayPlan) -> ChargeLedger {
+        let ledger = ChargeLedger::default();
         for payment in &plan.payments {
             ledger.charge(payment.order.clone());
         }
@@ -117,7 +126,7 @@ mod tests {
 
     #[test]
     fn one_charge_for_each_payment_is_exact_and_takes_nothing_too_much() {
-        let plan = Plan::new(1, 20);
+        let plan = DayPlan::new(1, 20);
         let ledger = charged(&plan);
         assert_eq!(ledger.faults(&plan), [""; 0]);
         let balance = ledger.balance();
@@ -127,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_charge_more_less_or_of_another_amount_is_a_fault() {
-        let plan = Plan::new(1, 20);
+        let plan = DayPlan::new(1, 20);
         let order = plan.payments[3].order.clone();
         let twice = charged(&plan);
         twice.charge(order.clone());
@@ -135,7 +144,7 @@ mod tests {
         let balance = twice.balance();
         assert_eq!((balance.charged_twice, balance.too_much), (1, order.amount));
 
-        let mut other = Plan::new(1, 20);
+        let mut other = DayPlan::new(1, 20);
         other.payments[3].order.amount = Cents(100);
         other.payments[5].order.reference = "order-x".to_owned();
         let expected = [

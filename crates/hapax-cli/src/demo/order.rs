@@ -12,7 +12,7 @@ const NAME_BYTES_MAX: usize = 255;
 /// One payment, as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Order {
+pub(super) struct PaymentOrder {
     pub(super) account: String,
     /// In cents.
     pub(super) amount: Cents,
@@ -20,7 +20,7 @@ pub(super) struct Order {
     pub(super) reference: String,
 }
 
-impl Order {
+impl PaymentOrder {
     /// The order a body asks for, or why it asks for none.
     pub(super) fn parse(body: &[u8]) -> Result<Self, String> {
         let order: Self = serde_json::from_slice(body).map_err(|error| {
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn what_is_no_order_is_refused_with_what_to_write() {
         let good = br#"{"account": "ada", "amount": 2500, "reference": "order-1"}"#;
-        assert_eq!(Order::parse(good).unwrap().amount, Cents(2500));
+        assert_eq!(PaymentOrder::parse(good).unwrap().amount, Cents(2500));
         for bad in [
             "",
             "[]",
@@ -96,7 +96,7 @@ mod tests {
             r#"{"account": "ada", "amount": 1000001, "reference": "order-1"}"#,
             r#"{"account": "ada", "amount": 2500, "reference": "order-1", "tip": 1}"#,
         ] {
-            assert!(Order::parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(PaymentOrder::parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 }

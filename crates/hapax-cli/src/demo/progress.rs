@@ -6,16 +6,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Where people see what happens.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct DemoProgress {
     bars: MultiProgress,
     is_terminal: bool,
 }
 
 /// How many payments are made at one place.
 #[derive(Debug)]
-pub(super) struct Bar(ProgressBar);
+pub(super) struct PaymentBar(ProgressBar);
 
-impl Progress {
+impl DemoProgress {
     pub(super) fn new() -> Self {
         let is_terminal = io::stdout().is_terminal() && io::stderr().is_terminal();
         let target =
@@ -23,12 +23,12 @@ impl Progress {
         Self { bars: MultiProgress::with_draw_target(target), is_terminal }
     }
 
-    pub(super) fn bar(&self, name: &'static str, payments: usize) -> Bar {
+    pub(super) fn bar(&self, name: &'static str, payments: usize) -> PaymentBar {
         let bar = ProgressBar::new(u64::try_from(payments).unwrap_or(u64::MAX));
         let style = ProgressStyle::with_template("  {msg:14} {bar:30} {pos}/{len} payments");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_message(name);
-        Bar(self.bars.add(bar))
+        PaymentBar(self.bars.add(bar))
     }
 
     /// Says something, above the bars if there are any.
@@ -48,7 +48,7 @@ impl Progress {
     }
 }
 
-impl Bar {
+impl PaymentBar {
     pub(super) fn one_more(&self) {
         self.0.inc(1);
     }

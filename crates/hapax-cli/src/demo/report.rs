@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use super::{
     WITH, WITHOUT,
-    customer::Seen,
+    customer::CustomerView,
     ledger::Balance,
     order::{counted, grouped},
 };
 
 /// One day at both places.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct DayReport {
     pub(super) payments: usize,
     pub(super) customers: usize,
     pub(super) without: Side,
@@ -25,7 +25,7 @@ pub(super) struct Report {
 #[derive(Debug)]
 pub(super) struct Side {
     /// By what the clients saw.
-    pub(super) seen: Seen,
+    pub(super) seen: CustomerView,
     /// By the ledger.
     pub(super) balance: Balance,
 }
@@ -33,7 +33,7 @@ pub(super) struct Side {
 /// A line of the table: what is counted, without Hapax and with it.
 type Row = (&'static str, String, String);
 
-impl Report {
+impl DayReport {
     /// One charge for each payment, and no customer left in the dark.
     pub(super) fn is_well(&self) -> bool {
         self.faults.is_empty() && self.with.seen.given_up == 0

@@ -7,7 +7,8 @@ use hapax::{
     store::{Filter, Page},
 };
 use hapax_gateway::admin::documents::{
-    Changed, Explanation, Foreseen, Listing, Release, Resolve, Shown,
+    ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ReleaseDocument,
+    Resolve, ShownDocument,
 };
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -22,7 +23,7 @@ use super::error::KeysError;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The admin API at an address.
-pub(super) struct Admin {
+pub(crate) struct Admin {
     authority: String,
     token: String,
 }
@@ -68,7 +69,7 @@ impl AdminError {
 
 /// A refusal as the API writes it.
 #[derive(Debug, Deserialize)]
-struct Problem {
+struct ApiProblem {
     code: String,
     detail: String,
 }
@@ -87,7 +88,11 @@ impl Admin {
         Ok(Self { authority, token })
     }
 
-    pub(super) async fn list(&self, filter: &Filter, page: Page) -> Result<Listing, KeysError> {
+    pub(super) async fn list(
+        &self,
+        filter: &Filter,
+        page: Page,
+    ) -> Result<ListingDocument, KeysError> {
         let mut path = format!("/v1/operations?limit={}", page.limit);
         let after = page.after.map(|id| id.to_string());
         for (name, value) in [
@@ -108,7 +113,7 @@ impl Admin {
         &self,
         id: OperationId,
         with_body: bool,
-    ) -> Result<Option<Shown>, KeysError> {
+    ) -> Result<Option<ShownDocument>, KeysError> {
         let path = format!("/v1/operations/{id}?body={with_body}");
         match self.ask(Method::GET, &path, Bytes::new()).await {
             Err(AdminError::Refused { code, .. }) if code == "unknown" => Ok(None),
@@ -116,7 +121,7 @@ impl Admin {
         }
     }
 
-    pub(super) async fn explain(&self, id: OperationId) -> Result<Explanation, KeysError> {
+    pub(super) async fn explain(&self, id: OperationId) -> Result<ExplanationDocument, KeysError> {
         let path = format!("/v1/operations/{id}/explanation");
         Ok(self.ask(Method::GET, &path, Bytes::new()).await?)
     }
@@ -126,7 +131,7 @@ impl Admin {
         &self,
         order: &Order,
         change: &Change,
-    ) -> Result<Foreseen, KeysError> {
+    ) -> Result<ForeseenDocument, KeysError> {
         Ok(self.order(order, change, true).await?)
     }
 
@@ -134,7 +139,7 @@ impl Admin {
         &self,
         order: &Order,
         change: &Change,
-    ) -> Result<Changed, KeysError> {
+    ) -> Result<ChangedDocument, KeysError> {
         Ok(self.order(order, change, false).await?)
     }
 
@@ -145,7 +150,9 @@ impl Admin {
         dry_run: bool,
     ) -> Result<T, AdminError> {
         let (deed, body) = match change {
-            Change::Release => ("release", serde_json::to_vec(&Release::of(order, dry_run))),
+            Change::Release => {
+                ("release", serde_json::to_vec(&ReleaseDocument::of(order, dry_run)))
+            }
             Change::Resolve(resolution) => {
                 ("resolve", serde_json::to_vec(&Resolve::of(order, resolution, dry_run)))
             }
@@ -166,7 +173,7 @@ impl Admin {
             return serde_json::from_slice(&answer).map_err(|_| AdminError::Foreign { status });
         }
         let problem = serde_json::from_slice(&answer);
-        let Problem { code, detail } = problem.map_err(|_| AdminError::Foreign { status })?;
+        let ApiProblem { code, detail } = problem.map_err(|_| AdminError::Foreign { status })?;
         Err(AdminError::Refused { status, code, detail })
     }
 

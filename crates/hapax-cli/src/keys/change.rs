@@ -5,9 +5,10 @@ use std::{fs, io, io::Read, path::Path};
 use hapax::{
     Body, Fence, Header, Outcome, Reason,
     operator::{Change, Order, Resolution},
+    tower::{resolved_as_completed, resolved_as_failed},
 };
 
-use super::{confirm, error::KeysError, open, print::Printer, source::Source};
+use super::{confirm, error::KeysError, open, print::KeysPrinter, source::KeysSource};
 use crate::{
     args::{ChangeArgs, ReleaseArgs, ResolveArgs, ResolvedAs},
     store::Access,
@@ -20,8 +21,8 @@ pub(super) async fn release(args: ReleaseArgs) -> Result<(), KeysError> {
 
 pub(super) async fn resolve(args: ResolveArgs) -> Result<(), KeysError> {
     let resolution = match args.resolution {
-        ResolvedAs::Completed => Resolution::completed(outcome(&args)?)?,
-        ResolvedAs::Failed => Resolution::failed(outcome(&args)?)?,
+        ResolvedAs::Completed => resolved_as_completed(outcome(&args)?)?,
+        ResolvedAs::Failed => resolved_as_failed(outcome(&args)?)?,
         ResolvedAs::Released => Resolution::Released,
     };
     carry_out(&args.change, Change::Resolve(resolution)).await
@@ -49,8 +50,8 @@ async fn carry_out(args: &ChangeArgs, change: Change) -> Result<(), KeysError> {
 }
 
 async fn make(
-    source: &Source,
-    printer: &Printer,
+    source: &KeysSource,
+    printer: &KeysPrinter,
     order: &Order,
     change: Change,
 ) -> Result<(), KeysError> {

@@ -2,17 +2,17 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use hapax_gateway::admin::documents::Operation;
+use hapax_gateway::admin::documents::OperationDocument;
 
 use super::error::KeysError;
 
 /// Asks on a terminal; where there is none, whoever wrote the command has decided.
-pub(super) fn ask(operation: &Operation, consequence: &str) -> Result<(), KeysError> {
+pub(super) fn ask(operation: &OperationDocument, consequence: &str) -> Result<(), KeysError> {
     if !io::stdin().is_terminal() {
         return Ok(());
     }
     let mut terminal = io::stderr().lock();
-    let Operation { tenant, scope, key, state, fence, .. } = operation;
+    let OperationDocument { tenant, scope, key, state, fence, .. } = operation;
     writeln!(terminal, "{tenant}, {scope}, {key}: {state}, attempt {fence}")?;
     write!(terminal, "From now on {consequence}. Type yes to go on: ")?;
     terminal.flush()?;

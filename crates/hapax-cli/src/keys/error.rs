@@ -6,7 +6,8 @@ use std::{
 
 use hapax::{
     InvalidOutcome, InvalidReason, StoreError,
-    operator::{ChangeError, InvalidResolution, Refusal},
+    operator::{ChangeError, Refusal},
+    tower::InvalidResolution,
 };
 
 use super::admin::AdminError;

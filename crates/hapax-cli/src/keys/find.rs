@@ -7,45 +7,49 @@ use hapax::{
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page},
 };
-use hapax_gateway::admin::documents::{Listed, Listing};
+use hapax_gateway::admin::documents::{ListedDocument, ListingDocument};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{error::KeysError, source::Source};
+use super::{error::KeysError, source::KeysSource};
 use crate::args::{ListArgs, NameArgs, PartArgs, operation_id};
 
 /// What a name stands for.
-pub(super) enum Found {
+pub(super) enum NameMatch {
     One(OperationId),
-    Several(Listing),
+    Several(ListingDocument),
 }
 
 /// The operations a name stands for.
 ///
 /// An id, or tenant, scope and key together, need no search and are taken as they are.
-pub(super) async fn find(source: &Source, name: &NameArgs) -> Result<Found, KeysError> {
+pub(super) async fn find(source: &KeysSource, name: &NameArgs) -> Result<NameMatch, KeysError> {
     if let Some(id) = name.id {
-        return Ok(Found::One(id));
+        return Ok(NameMatch::One(id));
     }
     if let Some(operation) = operation(&name.parts) {
-        return Ok(Found::One(operation.id()));
+        return Ok(NameMatch::One(operation.id()));
     }
     let Some(key) = &name.parts.key else { return Err(KeysError::NotFound) };
     let found = search(source, filter(&name.parts, None), key, &name.parts, usize::MAX).await?;
     match found.operations.as_slice() {
         [] => Err(KeysError::NotFound),
-        [only] => Ok(Found::One(parse(only.id())?)),
-        [_, _, ..] => Ok(Found::Several(found)),
+        [only] => Ok(NameMatch::One(parse(only.id())?)),
+        [_, _, ..] => Ok(NameMatch::Several(found)),
     }
 }
 
 /// One listing, over as many pages of the store as it takes.
-pub(super) async fn list(source: &Source, args: &ListArgs) -> Result<Listing, KeysError> {
+pub(super) async fn list(
+    source: &KeysSource,
+    args: &ListArgs,
+) -> Result<ListingDocument, KeysError> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let filter = filter(&args.parts, args.state);
     if let Some(key) = &args.parts.key {
         return search(source, filter, key, &args.parts, limit).await;
     }
-    let (mut listing, mut after) = (Listing { operations: Vec::new(), next: None }, args.after);
+    let (mut listing, mut after) =
+        (ListingDocument { operations: Vec::new(), next: None }, args.after);
     loop {
         let left = (limit - listing.operations.len()).min(PAGE_RECORDS_MAX);
         let page = source.list(filter.clone(), Page { after, limit: left }).await?;
@@ -60,19 +64,19 @@ pub(super) async fn list(source: &Source, args: &ListArgs) -> Result<Listing, Ke
 
 /// Looks at every record the filter lets through; how far it has come is shown on a terminal.
 async fn search(
-    source: &Source,
+    source: &KeysSource,
     filter: Filter,
     key: &Key,
     parts: &PartArgs,
     limit: usize,
-) -> Result<Listing, KeysError> {
+) -> Result<ListingDocument, KeysError> {
     let (mut found, mut after, progress) = (Vec::new(), None, progress());
     while found.len() < limit {
         let page = source.list(filter.clone(), Page { after, limit: PAGE_RECORDS_MAX }).await?;
         progress.inc(u64::try_from(page.operations.len()).unwrap_or(u64::MAX));
         found.extend(page.operations.into_iter().filter(|listed| match listed {
-            Listed::Readable(operation) => operation.key == key.as_str(),
-            Listed::Unreadable { .. } => false,
+            ListedDocument::Readable(operation) => operation.key == key.as_str(),
+            ListedDocument::Unreadable { .. } => false,
         }));
         after = page.next.as_deref().map(parse).transpose()?;
         if after.is_none() {
@@ -85,7 +89,7 @@ async fn search(
     }
     progress.finish_and_clear();
     found.truncate(limit);
-    Ok(Listing { operations: found, next: None })
+    Ok(ListingDocument { operations: found, next: None })
 }
 
 fn parse(id: &str) -> Result<OperationId, KeysError> {

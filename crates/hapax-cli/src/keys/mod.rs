@@ -18,8 +18,8 @@ mod source;
 
 use std::process::ExitCode;
 
-pub(crate) use self::error::KeysError;
-use self::{find::Found, print::Printer, source::Source};
+pub(crate) use self::{error::KeysError, source::KeysSource};
+use self::{find::NameMatch, print::KeysPrinter};
 use crate::{
     args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs},
     store::Access,
@@ -69,19 +69,19 @@ async fn explain(args: ExplainArgs) -> Result<(), KeysError> {
     printer.explanation(&source.explain(id).await?)
 }
 
-async fn open(args: &SourceArgs, access: Access) -> Result<(Source, Printer), KeysError> {
-    Ok((Source::open(args, access).await?, Printer::new(args.json)))
+async fn open(args: &SourceArgs, access: Access) -> Result<(KeysSource, KeysPrinter), KeysError> {
+    Ok((KeysSource::open(args, access).await?, KeysPrinter::new(args.json)))
 }
 
 /// The one operation that is meant. Where several are, they are listed for a person to choose.
 async fn one(
-    source: &Source,
-    printer: &Printer,
+    source: &KeysSource,
+    printer: &KeysPrinter,
     name: &NameArgs,
 ) -> Result<hapax::OperationId, KeysError> {
     match find::find(source, name).await? {
-        Found::One(id) => Ok(id),
-        Found::Several(listing) => {
+        NameMatch::One(id) => Ok(id),
+        NameMatch::Several(listing) => {
             printer.list(&listing)?;
             Err(KeysError::Several { count: listing.operations.len() })
         }

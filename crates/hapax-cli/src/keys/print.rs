@@ -3,24 +3,25 @@
 use std::io::{self, Write};
 
 use hapax_gateway::admin::documents::{
-    Changed, Explanation, Foreseen, Listed, Listing, Operation, Record, Shown,
+    ChangedDocument, ExplanationDocument, ForeseenDocument, ListedDocument, ListingDocument,
+    OperationDocument, RecordDocument, ShownDocument,
 };
 use serde::Serialize;
 
-use super::{error::KeysError, purge::Tally};
+use super::{error::KeysError, purge::PurgeTally};
 use crate::table::{columns, harmless};
 
 /// How the answer is given.
-pub(super) struct Printer {
+pub(super) struct KeysPrinter {
     json: bool,
 }
 
-impl Printer {
+impl KeysPrinter {
     pub(super) fn new(json: bool) -> Self {
         Self { json }
     }
 
-    pub(super) fn list(&self, listing: &Listing) -> Result<(), KeysError> {
+    pub(super) fn list(&self, listing: &ListingDocument) -> Result<(), KeysError> {
         if self.json {
             return json(listing);
         }
@@ -35,7 +36,7 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn shown(&self, shown: &Shown) -> Result<(), KeysError> {
+    pub(super) fn shown(&self, shown: &ShownDocument) -> Result<(), KeysError> {
         if self.json {
             return json(shown);
         }
@@ -58,12 +59,12 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn explanation(&self, explanation: &Explanation) -> Result<(), KeysError> {
+    pub(super) fn explanation(&self, explanation: &ExplanationDocument) -> Result<(), KeysError> {
         if self.json {
             return json(explanation);
         }
         let mut out = io::stdout().lock();
-        let Explanation { answer, another, because, advice, .. } = explanation;
+        let ExplanationDocument { answer, another, because, advice, .. } = explanation;
         writeln!(out, "The same request again: {}", in_words(answer))?;
         writeln!(out, "Another request with this key: {}", in_words(another))?;
         writeln!(out, "\nWhy: {because}")?;
@@ -71,7 +72,11 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn foreseen(&self, shown: &Shown, foreseen: &Foreseen) -> Result<(), KeysError> {
+    pub(super) fn foreseen(
+        &self,
+        shown: &ShownDocument,
+        foreseen: &ForeseenDocument,
+    ) -> Result<(), KeysError> {
         if self.json {
             return json(foreseen);
         }
@@ -81,28 +86,28 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn purged(&self, tally: &Tally) -> Result<(), KeysError> {
+    pub(super) fn purged(&self, tally: &PurgeTally) -> Result<(), KeysError> {
         if self.json {
             return json(tally);
         }
-        let Tally { deleted, buried, timed_out } = tally;
+        let PurgeTally { deleted, buried, timed_out } = tally;
         let mut out = io::stdout().lock();
         writeln!(out, "{deleted} removed, {buried} reduced to tombstones, {timed_out} timed out")?;
         Ok(())
     }
 
-    pub(super) fn changed(&self, changed: &Changed) -> Result<(), KeysError> {
+    pub(super) fn changed(&self, changed: &ChangedDocument) -> Result<(), KeysError> {
         if self.json {
             return json(changed);
         }
-        let Changed { id, at, state, .. } = changed;
+        let ChangedDocument { id, at, state, .. } = changed;
         writeln!(io::stdout(), "{id} is {state} since {at}")?;
         Ok(())
     }
 }
 
-fn facts_of(record: &Record) -> Vec<[String; 2]> {
-    let Operation { tenant, scope, key, state, fence, recovery, .. } = &record.operation;
+fn facts_of(record: &RecordDocument) -> Vec<[String; 2]> {
+    let OperationDocument { tenant, scope, key, state, fence, recovery, .. } = &record.operation;
     let mut facts = vec![
         ["tenant", tenant],
         ["scope", scope],
@@ -138,9 +143,9 @@ fn json(value: &impl Serialize) -> Result<(), KeysError> {
     Ok(())
 }
 
-fn row(listed: &Listed) -> [String; 7] {
+fn row(listed: &ListedDocument) -> [String; 7] {
     match listed {
-        Listed::Readable(operation) => [
+        ListedDocument::Readable(operation) => [
             &operation.id,
             &operation.state,
             &operation.fence.to_string(),
@@ -150,7 +155,7 @@ fn row(listed: &Listed) -> [String; 7] {
             &operation.key,
         ]
         .map(Clone::clone),
-        Listed::Unreadable { id, unreadable } => {
+        ListedDocument::Unreadable { id, unreadable } => {
             let unreadable = harmless(unreadable);
             [id, "unreadable", "", "", "", "", &unreadable].map(str::to_owned)
         }

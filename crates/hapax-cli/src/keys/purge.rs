@@ -3,21 +3,18 @@
 use std::io::{self, Write as _};
 
 use hapax::{
-    ClockWatch, Store,
+    ClockWatch, DynStore,
     limits::{CLOCK_STAYS, PAGE_RECORDS_MAX},
     store::Purged,
 };
 use serde::Serialize;
 
-use super::{error::KeysError, print::Printer, source::Source};
-use crate::{
-    args::PurgeArgs,
-    store::{Access, AnyStore},
-};
+use super::{error::KeysError, print::KeysPrinter, source::KeysSource};
+use crate::{args::PurgeArgs, store::Access};
 
 /// What a purge did, in records.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Tally {
+pub(super) struct PurgeTally {
     /// Removed.
     pub(super) deleted: usize,
     /// Reduced to a tombstone.
@@ -32,11 +29,11 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
         return Err(KeysError::PurgedByItself);
     }
     let (source, printer) =
-        (Source::open(&args.source, Access::Change).await?, Printer::new(args.source.json));
-    let Source::Store(store) = source else { return Err(KeysError::PurgedByItself) };
+        (KeysSource::open(&args.source, Access::Change).await?, KeysPrinter::new(args.source.json));
+    let KeysSource::Store(store) = source else { return Err(KeysError::PurgedByItself) };
     look_at_clock(&store).await?;
     let mut left = args.limit.unwrap_or(usize::MAX);
-    let mut tally = Tally::default();
+    let mut tally = PurgeTally::default();
     while left > 0 {
         let purged = store.purge(left.min(PAGE_RECORDS_MAX)).await?;
         if purged.total() == 0 {
@@ -49,7 +46,7 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
 }
 
 /// Looks at the store's clock, so that it is known how far it is trusted; says so if that is not far.
-async fn look_at_clock(store: &AnyStore) -> Result<(), KeysError> {
+async fn look_at_clock(store: &DynStore) -> Result<(), KeysError> {
     let (watch, news) = ClockWatch::default().look(CLOCK_STAYS, store.clock()).await?;
     if let Some(mark) = news {
         store.keep_clock(mark).await?;
@@ -66,7 +63,7 @@ async fn look_at_clock(store: &AnyStore) -> Result<(), KeysError> {
     Ok(())
 }
 
-impl Tally {
+impl PurgeTally {
     fn add(&mut self, purged: &Purged) {
         self.deleted += purged.deleted;
         self.buried += purged.buried;

@@ -1,67 +1,77 @@
 //! Where the keys are.
 
 use hapax::{
-    OperationId,
+    DynStore, OperationId,
     operator::{Change, Operator, Order},
     store::{Filter, Page},
 };
-use hapax_gateway::admin::documents::{Changed, Explanation, Foreseen, Listing, Shown};
+use hapax_gateway::admin::documents::{
+    ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ShownDocument,
+};
 
 use super::{admin::Admin, error::KeysError};
 use crate::{
     args::SourceArgs,
-    store::{self, Access, Address, AnyStore},
+    store::{Access, OpenStore, StoreAddress},
     token::token_in,
 };
 
 /// Where the keys are, and who is asked about them.
-pub(super) enum Source {
+pub(crate) enum KeysSource {
     /// The store itself. Whatever else uses it may run or not.
-    Store(AnyStore),
+    Store(DynStore),
     /// A running gateway.
     Admin(Admin),
 }
 
-impl Source {
+impl KeysSource {
     /// Opens what is there; nothing is created.
-    pub(super) async fn open(args: &SourceArgs, access: Access) -> Result<Self, KeysError> {
+    pub(crate) async fn open(args: &SourceArgs, access: Access) -> Result<Self, KeysError> {
         if let Some(url) = &args.admin {
             return Ok(Self::Admin(Admin::new(url, token(args)?.as_deref())?));
         }
-        let address: Address = args.store.parse()?;
+        let address: StoreAddress = args.store.parse()?;
         match &address {
-            Address::Memory => Err(KeysError::Memory),
-            Address::Sqlite(_) | Address::Postgres(_) => {
-                Ok(Self::Store(store::open(&address, access).await?))
+            StoreAddress::Memory => Err(KeysError::Memory),
+            StoreAddress::Sqlite(_) | StoreAddress::Postgres(_) => {
+                Ok(Self::Store(OpenStore::open(&address, access).await?.into_dyn()))
             }
         }
     }
 
-    pub(super) async fn list(&self, filter: Filter, page: Page) -> Result<Listing, KeysError> {
+    pub(crate) async fn list(
+        &self,
+        filter: Filter,
+        page: Page,
+    ) -> Result<ListingDocument, KeysError> {
         match self {
-            Self::Store(store) => Ok(Listing::of(&Operator::new(store).list(filter, page).await?)),
+            Self::Store(store) => {
+                Ok(ListingDocument::of(&Operator::new(store.clone()).list(filter, page).await?))
+            }
             Self::Admin(admin) => admin.list(&filter, page).await,
         }
     }
 
     /// `None` if nothing is known about it.
-    pub(super) async fn show(
+    pub(crate) async fn show(
         &self,
         id: OperationId,
         with_body: bool,
-    ) -> Result<Option<Shown>, KeysError> {
+    ) -> Result<Option<ShownDocument>, KeysError> {
         match self {
             Self::Store(store) => {
-                let shown = Operator::new(store).show(id).await?;
-                Ok(shown.is_known().then(|| Shown::of(&shown, with_body)))
+                let shown = Operator::new(store.clone()).show(id).await?;
+                Ok(shown.is_known().then(|| ShownDocument::of(&shown, with_body)))
             }
             Self::Admin(admin) => admin.show(id, with_body).await,
         }
     }
 
-    pub(super) async fn explain(&self, id: OperationId) -> Result<Explanation, KeysError> {
+    pub(crate) async fn explain(&self, id: OperationId) -> Result<ExplanationDocument, KeysError> {
         match self {
-            Self::Store(store) => Ok(Explanation::of(&Operator::new(store).show(id).await?)),
+            Self::Store(store) => {
+                Ok(ExplanationDocument::of(&Operator::new(store.clone()).show(id).await?))
+            }
             Self::Admin(admin) => admin.explain(id).await,
         }
     }
@@ -71,21 +81,25 @@ impl Source {
         &self,
         order: &Order,
         change: &Change,
-    ) -> Result<Foreseen, KeysError> {
+    ) -> Result<ForeseenDocument, KeysError> {
         match self {
             Self::Store(store) => {
-                Operator::new(store).examine(order, change).await?;
-                Ok(Foreseen::of(order.id, change))
+                Operator::new(store.clone()).examine(order, change).await?;
+                Ok(ForeseenDocument::of(order.id, change))
             }
             Self::Admin(admin) => admin.foresee(order, change).await,
         }
     }
 
-    pub(super) async fn change(&self, order: &Order, change: Change) -> Result<Changed, KeysError> {
+    pub(super) async fn change(
+        &self,
+        order: &Order,
+        change: Change,
+    ) -> Result<ChangedDocument, KeysError> {
         match self {
             Self::Store(store) => {
-                let changed = Operator::new(store).carry_out(order, change).await?;
-                Ok(Changed::of(order.id, &changed))
+                let changed = Operator::new(store.clone()).carry_out(order, change).await?;
+                Ok(ChangedDocument::of(order.id, &changed))
             }
             Self::Admin(admin) => admin.change(order, &change).await,
         }

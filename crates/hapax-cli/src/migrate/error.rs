@@ -6,7 +6,7 @@ use crate::store::{InvalidAddress, OpenError};
 
 /// Why a schema is not what it should be, as what to do about it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MigrateError {
+pub(crate) enum MigrateCommandError {
     #[error("--store or HAPAX_STORE is no store's address")]
     Address(#[from] InvalidAddress),
     #[error("a store in memory has no schema")]

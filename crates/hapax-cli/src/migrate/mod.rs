@@ -11,19 +11,19 @@ use std::{
     io::{self, Write},
 };
 
-pub(crate) use self::error::MigrateError;
-use self::target::Target;
+pub(crate) use self::error::MigrateCommandError;
+use self::target::MigrationTarget;
 use crate::args::MigrateArgs;
 
 /// Does it, or says what would be done.
-pub(crate) fn run(args: &MigrateArgs) -> Result<(), MigrateError> {
+pub(crate) fn run(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(MigrateError::Runtime)?.block_on(perform(args))
+    runtime.map_err(MigrateCommandError::Runtime)?.block_on(perform(args))
 }
 
-async fn perform(args: &MigrateArgs) -> Result<(), MigrateError> {
-    let target = Target::new(args.store.parse()?, args.role.as_deref())?;
-    let way = Way { from: target.version().await?, to: target.newest() };
+async fn perform(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
+    let target = MigrationTarget::new(args.store.parse()?, args.role.as_deref())?;
+    let way = MigrationPath { from: target.version().await?, to: target.newest() };
     let mut out = io::stdout().lock();
     if args.print {
         write!(out, "-- {target}: {}.\n{}", way.foreseen(), target.script(way.from))?;
@@ -46,12 +46,12 @@ async fn perform(args: &MigrateArgs) -> Result<(), MigrateError> {
 }
 
 /// From the version that was found to the one that is needed.
-struct Way {
+struct MigrationPath {
     from: usize,
     to: usize,
 }
 
-impl Way {
+impl MigrationPath {
     fn foreseen(&self) -> String {
         let Self { from, to } = self;
         match from {
@@ -62,7 +62,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for MigrationPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to } = self;
         match from {

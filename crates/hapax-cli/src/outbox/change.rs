@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use hapax_core::outbox::{Outbox, ParkedPage, Selection};
+use hapax_core::outbox::{OutboxAdmin, OutboxLog, ParkedPage, Selection};
 
 use super::{
-    documents::{Changed, Foreseen, ParkedEvent},
+    documents::{OutboxChange, OutboxForecast, ParkedEvent},
     error::OutboxError,
     known, open, select,
 };
@@ -26,7 +26,7 @@ pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
         let events: Vec<_> = events.iter().map(|one| ParkedEvent::of(one, now, false)).collect();
         let would = format!("{} would be sent again, in this order", counted(events.len()));
         if dry_run {
-            return printer.foreseen(&Foreseen { destination: name.clone(), would, events });
+            return printer.foreseen(&OutboxForecast { destination: name.clone(), would, events });
         }
         confirm(yes, &format!("{} will be sent to {name} again", counted(events.len())))?;
     }
@@ -34,7 +34,7 @@ pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
     if events == 0 && select::replayed(&outbox, name, &selection).await?.is_empty() {
         return Err(OutboxError::NothingParked);
     }
-    printer.changed(&Changed::replaying(name, events))
+    printer.changed(&OutboxChange::replaying(name, events))
 }
 
 pub(super) async fn forget(args: ParkedChangeArgs) -> Result<(), OutboxError> {
@@ -48,13 +48,13 @@ pub(super) async fn forget(args: ParkedChangeArgs) -> Result<(), OutboxError> {
         let count = counted(events.len());
         if dry_run {
             let would = format!("{count} would be removed for good");
-            return printer.foreseen(&Foreseen { destination: name.clone(), would, events });
+            return printer.foreseen(&OutboxForecast { destination: name.clone(), would, events });
         }
         confirm(yes, &format!("{count} will never be sent to {name}"))?;
     }
     match changed(outbox.forget(name, selection).await)? {
         0 => Err(OutboxError::NothingParked),
-        events => printer.changed(&Changed::forgotten(name, events)),
+        events => printer.changed(&OutboxChange::forgotten(name, events)),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn set_paused(args: DestinationArgs, paused: bool) -> Result<()
     if !changed(outbox.set_paused(name, paused).await)? {
         return Err(OutboxError::unknown(name));
     }
-    printer.changed(&Changed::paused(name, paused))
+    printer.changed(&OutboxChange::paused(name, paused))
 }
 
 pub(super) async fn remove(args: RemoveArgs) -> Result<(), OutboxError> {
@@ -75,14 +75,14 @@ pub(super) async fn remove(args: RemoveArgs) -> Result<(), OutboxError> {
     let CareArgs { dry_run, yes } = args.care;
     if dry_run {
         let would = format!("it would be forgotten, with {loss}");
-        let foreseen = Foreseen { destination: name.clone(), would, events: Vec::new() };
+        let foreseen = OutboxForecast { destination: name.clone(), would, events: Vec::new() };
         return printer.foreseen(&foreseen);
     }
     confirm(yes, &format!("{name} will be forgotten, with {loss}"))?;
     if !changed(outbox.remove(name).await)? {
         return Err(OutboxError::unknown(name));
     }
-    printer.changed(&Changed::removed(name))
+    printer.changed(&OutboxChange::removed(name))
 }
 
 async fn meant(

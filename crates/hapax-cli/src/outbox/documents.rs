@@ -8,7 +8,7 @@ use hapax_core::outbox::{Destination, Lag, LaneLag, Parked, Position};
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Destinations {
+pub(super) struct DestinationsDocument {
     pub(super) destinations: Vec<DestinationRow>,
 }
 
@@ -43,7 +43,7 @@ impl DestinationRow {
 
 /// How far a destination is behind.
 #[derive(Debug, Serialize)]
-pub(super) struct Behind {
+pub(super) struct DestinationLag {
     pub(super) destination: String,
     pub(super) now: String,
     pub(super) paused: bool,
@@ -52,11 +52,11 @@ pub(super) struct Behind {
     pub(super) behind_seconds: f64,
     pub(super) parked: u64,
     /// The lanes somebody serves or something waits in.
-    pub(super) lanes: Vec<LaneRow>,
+    pub(super) lanes: Vec<LaneDocument>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct LaneRow {
+pub(super) struct LaneDocument {
     pub(super) lane: i16,
     /// The relay that has it, if one is alive.
     pub(super) owner: Option<String>,
@@ -66,10 +66,10 @@ pub(super) struct LaneRow {
     pub(super) oldest: Option<String>,
 }
 
-impl Behind {
+impl DestinationLag {
     pub(super) fn of(destination: &str, lag: &Lag) -> Self {
         let worth_showing = |lane: &&LaneLag| lane.events > 0 || lane.owner.is_some();
-        let lanes = lag.lanes.iter().filter(worth_showing).map(|lane| LaneRow {
+        let lanes = lag.lanes.iter().filter(worth_showing).map(|lane| LaneDocument {
             lane: lane.lane.number(),
             owner: lane.owner.map(|owner| format!("{:016x}", owner.0)),
             low: lane.low,
@@ -147,7 +147,7 @@ impl ParkedEvent {
 
 /// What a change would do.
 #[derive(Debug, Serialize)]
-pub(super) struct Foreseen {
+pub(super) struct OutboxForecast {
     pub(super) destination: String,
     pub(super) would: String,
     pub(super) events: Vec<ParkedEvent>,
@@ -155,7 +155,7 @@ pub(super) struct Foreseen {
 
 /// What was done.
 #[derive(Debug, Serialize)]
-pub(super) struct Changed {
+pub(super) struct OutboxChange {
     pub(super) destination: String,
     pub(super) done: &'static str,
     /// How many events it was done to.
@@ -163,7 +163,7 @@ pub(super) struct Changed {
     pub(super) events: Option<usize>,
 }
 
-impl Changed {
+impl OutboxChange {
     pub(super) fn replaying(destination: &str, events: usize) -> Self {
         Self { destination: destination.to_owned(), done: "replaying", events: Some(events) }
     }

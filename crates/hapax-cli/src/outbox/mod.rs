@@ -13,16 +13,16 @@ mod select;
 
 use std::process::ExitCode;
 
-use hapax_core::outbox::{Outbox, ParkedPage, Registered};
+use hapax_core::outbox::{OutboxAdmin, ParkedPage, Registered};
 
 pub(crate) use self::error::OutboxError;
 use self::{
-    documents::{Behind, DestinationRow, Destinations, ParkedEvent, ParkedEvents},
-    print::Printer,
+    documents::{DestinationLag, DestinationRow, DestinationsDocument, ParkedEvent, ParkedEvents},
+    print::OutboxPrinter,
 };
 use crate::{
     args::{DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs},
-    store::{Access, Address, AnyOutbox, open_outbox},
+    store::{Access, AnyOutbox, StoreAddress, open_outbox},
 };
 
 /// Does the task, and answers with the code to exit with.
@@ -61,14 +61,14 @@ async fn list(args: OutboxListArgs) -> Result<(), OutboxError> {
             rows.push(DestinationRow::of(&destination, &lag));
         }
     }
-    printer.destinations(&Destinations { destinations: rows })
+    printer.destinations(&DestinationsDocument { destinations: rows })
 }
 
 async fn lag(args: DestinationArgs) -> Result<(), OutboxError> {
     let (outbox, printer) = open(&args.store, Access::Look).await?;
     let lag = outbox.lag(&args.destination).await?;
     let lag = lag.ok_or_else(|| OutboxError::unknown(&args.destination))?;
-    printer.lag(&Behind::of(&args.destination, &lag))
+    printer.lag(&DestinationLag::of(&args.destination, &lag))
 }
 
 async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
@@ -87,10 +87,13 @@ async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
 }
 
 /// Opens what is there; nothing is created.
-async fn open(args: &OutboxStoreArgs, access: Access) -> Result<(AnyOutbox, Printer), OutboxError> {
-    let address: Address = args.store.parse()?;
+async fn open(
+    args: &OutboxStoreArgs,
+    access: Access,
+) -> Result<(AnyOutbox, OutboxPrinter), OutboxError> {
+    let address: StoreAddress = args.store.parse()?;
     let outbox = open_outbox(&address, access).await?.ok_or(OutboxError::Memory)?;
-    Ok((outbox, Printer::new(args.json)))
+    Ok((outbox, OutboxPrinter::new(args.json)))
 }
 
 /// How far the destination is, if there is one of this name.

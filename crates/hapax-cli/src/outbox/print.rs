@@ -7,24 +7,24 @@ use serde::Serialize;
 use super::{
     change::counted,
     documents::{
-        Behind, Changed, DestinationRow, Destinations, Foreseen, LaneRow, ParkedEvent,
-        ParkedEvents, spelled,
+        DestinationLag, DestinationRow, DestinationsDocument, LaneDocument, OutboxChange,
+        OutboxForecast, ParkedEvent, ParkedEvents, spelled,
     },
     error::OutboxError,
 };
 use crate::table::{columns, harmless};
 
 /// How the answer is given.
-pub(super) struct Printer {
+pub(super) struct OutboxPrinter {
     json: bool,
 }
 
-impl Printer {
+impl OutboxPrinter {
     pub(super) fn new(json: bool) -> Self {
         Self { json }
     }
 
-    pub(super) fn destinations(&self, listing: &Destinations) -> Result<(), OutboxError> {
+    pub(super) fn destinations(&self, listing: &DestinationsDocument) -> Result<(), OutboxError> {
         if self.json {
             return json(listing);
         }
@@ -32,11 +32,12 @@ impl Printer {
         table(head, listing.destinations.iter().map(destination))
     }
 
-    pub(super) fn lag(&self, behind: &Behind) -> Result<(), OutboxError> {
+    pub(super) fn lag(&self, behind: &DestinationLag) -> Result<(), OutboxError> {
         if self.json {
             return json(behind);
         }
-        let Behind { destination, relays, behind: events, behind_seconds, parked, .. } = behind;
+        let DestinationLag { destination, relays, behind: events, behind_seconds, parked, .. } =
+            behind;
         let paused = if behind.paused { ", paused" } else { "" };
         writeln!(
             io::stdout(),
@@ -62,11 +63,11 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn foreseen(&self, foreseen: &Foreseen) -> Result<(), OutboxError> {
+    pub(super) fn foreseen(&self, foreseen: &OutboxForecast) -> Result<(), OutboxError> {
         if self.json {
             return json(foreseen);
         }
-        let Foreseen { destination, would, events: named } = foreseen;
+        let OutboxForecast { destination, would, events: named } = foreseen;
         if !named.is_empty() {
             events(named)?;
         }
@@ -75,7 +76,7 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn changed(&self, changed: &Changed) -> Result<(), OutboxError> {
+    pub(super) fn changed(&self, changed: &OutboxChange) -> Result<(), OutboxError> {
         if self.json {
             return json(changed);
         }
@@ -120,7 +121,7 @@ fn destination(row: &DestinationRow) -> [String; 7] {
     ]
 }
 
-fn lane(row: &LaneRow) -> [String; 5] {
+fn lane(row: &LaneDocument) -> [String; 5] {
     [
         row.lane.to_string(),
         row.owner.clone().unwrap_or_else(|| "nobody".to_owned()),

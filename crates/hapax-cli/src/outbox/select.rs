@@ -1,7 +1,7 @@
 //! Which parked events are meant.
 
 use hapax::limits::PAGE_RECORDS_MAX;
-use hapax_core::outbox::{Outbox, Parked, ParkedPage, Selection};
+use hapax_core::outbox::{OutboxAdmin, Parked, ParkedPage, Selection};
 
 use super::error::OutboxError;
 use crate::{args::WhichArgs, store::AnyOutbox};

@@ -2,8 +2,8 @@ use std::{io, path::PathBuf};
 
 use hapax_core::outbox::InvalidDestination;
 use hapax_gateway::config::ConfigError;
+use hapax_messaging::sink::SinkError;
 
-use super::sink::SinkError;
 use crate::{
     serve::ServeError,
     store::{InvalidAddress, OpenError},

@@ -1,23 +1,21 @@
 //! `hapax serve`: the gateway as a process.
 
 pub(crate) mod logs;
-pub(crate) mod signals;
 
 use std::{io, path::PathBuf};
 
 use hapax_gateway::{
     Config, Gateway, StartError,
-    config::{ConfigError, Overrides, RelayConfig, Source, describe},
+    config::{ConfigError, ConfigSource, Overrides, describe},
 };
+use hapax_messaging::{relay::RelayConfig, sink::SinkError};
 
-use self::{
-    logs::{fail, say},
-    signals::{Signal, Signals},
-};
+use self::logs::{fail, say};
 use crate::{
     args::{CheckConfigArgs, ServeArgs},
-    relay::{Crew, Ended, SinkError},
-    store::{self, Access, Address, AnyStore, InvalidAddress, OpenError},
+    relay::{Relays, RelaysEnded, figures, load_gateway},
+    signals::{Signal, Signals},
+    store::{self, Access, InvalidAddress, OpenError, OpenStore, StoreAddress},
     token::token_in,
 };
 
@@ -25,7 +23,7 @@ use crate::{
 pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
     logs::start(&args.log)?;
     let admin_token = admin_token(&args)?;
-    let source = Source {
+    let source = ConfigSource {
         file: args.config,
         overrides: Overrides {
             listen: args.listen,
@@ -35,28 +33,35 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
             admin_token,
         },
     };
-    let config = Config::load(&source)?;
+    let (config, relays) = load_gateway(&source)?;
     // Clients are served by the workers' own threads; this one accepts, sweeps and administers.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ServeError::Runtime)?.block_on(serve(config, &source))
+    runtime.map_err(ServeError::Runtime)?.block_on(serve(config, relays, &source))
 }
 
-async fn serve(config: Config, source: &Source) -> Result<bool, ServeError> {
+async fn serve(
+    config: Config,
+    relays: Vec<RelayConfig>,
+    source: &ConfigSource,
+) -> Result<bool, ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Runtime)?;
-    let address: Address = config.store.parse()?;
-    let store = store::open(&address, Access::Keep).await?;
+    let address: StoreAddress = config.store.parse()?;
+    let store = OpenStore::open(&address, Access::Keep).await?;
     let (scheme, said) = (scheme(&config), greeting(&config, &address));
     let notes = config.notes.clone();
-    let mut crew = relay(config.relays.clone(), &store, &address).await?;
-    let mut gateway = Gateway::start(config, store).await?;
-    gateway.show_relays(crew.as_ref().map(Crew::meters).unwrap_or_default());
+    let mut crew = relay(relays.clone(), &store, &address).await?;
+    let mut gateway = Gateway::start(config, store.into_dyn()).await?;
+    if let Some(crew) = &crew {
+        let meters = crew.meters();
+        gateway.show_relays(move || figures(&meters));
+    }
     say(&format!("serving {scheme}://{}{said}", gateway.address()));
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
-                Signal::Reload => reload(&mut gateway, source),
-                Signal::Stop => break,
+                Signal::HangUp => reload(&mut gateway, &relays, source),
+                Signal::Interrupt | Signal::Terminate => break,
             },
             gone = relay_gone(crew.as_mut()) => fail(&gone),
         }
@@ -81,38 +86,41 @@ async fn serve(config: Config, source: &Source) -> Result<bool, ServeError> {
 /// Starts the relays that the file names, on the gateway's own store.
 async fn relay(
     relays: Vec<RelayConfig>,
-    store: &AnyStore,
-    address: &Address,
-) -> Result<Option<Crew>, ServeError> {
+    store: &OpenStore,
+    address: &StoreAddress,
+) -> Result<Option<Relays>, ServeError> {
     if relays.is_empty() {
         return Ok(None);
     }
     // Nothing can be emitted into a store in memory: the configuration was refused.
     let Some(outbox) = store::outbox_of(store, address).await? else { return Ok(None) };
-    let crew = Crew::start(&outbox, relays)?;
+    let crew = Relays::start(&outbox, relays)?;
     crew.greeting().iter().for_each(|line| say(line));
     Ok(Some(crew))
 }
 
 /// Ends when a relay does by itself, and says which; never if there is none.
-async fn relay_gone(crew: Option<&mut Crew>) -> String {
+async fn relay_gone(crew: Option<&mut Relays>) -> String {
     let Some(crew) = crew else { return std::future::pending().await };
     match crew.ended().await {
-        Ended::One { name, error } => format!("relay {name}: {}", crate::sentence(&error)),
-        Ended::All => std::future::pending().await,
+        RelaysEnded::One { name, error } => format!("relay {name}: {}", crate::sentence(&error)),
+        RelaysEnded::All => std::future::pending().await,
     }
 }
 
-async fn stop(crew: Option<&mut Crew>) -> bool {
+async fn stop(crew: Option<&mut Relays>) -> bool {
     match crew {
         Some(crew) => crew.stop().await,
         None => true,
     }
 }
 
-fn reload(gateway: &mut Gateway<AnyStore>, source: &Source) {
-    let reloaded = Config::load(source).map_err(ServeError::from).and_then(|config| {
-        let kept = gateway.reload(config)?;
+fn reload(gateway: &mut Gateway, running: &[RelayConfig], source: &ConfigSource) {
+    let reloaded = load_gateway(source).map_err(ServeError::from).and_then(|(config, relays)| {
+        let mut kept = gateway.reload(config)?;
+        if relays != running {
+            kept.push("relay");
+        }
         Ok(kept)
     });
     match reloaded {
@@ -125,7 +133,7 @@ fn reload(gateway: &mut Gateway<AnyStore>, source: &Source) {
     }
 }
 
-fn greeting(config: &Config, address: &Address) -> String {
+fn greeting(config: &Config, address: &StoreAddress) -> String {
     let mut said = format!(" in front of {}, records in {address}", config.upstream.url);
     if let Some(admin) = config.admin {
         said.push_str(&format!(", health and metrics on http://{admin}"));
@@ -152,9 +160,9 @@ fn admin_token(args: &ServeArgs) -> Result<Option<String>, ServeError> {
 
 /// Reads a file, and says what would be in force.
 pub(crate) fn check(args: CheckConfigArgs) -> Result<String, ServeError> {
-    let source = Source { file: Some(args.file), overrides: Overrides::default() };
-    let config = Config::load(&source)?;
-    config.store.parse::<Address>()?;
+    let source = ConfigSource { file: Some(args.file), overrides: Overrides::default() };
+    let (config, _) = load_gateway(&source)?;
+    config.store.parse::<StoreAddress>()?;
     Ok(describe(&config))
 }
 

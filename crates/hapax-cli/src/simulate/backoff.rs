@@ -9,13 +9,13 @@ use hapax::{
     limits::RETRY_ATTEMPTS_MAX,
     retry::{Backoff, InvalidSchedule, Jitter, Schedule},
 };
+use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
 use super::{
     SimulateError,
     chance::Chance,
-    events::Events,
-    plot::{Chart, Scale, Series},
-    report::{Report, Section},
+    event_queue::EventQueue,
+    report::{Section, SimulationReport},
 };
 use crate::{args::BackoffArgs, table::grouped};
 
@@ -32,12 +32,12 @@ const WAYS: [(&str, Option<Jitter>); 5] = [
 
 /// The mean of some runs.
 #[derive(Clone, Copy)]
-struct Work {
+struct MeanWork {
     calls: f64,
     millis: f64,
 }
 
-pub(super) fn run(args: &BackoffArgs) -> Result<Report, SimulateError> {
+pub(super) fn run(args: &BackoffArgs) -> Result<SimulationReport, SimulateError> {
     let mut rows = Vec::new();
     for &clients in &args.clients {
         let mut row = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn run(args: &BackoffArgs) -> Result<Report, SimulateError> {
         section("Calls until every client has won once", "calls", &rows, |work| work.calls),
         section("Milliseconds until the last client has won", "ms", &rows, |work| work.millis),
     ];
-    Ok(Report { title: "Pauses under contention", subject, sections })
+    Ok(SimulationReport { title: "Pauses under contention", subject, sections })
 }
 
 fn schedule(
@@ -69,15 +69,16 @@ fn schedule(
 fn section(
     title: &'static str,
     unit: &'static str,
-    rows: &[(u32, Vec<Work>)],
-    figure: fn(Work) -> f64,
+    rows: &[(u32, Vec<MeanWork>)],
+    figure: fn(MeanWork) -> f64,
 ) -> Section {
-    let cells = |(clients, row): &(u32, Vec<Work>)| {
+    let cells = |(clients, row): &(u32, Vec<MeanWork>)| {
         let figures = row.iter().map(|work| grouped(figure(*work)));
         std::iter::once(clients.to_string()).chain(figures).collect()
     };
     let series = WAYS.iter().enumerate().map(|(at, (name, _))| {
-        let points = rows.iter().map(|(clients, row)| (f64::from(*clients), figure(row[at])));
+        let points =
+            rows.iter().map(|(clients, row)| Point::exact(f64::from(*clients), figure(row[at])));
         Series { name: (*name).to_owned(), points: points.collect() }
     });
     Section {
@@ -85,17 +86,17 @@ fn section(
         header: std::iter::once("clients").chain(WAYS.map(|(name, _)| name)).collect(),
         rows: rows.iter().map(cells).collect(),
         notes: Vec::new(),
-        chart: Chart::Lines {
-            title,
-            x: "clients",
-            y: unit,
-            scale: Scale::Log,
+        chart: Plot {
+            title: title.to_owned(),
+            x: Axis { name: "clients", scale: Scale::Linear },
+            y: Axis { name: unit, scale: Scale::Log },
             series: series.collect(),
-        },
+        }
+        .draw(),
     }
 }
 
-fn mean(args: &BackoffArgs, clients: u32, schedule: Option<Schedule>) -> Work {
+fn mean(args: &BackoffArgs, clients: u32, schedule: Option<Schedule>) -> MeanWork {
     let (mut calls, mut time) = (0, Duration::ZERO);
     for run in 0..args.runs {
         let (run_calls, run_time) =
@@ -104,10 +105,10 @@ fn mean(args: &BackoffArgs, clients: u32, schedule: Option<Schedule>) -> Work {
         time += run_time;
     }
     let runs = f64::from(args.runs);
-    Work { calls: calls as f64 / runs, millis: time.as_secs_f64() * 1000.0 / runs }
+    MeanWork { calls: calls as f64 / runs, millis: time.as_secs_f64() * 1000.0 / runs }
 }
 
-enum Event {
+enum BackoffEvent {
     /// A client's question for the version arrives at the record.
     Read { client: usize },
     /// A client's write arrives at the record.
@@ -115,7 +116,7 @@ enum Event {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Client {
+struct BackoffClient {
     failures: u32,
     pause: Duration,
 }
@@ -123,30 +124,30 @@ struct Client {
 /// One run: how many writes were tried, and when the last client knew that it had won.
 fn contend(clients: u32, schedule: Option<Schedule>, mut chance: Chance) -> (u64, Duration) {
     let net = |chance: &mut Chance| chance.about(NET_MEAN, NET_DEVIATION);
-    let mut events = Events::new();
-    let mut states: Vec<_> = (0..clients).map(|_| Client::default()).collect();
+    let mut events = EventQueue::new();
+    let mut states: Vec<_> = (0..clients).map(|_| BackoffClient::default()).collect();
     for client in 0..states.len() {
-        events.plan(net(&mut chance), Event::Read { client });
+        events.plan(net(&mut chance), BackoffEvent::Read { client });
     }
     let (mut current, mut calls, mut end) = (0, 0, Duration::ZERO);
     while let Some((now, event)) = events.next() {
         match event {
-            Event::Read { client } => {
+            BackoffEvent::Read { client } => {
                 let there_and_back = net(&mut chance) + net(&mut chance);
-                events.plan(now + there_and_back, Event::Write { client, version: current });
+                events.plan(now + there_and_back, BackoffEvent::Write { client, version: current });
             }
-            Event::Write { version, .. } if version == current => {
+            BackoffEvent::Write { version, .. } if version == current => {
                 calls += 1;
                 current += 1;
                 end = end.max(now + net(&mut chance));
             }
-            Event::Write { client, .. } => {
+            BackoffEvent::Write { client, .. } => {
                 calls += 1;
                 let state = &mut states[client];
                 state.failures += 1;
                 state.pause = pause(schedule, *state, chance.number());
                 let told_and_asked = net(&mut chance) + net(&mut chance);
-                events.plan(now + told_and_asked + state.pause, Event::Read { client });
+                events.plan(now + told_and_asked + state.pause, BackoffEvent::Read { client });
             }
         }
     }
@@ -154,7 +155,7 @@ fn contend(clients: u32, schedule: Option<Schedule>, mut chance: Chance) -> (u64
 }
 
 /// The first pause is drawn from the doubled base, as in the simulation this one is compared with.
-fn pause(schedule: Option<Schedule>, client: Client, random: u64) -> Duration {
+fn pause(schedule: Option<Schedule>, client: BackoffClient, random: u64) -> Duration {
     let pause = |schedule: Schedule| schedule.pause(client.failures + 1, client.pause, random);
     schedule.and_then(pause).unwrap_or_default()
 }

@@ -1,22 +1,23 @@
 //! `hapax simulate`: what retries do, in simulated time and from one seed.
 //!
 //! - [`backoff`] is about pauses, [`storm`] about services in trouble;
-//! - `events` is time, `chance` is luck; every decision about a retry is the library's own;
-//! - `report` says what came out, `plot` draws it, `page` puts both on a page.
+//! - `event_queue` is time, `chance` is luck; every decision about a retry is the library's own;
+//! - `report` says what came out, `page` puts it on a page.
 
 mod backoff;
 mod chance;
 mod error;
-mod events;
+mod event_queue;
 mod page;
-mod plot;
 mod report;
 mod storm;
 
 use std::{fs, io, path::Path};
 
+use hapax_cli::plot::sheet;
+
 pub(crate) use self::error::SimulateError;
-use self::report::Report;
+use self::report::SimulationReport;
 use crate::args::{OutputArgs, SimulateTask};
 
 /// Does what was typed.
@@ -28,10 +29,10 @@ pub(crate) fn run(task: &SimulateTask) -> Result<(), SimulateError> {
     publish(&report, output)
 }
 
-fn publish(report: &Report, output: &OutputArgs) -> Result<(), SimulateError> {
+fn publish(report: &SimulationReport, output: &OutputArgs) -> Result<(), SimulateError> {
     report.print(&mut io::stdout().lock()).map_err(SimulateError::Print)?;
     if let Some(path) = &output.svg {
-        save(path, &plot::svg(&report.charts()))?;
+        save(path, &sheet(report.charts()))?;
     }
     if let Some(path) = &output.html {
         save(path, &page::html(report))?;

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::plot::Chart;
+use hapax_cli::plot::Svg;
+
 use crate::table;
 
 /// Everything that came out of one command.
-pub(super) struct Report {
+pub(super) struct SimulationReport {
     pub(super) title: &'static str,
     /// What was simulated, so that it can be repeated.
     pub(super) subject: String,
@@ -20,12 +21,12 @@ pub(super) struct Section {
     pub(super) rows: Vec<Vec<String>>,
     /// What the table is about.
     pub(super) notes: Vec<String>,
-    pub(super) chart: Chart,
+    pub(super) chart: Option<Svg>,
 }
 
-impl Report {
-    pub(super) fn charts(&self) -> Vec<&Chart> {
-        self.sections.iter().map(|section| &section.chart).collect()
+impl SimulationReport {
+    pub(super) fn charts(&self) -> impl Iterator<Item = &Svg> {
+        self.sections.iter().filter_map(|section| section.chart.as_ref())
     }
 
     pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {

@@ -1,11 +1,7 @@
-//! The store behind an address.
+//! The store behind an address, and its outbox.
 
-mod any;
-mod open;
 mod outbox;
 
-pub(crate) use self::{
-    any::AnyStore,
-    open::{Access, Address, InvalidAddress, OpenError, open},
-    outbox::{AnyOutbox, open_outbox, outbox_of},
-};
+pub(crate) use hapax::{Access, InvalidAddress, OpenError, OpenStore, StoreAddress};
+
+pub(crate) use self::outbox::{AnyOutbox, open_outbox, outbox_of};

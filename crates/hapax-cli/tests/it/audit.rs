@@ -7,7 +7,7 @@ use std::{
 };
 
 use hapax::sqlite;
-use hapax_core::outbox::{Destination, Outbox, Start, Topics};
+use hapax_core::outbox::{Destination, OutboxLog, Start, Topics};
 use serde_json::Value;
 
 use crate::{

@@ -11,13 +11,13 @@ use std::{
 use crate::{hapax, text};
 
 /// A demo that is still running, with a temporary directory of its own. Dropped, it cleans up.
-struct Demo {
-    child: Child,
+pub(crate) struct Demo {
+    pub(crate) child: Child,
     directory: tempfile::TempDir,
 }
 
 impl Demo {
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
         command.arg("demo").args(args).env("TMPDIR", directory.path());
@@ -28,7 +28,7 @@ impl Demo {
     }
 
     /// What it says, up to the line that contains this.
-    fn said_until(&mut self, last: &str) -> String {
+    pub(crate) fn said_until(&mut self, last: &str) -> String {
         let mut out = BufReader::new(self.child.stdout.as_mut().unwrap());
         let mut said = String::new();
         while !said.lines().last().is_some_and(|line| line.contains(last)) {
@@ -38,7 +38,7 @@ impl Demo {
     }
 
     /// Sends what Ctrl-C sends, unless it has ended already, and waits for the end.
-    fn interrupt(&mut self) -> ExitStatus {
+    pub(crate) fn interrupt(&mut self) -> ExitStatus {
         if let Some(ended) = self.child.try_wait().unwrap() {
             return ended;
         }
@@ -47,7 +47,7 @@ impl Demo {
         self.child.wait().unwrap()
     }
 
-    fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         is_empty(self.directory.path())
     }
 }
@@ -122,7 +122,10 @@ fn what_is_kept_can_be_tried_with_the_commands_it_prints() {
     let status = demo.interrupt();
     assert!(status.success(), "{status}");
     assert!(demo.is_clean());
-    let gateway = address.trim_start_matches("http://").trim_end_matches('/');
+    let page = address.trim_start_matches("http://").trim_end_matches('/');
+    assert!(TcpStream::connect(page).is_err(), "the page is still there");
+    let gateway = said.lines().find_map(|line| line.trim().strip_prefix("gateway  "));
+    let gateway = gateway.unwrap().trim().trim_start_matches("http://");
     assert!(TcpStream::connect(gateway).is_err(), "the gateway is still there");
 }
 

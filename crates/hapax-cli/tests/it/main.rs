@@ -2,16 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
 
 mod audit;
-mod bench;
-mod bench_all;
-mod bench_curves;
-mod bench_http;
 mod call;
 mod clocks;
 mod cors;
 mod cuts;
 mod cuts_proxy;
 mod demo;
+mod demo_page;
 mod doubts;
 mod fleet;
 mod foreign;

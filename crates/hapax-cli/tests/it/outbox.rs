@@ -7,7 +7,7 @@ use std::{
 
 use hapax::{Event, Owner, postgres, sqlite};
 use hapax_core::outbox::{
-    Destination, Hold, Lane, Lease, Outbox, Park, Parking, Position, Start, Topics,
+    Destination, Hold, Lane, OutboxLog, Park, Parking, Position, RelayLease, Start, Topics,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -73,11 +73,11 @@ impl Scene {
     }
 }
 
-async fn park_two(outbox: &impl Outbox) {
+async fn park_two(outbox: &impl OutboxLog) {
     let destination = Destination::new("billing", Topics::parse(["orders.*"]).unwrap()).unwrap();
     outbox.register(destination, Start::Beginning).await.unwrap();
     let (owner, span) = (Owner(1), Duration::from_secs(60));
-    let lease = Lease { destination: "billing".to_owned(), owner, span };
+    let lease = RelayLease { destination: "billing".to_owned(), owner, span };
     let leases = outbox.lease(lease).await.unwrap().unwrap();
     let lane = Lane::of(EVENTS[0].0, EVENTS[0].1);
     let fence = leases.lanes.iter().find(|leased| leased.lane == lane).unwrap().fence;

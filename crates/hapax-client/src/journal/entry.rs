@@ -7,21 +7,21 @@ use http::{Method, Uri};
 
 use super::{
     name::Name,
-    request::{Digest, Request},
+    request::{JournalRequest, RequestDigest},
     time::Moment,
 };
 
 /// Everything the journal knows of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// What the caller calls it.
     pub name: Name,
     /// The key it is sent with, always the same one.
     pub key: Key,
     /// What is sent.
-    pub request: Request,
+    pub request: JournalRequest,
     /// How far it has come.
-    pub state: State,
+    pub state: EntryState,
     /// The number that grows each time somebody takes it up.
     pub fence: Fence,
     /// Who took it up last.
@@ -33,12 +33,12 @@ pub struct Entry {
     /// Since when it may have been sent; `None` if no attempt so far can have had an effect.
     pub sent: Option<Moment>,
     /// The last note of whoever pursues it.
-    pub noted: Noted,
+    pub noted: LastProgress,
 }
 
 /// How far an operation has come. `A` is what is said of the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State<A = Outcome> {
+pub enum EntryState<A = Outcome> {
     /// Not over: somebody pursues it, or should.
     Pending {
         /// For how long, from the last note on, its owner is taken to be alive; `None` if nobody
@@ -77,7 +77,7 @@ pub enum State<A = Outcome> {
 
 /// The name of a state, without what belongs to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum StateTag {
+pub enum EntryStateTag {
     /// Not over.
     Pending = 1,
     /// The answer said yes.
@@ -90,7 +90,7 @@ pub enum StateTag {
     GaveUp = 5,
 }
 
-impl StateTag {
+impl EntryStateTag {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Done, Self::Refused, Self::Unknown, Self::GaveUp];
@@ -107,15 +107,15 @@ impl StateTag {
     }
 }
 
-impl<A> State<A> {
+impl<A> EntryState<A> {
     /// Its name.
-    pub fn tag(&self) -> StateTag {
+    pub fn tag(&self) -> EntryStateTag {
         match self {
-            Self::Pending { .. } => StateTag::Pending,
-            Self::Done { .. } => StateTag::Done,
-            Self::Refused { .. } => StateTag::Refused,
-            Self::Unknown { .. } => StateTag::Unknown,
-            Self::GaveUp { .. } => StateTag::GaveUp,
+            Self::Pending { .. } => EntryStateTag::Pending,
+            Self::Done { .. } => EntryStateTag::Done,
+            Self::Refused { .. } => EntryStateTag::Refused,
+            Self::Unknown { .. } => EntryStateTag::Unknown,
+            Self::GaveUp { .. } => EntryStateTag::GaveUp,
         }
     }
 
@@ -146,27 +146,27 @@ impl<A> State<A> {
         }
     }
 
-    fn map<B>(self, say: impl FnOnce(A) -> B) -> State<B> {
+    fn map<B>(self, say: impl FnOnce(A) -> B) -> EntryState<B> {
         match self {
-            Self::Pending { lease } => State::Pending { lease },
-            Self::Done { answer, ended } => State::Done { answer: say(answer), ended },
-            Self::Refused { answer, ended } => State::Refused { answer: say(answer), ended },
-            Self::Unknown { reason, ended } => State::Unknown { reason, ended },
-            Self::GaveUp { reason, ended } => State::GaveUp { reason, ended },
+            Self::Pending { lease } => EntryState::Pending { lease },
+            Self::Done { answer, ended } => EntryState::Done { answer: say(answer), ended },
+            Self::Refused { answer, ended } => EntryState::Refused { answer: say(answer), ended },
+            Self::Unknown { reason, ended } => EntryState::Unknown { reason, ended },
+            Self::GaveUp { reason, ended } => EntryState::GaveUp { reason, ended },
         }
     }
 }
 
 /// What whoever pursues an operation has noted last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Noted {
+pub struct LastProgress {
     /// When.
     pub at: Moment,
     /// How much of the deadline was left then.
     pub left: Duration,
 }
 
-impl Entry {
+impl JournalEntry {
     /// How much of the deadline is left now.
     pub fn left(&self, now: Moment) -> Duration {
         self.noted.left.saturating_sub(now.since(self.noted.at))
@@ -175,16 +175,18 @@ impl Entry {
     /// How much longer its owner is taken to be alive; `None` if it is free or has ended.
     pub fn held(&self, now: Moment) -> Option<Duration> {
         match self.state {
-            State::Pending { lease } => lease.and_then(|span| now.lease_left(self.noted.at, span)),
-            State::Done { .. }
-            | State::Refused { .. }
-            | State::Unknown { .. }
-            | State::GaveUp { .. } => None,
+            EntryState::Pending { lease } => {
+                lease.and_then(|span| now.lease_left(self.noted.at, span))
+            }
+            EntryState::Done { .. }
+            | EntryState::Refused { .. }
+            | EntryState::Unknown { .. }
+            | EntryState::GaveUp { .. } => None,
         }
     }
 
-    pub(super) fn hold(&self) -> Hold {
-        Hold {
+    pub(super) fn hold(&self) -> OperationHold {
+        OperationHold {
             name: self.name.clone(),
             key: self.key.clone(),
             digest: self.request.digest(),
@@ -193,9 +195,9 @@ impl Entry {
         }
     }
 
-    pub(super) fn summary(self, now: Moment) -> Summary {
+    pub(super) fn summary(self, now: Moment) -> EntrySummary {
         let (held, left) = (self.held(now), self.left(now));
-        Summary {
+        EntrySummary {
             name: self.name,
             key: self.key,
             method: self.request.method,
@@ -211,15 +213,15 @@ impl Entry {
 
 /// The right to pursue an operation: what every later write of its owner names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hold {
+pub struct OperationHold {
     pub(super) name: Name,
     pub(super) key: Key,
-    pub(super) digest: Digest,
+    pub(super) digest: RequestDigest,
     pub(super) fence: Fence,
     pub(super) owner: Owner,
 }
 
-impl Hold {
+impl OperationHold {
     /// Which operation.
     pub fn name(&self) -> &Name {
         &self.name
@@ -236,20 +238,20 @@ impl Hold {
     }
 
     /// Whether this is who took the entry up last.
-    pub(super) fn is_current(&self, entry: &Entry) -> bool {
+    pub(super) fn is_current(&self, entry: &JournalEntry) -> bool {
         self.fence == entry.fence && self.owner == entry.owner
     }
 
     /// Whether an answer to what was sent under this hold answers the entry: the name may have been
     /// forgotten and given to another operation since.
-    pub(super) fn answers(&self, entry: &Entry) -> bool {
+    pub(super) fn answers(&self, entry: &JournalEntry) -> bool {
         self.key == entry.key && self.fence <= entry.fence && self.digest == entry.request.digest()
     }
 }
 
 /// An entry in a list: without headers and bodies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct EntrySummary {
     /// What the caller calls it.
     pub name: Name,
     /// The key it is sent with.
@@ -259,7 +261,7 @@ pub struct Summary {
     /// Where it is sent.
     pub url: Uri,
     /// How far it has come, with the status of the answer.
-    pub state: State<u16>,
+    pub state: EntryState<u16>,
     /// How many attempts were noted.
     pub attempts: u32,
     /// When it was begun.

@@ -5,32 +5,58 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    thread::{self, JoinHandle},
     time::Duration,
 };
 
 use hapax_core::{Body, Outcome, Owner};
-use tokio::sync::mpsc;
+use hapax_sqlite_file::{
+    Connect as _, FileWriter, GroupWrite, Stopped, Threads, TransactError, WriterJob,
+};
+use tokio::sync::oneshot;
 
 use super::{
-    book::{Book, Job, Work, job},
     connect::Database,
-    entry::{Entry, Hold},
-    error::{JournalError, OpenError, Stopped},
+    entry::{JournalEntry, OperationHold},
+    error::{JournalError, OpenError},
     name::Name,
     options::JournalOptions,
-    rule::{Begin, Begun, End, Kept, Progress, Sent, TakeUp},
+    rule::{Begin, OwnerWriteResult, PursuitAdmission, PursuitEnd, PursuitProgress, Sent, TakeUp},
+    transaction::{JournalWork, QueuedWork, job},
     work::{
-        Filter, Find, Force, Forget, Forgotten, List, Listed, Purge, Release, Renew, Settle, Start,
-        Take,
+        BeginEntry, EntryFilter, Find, Force, Forget, Forgotten, List, ListedEntry, PurgeEntries,
+        ReleaseHold, RenewHold, SettleEntry, Take,
     },
-    writer,
 };
+
+/// Jobs that may wait for the writer; beyond them callers wait to hand theirs over.
+const QUEUE_JOBS_MAX: usize = 1024;
 
 /// What became of every operation, in one file. Clones share it.
 ///
 /// Any number of processes on one machine may open the same file. When the last clone is dropped,
 /// what is queued is finished and the file is closed before the drop returns.
+///
+/// ```
+/// use hapax_client::{
+///     Client,
+///     journal::{EntryFilter, EntryStateTag, Journal, JournalOptions},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let charge = axum::routing::post(|| async { "charged" });
+/// # let app = axum::Router::new().route("/charges", charge);
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let journal = Journal::open(file, JournalOptions::default())?;
+/// let client = Client::builder().journal_opened(journal.clone()).build_on(app)?;
+/// client.operation("charge-order-42").post("https://api.example.com/charges").send().await?;
+///
+/// let done = EntryFilter { state: Some(EntryStateTag::Done), ..EntryFilter::default() };
+/// assert_eq!(journal.list(done).await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<Shared>,
@@ -40,12 +66,12 @@ impl Journal {
     /// Opens the file, made where there is none, and starts the thread that writes to it. Blocks
     /// while it does.
     pub fn open(path: impl Into<PathBuf>, options: JournalOptions) -> Result<Self, OpenError> {
-        Self::start(path.into(), options, |book| {
-            let (queue, jobs) = mpsc::channel(writer::QUEUE_JOBS_MAX);
-            let name = "hapax-journal".to_owned();
-            let thread = thread::Builder::new().name(name).spawn(|| writer::run(book, jobs));
-            let thread = Some(thread.map_err(OpenError::System)?);
-            Ok(Door::Thread { queue: Some(queue), thread })
+        Self::start(path.into(), options, |writer| {
+            let (mut threads, jobs) = Threads::new(QUEUE_JOBS_MAX);
+            let file = writer.database().file().clone();
+            let started = threads.spawn("hapax-journal", || writer.run(jobs));
+            started.map_err(|source| file.denied(source))?;
+            Ok(Door::Thread(threads))
         })
     }
 
@@ -56,24 +82,28 @@ impl Journal {
         path: impl Into<PathBuf>,
         options: JournalOptions,
     ) -> Result<Self, OpenError> {
-        Self::start(path.into(), options, |book| Ok(Door::Inline(Box::new(Mutex::new(book)))))
+        Self::start(path.into(), options, |writer| Ok(Door::Inline(Box::new(Mutex::new(writer)))))
     }
 
     /// Writes down that this operation is pursued, before anything of it is sent.
     ///
     /// A new name is granted. A known one with the same request is granted if nobody pursues it and
     /// it has no answer yet, with the key it had.
-    pub async fn begin(&self, asked: Begin) -> Result<Begun, JournalError> {
+    pub async fn begin(&self, asked: Begin) -> Result<PursuitAdmission, JournalError> {
         let (len, max) = (asked.request.body().len(), self.shared.request_bytes_max);
         if len > max {
             return Err(JournalError::TooLarge { name: asked.name, len, max });
         }
-        self.ask(Start(asked)).await
+        self.ask(BeginEntry(asked)).await
     }
 
     /// Takes up an operation with the request that was written down for it; `None` if there is no
     /// such name.
-    pub async fn take_up(&self, name: Name, wish: TakeUp) -> Result<Option<Begun>, JournalError> {
+    pub async fn take_up(
+        &self,
+        name: Name,
+        wish: TakeUp,
+    ) -> Result<Option<PursuitAdmission>, JournalError> {
         self.ask(Take { name, owner: Owner::draw(), wish }).await
     }
 
@@ -81,40 +111,49 @@ impl Journal {
     ///
     /// Once this is lost, somebody else pursues the operation, and nothing more should be sent. An
     /// answer that still comes may be settled.
-    pub async fn renew(&self, hold: &Hold, progress: Progress) -> Result<Kept, JournalError> {
-        self.ask(Renew { hold: hold.clone(), progress }).await
+    pub async fn renew(
+        &self,
+        hold: &OperationHold,
+        progress: PursuitProgress,
+    ) -> Result<OwnerWriteResult, JournalError> {
+        self.ask(RenewHold { hold: hold.clone(), progress }).await
     }
 
     /// Leaves the operation pending, free for whoever comes next.
     pub async fn release(
         &self,
-        hold: &Hold,
-        progress: Progress,
+        hold: &OperationHold,
+        progress: PursuitProgress,
         sent: Sent,
-    ) -> Result<Kept, JournalError> {
-        self.ask(Release { hold: hold.clone(), progress, sent }).await
+    ) -> Result<OwnerWriteResult, JournalError> {
+        self.ask(ReleaseHold { hold: hold.clone(), progress, sent }).await
     }
 
     /// Ends the operation.
     ///
     /// A yes is kept whoever heard it, while there is no other answer. That it was refused, is unknown
     /// or was given up is believed only of the current owner.
-    pub async fn settle(&self, hold: &Hold, attempts: u32, end: End) -> Result<Kept, JournalError> {
+    pub async fn settle(
+        &self,
+        hold: &OperationHold,
+        attempts: u32,
+        end: PursuitEnd,
+    ) -> Result<OwnerWriteResult, JournalError> {
         let end = match end {
-            End::Done(answer) => End::Done(self.fitted(answer)),
-            End::Refused(answer) => End::Refused(self.fitted(answer)),
-            End::Unknown { .. } | End::GaveUp { .. } => end,
+            PursuitEnd::Done(answer) => PursuitEnd::Done(self.fitted(answer)),
+            PursuitEnd::Refused(answer) => PursuitEnd::Refused(self.fitted(answer)),
+            PursuitEnd::Unknown { .. } | PursuitEnd::GaveUp { .. } => end,
         };
-        self.ask(Settle { hold: hold.clone(), attempts, end }).await
+        self.ask(SettleEntry { hold: hold.clone(), attempts, end }).await
     }
 
     /// All that is known of an operation; `None` if there is no such name.
-    pub async fn find(&self, name: &Name) -> Result<Option<Entry>, JournalError> {
+    pub async fn find(&self, name: &Name) -> Result<Option<JournalEntry>, JournalError> {
         self.ask(Find(name.clone())).await
     }
 
     /// A page of entries, the oldest first. One that cannot be read is listed as such.
-    pub async fn list(&self, filter: Filter) -> Result<Vec<Listed>, JournalError> {
+    pub async fn list(&self, filter: EntryFilter) -> Result<Vec<ListedEntry>, JournalError> {
         self.ask(List(filter)).await
     }
 
@@ -126,7 +165,7 @@ impl Journal {
     /// Forgets what was done, refused or given up longer ago than the retention, up to a thousand
     /// entries, and says how many. What is pending or unknown stays.
     pub async fn purge(&self) -> Result<usize, JournalError> {
-        self.ask(Purge).await
+        self.ask(PurgeEntries).await
     }
 
     /// How long an owner that says nothing is taken to be alive.
@@ -147,29 +186,28 @@ impl Journal {
     fn start(
         path: PathBuf,
         options: JournalOptions,
-        door: impl FnOnce(Book) -> Result<Door, OpenError>,
+        door: impl FnOnce(FileWriter<Database>) -> Result<Door, OpenError>,
     ) -> Result<Self, OpenError> {
-        let book = Book::open(Database::new(path.clone(), options)?)?;
-        let JournalOptions { lease, request_bytes_max, answer_bytes_max, .. } = *book.options();
-        let commits = book.commits();
-        let door = door(book)?;
+        let (database, connection) = Database::open(path.clone(), options)?;
+        let JournalOptions { lease, request_bytes_max, answer_bytes_max, .. } = database.options;
+        let commits = Arc::clone(&database.commits);
+        let door = door(FileWriter::new(database, connection))?;
         let shared = Shared { path, lease, request_bytes_max, answer_bytes_max, commits, door };
         Ok(Self { shared: Arc::new(shared) })
     }
 
     /// Hands work over; once it is, only the writer's answer says what became of it.
-    async fn ask<W: Work>(&self, work: W) -> Result<W::Answer, JournalError> {
-        let (job, answer) = job(work);
+    async fn ask<W: JournalWork>(&self, work: W) -> Result<W::Answer, JournalError> {
         match &self.shared.door {
-            Door::Thread { queue: Some(queue), .. } => {
-                queue.send(job).await.map_err(|_| JournalError::unavailable(Stopped))?;
+            Door::Thread(threads) => {
+                threads.ask(|reply| WriterJob::Grouped(job(work, reply))).await?
             }
-            Door::Thread { queue: None, .. } => return Err(JournalError::unavailable(Stopped)),
-            Door::Inline(book) => {
-                book.lock().unwrap_or_else(PoisonError::into_inner).perform(vec![job]);
+            Door::Inline(writer) => {
+                let (reply, answer) = oneshot::channel();
+                perform_inline(writer, job(work, reply));
+                answer.await.map_err(|_| TransactError::unconfirmed(Stopped))?
             }
         }
-        answer.await.map_err(|_| JournalError::unconfirmed(Stopped))?
     }
 
     /// Of a body that is too large to keep, its length.
@@ -208,19 +246,11 @@ struct Shared {
 
 /// Where work is handed over.
 enum Door {
-    Thread { queue: Option<mpsc::Sender<Box<dyn Job>>>, thread: Option<JoinHandle<()>> },
-    Inline(Box<Mutex<Book>>),
+    Thread(Threads<WriterJob<Box<dyn QueuedWork>, Database>>),
+    Inline(Box<Mutex<FileWriter<Database>>>),
 }
 
-impl Drop for Door {
-    fn drop(&mut self) {
-        match self {
-            Self::Thread { queue, thread } => {
-                drop(queue.take());
-                // A thread that panicked has said so.
-                let _ = thread.take().map(JoinHandle::join);
-            }
-            Self::Inline(book) => book.get_mut().unwrap_or_else(PoisonError::into_inner).close(),
-        }
-    }
+fn perform_inline(writer: &Mutex<FileWriter<Database>>, job: Box<dyn QueuedWork>) {
+    let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+    GroupWrite::perform(vec![job], &mut writer);
 }

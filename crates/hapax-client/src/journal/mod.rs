@@ -36,8 +36,8 @@
 //!
 //! What is answered is on disk: every transaction is synced, and what is asked for at the same time
 //! shares one. A row that is not what was written is an error that names the operation, never a
-//! guess, and is never written over. Credentials are not kept unless asked for ([`Credentials`]),
-//! and the file is its owner's alone.
+//! guess, and is never written over. Credentials are not kept unless asked for
+//! ([`JournalCredentials`]), and the file is its owner's alone.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -48,28 +48,27 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("client.db");
 //! let journal = Journal::open(path, JournalOptions::default())?;
-//! let request = Request::new(
+//! let request = JournalRequest::new(
 //!     http::Method::POST,
 //!     "https://api.example.com/charges".parse()?,
 //!     http::HeaderMap::new(),
 //!     "{\"amount\":100}".into(),
-//!     Credentials::Withhold,
+//!     JournalCredentials::Withhold,
 //! )?;
 //! let (name, key) = (Name::parse("charge-order-42")?, Key::parse("9f1c2d")?);
 //! let begin = Begin::new(name.clone(), key, request, Duration::from_secs(60));
-//! let Begun::Granted(granted) = journal.begin(begin).await? else { return Ok(()) };
+//! let PursuitAdmission::Granted(granted) = journal.begin(begin).await? else { return Ok(()) };
 //!
 //! // ... it is sent with `granted.hold.key()`, and answered with 201 ...
-//! journal.settle(&granted.hold, 1, End::Done(Outcome::bare(201))).await?;
+//! journal.settle(&granted.hold, 1, PursuitEnd::Done(Outcome::bare(201))).await?;
 //!
 //! let found = journal.find(&name).await?.map(|entry| entry.state.tag());
-//! assert_eq!(found, Some(StateTag::Done));
+//! assert_eq!(found, Some(EntryStateTag::Done));
 //! # Ok(())
 //! # }
 //! ```
 
 mod answer;
-mod book;
 mod connect;
 mod entry;
 mod error;
@@ -81,19 +80,27 @@ mod request;
 mod row;
 mod rule;
 mod time;
+mod transaction;
 mod work;
-mod writer;
+
+pub use hapax_sqlite_file::{Cause, FileError};
 
 pub use self::{
     answer::outcome,
-    entry::{Entry, Hold, Noted, State, StateTag, Summary},
-    error::{Cause, JournalError, OpenError, Unreadable},
+    entry::{EntryState, EntryStateTag, EntrySummary, JournalEntry, LastProgress, OperationHold},
+    error::{JournalError, OpenError, UnreadableEntry},
     handle::{Journal, JournalStats},
     name::Name,
     options::{InvalidOptions, JournalOptions},
     place::PLACES,
-    request::{Credentials, Digest, InvalidRequest, Request, URL_BYTES_MAX, is_credential},
-    rule::{Begin, Begun, End, Granted, Kept, Progress, Sent, TakeUp},
-    time::{Boot, Clock, Moment},
-    work::{Filter, Force, Forgotten, Listed, Position},
+    request::{
+        InvalidJournalRequest, JournalCredentials, JournalRequest, RequestDigest, URL_BYTES_MAX,
+        is_credential,
+    },
+    rule::{
+        Begin, OwnerWriteResult, PursuitAdmission, PursuitEnd, PursuitGrant, PursuitProgress, Sent,
+        TakeUp,
+    },
+    time::{Boot, JournalClock, Moment},
+    work::{EntryFilter, EntryPosition, Force, Forgotten, ListedEntry},
 };

@@ -3,6 +3,14 @@ use std::fmt;
 use hapax_core::{InvalidName, Key};
 
 /// What the caller calls an operation: 1 to 255 visible ASCII characters, as for a key.
+///
+/// ```
+/// use hapax_client::journal::Name;
+///
+/// assert_eq!(Name::parse("charge-order-42")?.to_string(), "charge-order-42");
+/// assert!(Name::parse("").is_err());
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Key);
 

@@ -8,9 +8,22 @@ use hapax_core::{
     },
 };
 
-use super::time::Clock;
+use super::time::JournalClock;
 
 /// How a journal is opened.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_client::journal::{Journal, JournalOptions};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let retention = Duration::from_secs(30 * 24 * 60 * 60);
+/// let journal = Journal::open(file, JournalOptions { retention, ..JournalOptions::default() })?;
+/// # drop(journal);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct JournalOptions {
     /// How long an owner that says nothing is taken to be alive.
@@ -24,7 +37,7 @@ pub struct JournalOptions {
     /// The largest body of an answer that is kept, in bytes; of a larger one only its length is.
     pub answer_bytes_max: usize,
     /// Where the time is read, once for each transaction, while the write lock is held.
-    pub clock: Clock,
+    pub clock: JournalClock,
     /// Where tests make the journal fail.
     pub faults: Faults,
 }
@@ -52,7 +65,7 @@ impl Default for JournalOptions {
             busy: Duration::from_secs(5),
             request_bytes_max: 1 << 20,
             answer_bytes_max: OUTCOME_BODY_BYTES_MAX,
-            clock: Clock::default(),
+            clock: JournalClock::default(),
             faults: Faults::default(),
         }
     }

@@ -1,11 +1,11 @@
 //! Where a journal may be made to fail.
 
+use hapax_sqlite_file::Places;
+
 pub(super) const MAKE_BEFORE_BEGIN: &str = "journal.make.before_begin";
 pub(super) const MAKE_AFTER_BEGIN: &str = "journal.make.after_begin";
 pub(super) const MAKE_BEFORE_COMMIT: &str = "journal.make.before_commit";
 pub(super) const MAKE_AFTER_COMMIT: &str = "journal.make.after_commit";
-pub(super) const WRITE_BEFORE_BEGIN: &str = "journal.write.before_begin";
-pub(super) const WRITE_AFTER_BEGIN: &str = "journal.write.after_begin";
 pub(super) const BEGIN: &str = "journal.begin";
 pub(super) const TAKE_UP: &str = "journal.take_up";
 pub(super) const RENEW: &str = "journal.renew";
@@ -13,8 +13,14 @@ pub(super) const RELEASE: &str = "journal.release";
 pub(super) const SETTLE: &str = "journal.settle";
 pub(super) const FORGET: &str = "journal.forget";
 pub(super) const PURGE: &str = "journal.purge";
-pub(super) const WRITE_BEFORE_COMMIT: &str = "journal.write.before_commit";
-pub(super) const WRITE_AFTER_COMMIT: &str = "journal.write.after_commit";
+
+/// Those of a round of writes.
+pub(super) const WRITE: Places = Places {
+    before_begin: "journal.write.before_begin",
+    after_begin: "journal.write.after_begin",
+    before_commit: "journal.write.before_commit",
+    after_commit: "journal.write.after_commit",
+};
 
 /// The places of [`hapax_core::Faults`] a journal passes, in the order it passes them.
 ///
@@ -25,8 +31,8 @@ pub const PLACES: &[&str] = &[
     MAKE_AFTER_BEGIN,
     MAKE_BEFORE_COMMIT,
     MAKE_AFTER_COMMIT,
-    WRITE_BEFORE_BEGIN,
-    WRITE_AFTER_BEGIN,
+    WRITE.before_begin,
+    WRITE.after_begin,
     BEGIN,
     TAKE_UP,
     RENEW,
@@ -34,6 +40,6 @@ pub const PLACES: &[&str] = &[
     SETTLE,
     FORGET,
     PURGE,
-    WRITE_BEFORE_COMMIT,
-    WRITE_AFTER_COMMIT,
+    WRITE.before_commit,
+    WRITE.after_commit,
 ];

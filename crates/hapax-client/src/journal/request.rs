@@ -20,7 +20,7 @@ pub fn is_credential(name: &HeaderName) -> bool {
 
 /// A request as it is kept: everything needed to send it again, except what was withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct JournalRequest {
     pub(super) method: Method,
     pub(super) url: Uri,
     pub(super) headers: HeaderMap,
@@ -30,7 +30,7 @@ pub struct Request {
 
 /// Whether the headers that say who asks are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Credentials {
+pub enum JournalCredentials {
     /// They are left out; whoever sends the request again has to supply them.
     #[default]
     Withhold,
@@ -38,18 +38,18 @@ pub enum Credentials {
     Keep,
 }
 
-impl Request {
+impl JournalRequest {
     /// A request within the limits, with an absolute `http` or `https` URL.
     pub fn new(
         method: Method,
         url: Uri,
         mut headers: HeaderMap,
         body: Bytes,
-        credentials: Credentials,
-    ) -> Result<Self, InvalidRequest> {
+        credentials: JournalCredentials,
+    ) -> Result<Self, InvalidJournalRequest> {
         check_url(&url)?;
         let mut withheld: Vec<HeaderName> = Vec::new();
-        if credentials == Credentials::Withhold {
+        if credentials == JournalCredentials::Withhold {
             withheld.extend(headers.keys().filter(|name| is_credential(name)).cloned());
             for name in &withheld {
                 headers.remove(name);
@@ -58,10 +58,10 @@ impl Request {
         let len: usize =
             headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if headers.len() > OUTCOME_HEADERS_MAX || len > OUTCOME_HEADER_BYTES_MAX {
-            return Err(InvalidRequest::Headers { count: headers.len(), len });
+            return Err(InvalidJournalRequest::Headers { count: headers.len(), len });
         }
         if body.len() > REQUEST_BYTES_MAX {
-            return Err(InvalidRequest::Body { len: body.len(), max: REQUEST_BYTES_MAX });
+            return Err(InvalidJournalRequest::Body { len: body.len(), max: REQUEST_BYTES_MAX });
         }
         Ok(Self { method, url, headers, withheld, body })
     }
@@ -92,18 +92,18 @@ impl Request {
     }
 
     /// What makes two requests the same: method, URL, content type and body.
-    pub fn digest(&self) -> Digest {
+    pub fn digest(&self) -> RequestDigest {
         let kind = self.headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
         let url = self.url.to_string();
-        Digest::of(&[self.method.as_str().as_bytes(), url.as_bytes(), kind, &self.body])
+        RequestDigest::of(&[self.method.as_str().as_bytes(), url.as_bytes(), kind, &self.body])
     }
 }
 
 /// SHA-256 over parts of which none can pass for a piece of its neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Digest(pub(super) [u8; 32]);
+pub struct RequestDigest(pub(super) [u8; 32]);
 
-impl Digest {
+impl RequestDigest {
     pub(super) fn of(parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -114,17 +114,17 @@ impl Digest {
     }
 }
 
-fn check_url(url: &Uri) -> Result<(), InvalidRequest> {
+fn check_url(url: &Uri) -> Result<(), InvalidJournalRequest> {
     let len = url.to_string().len();
     if len > URL_BYTES_MAX {
-        return Err(InvalidRequest::UrlTooLong { len });
+        return Err(InvalidJournalRequest::UrlTooLong { len });
     }
     let http = matches!(url.scheme_str(), Some("http" | "https"));
     let Some(authority) = url.authority().filter(|_| http) else {
-        return Err(InvalidRequest::NotAbsolute);
+        return Err(InvalidJournalRequest::NotAbsolute);
     };
     if authority.as_str().contains('@') {
-        return Err(InvalidRequest::Password);
+        return Err(InvalidJournalRequest::Password);
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn check_url(url: &Uri) -> Result<(), InvalidRequest> {
 /// Why a request cannot be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidRequest {
+pub enum InvalidJournalRequest {
     /// The URL does not say where to.
     #[error("the URL must be absolute, and begin with http:// or https://")]
     NotAbsolute,

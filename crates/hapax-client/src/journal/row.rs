@@ -12,10 +12,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, types::ValueRef};
 
 use super::{
-    entry::{Entry, Noted, State, StateTag},
-    error::{JournalError, Unreadable},
+    entry::{EntryState, EntryStateTag, JournalEntry, LastProgress},
+    error::{JournalError, UnreadableEntry},
     name::Name,
-    request::{Digest, Request},
+    request::{JournalRequest, RequestDigest},
     time::{Boot, Moment},
 };
 
@@ -77,7 +77,7 @@ const COLUMNS: [&str; 29] = [
 ];
 
 /// Writes a new entry; `false` if the name is taken.
-pub(super) fn insert(connection: &Connection, entry: &Entry) -> rusqlite::Result<bool> {
+pub(super) fn insert(connection: &Connection, entry: &JournalEntry) -> rusqlite::Result<bool> {
     let request = &entry.request;
     let sealed = Constant::of(&entry.name, &entry.key, request);
     let rows = connection.prepare_cached(INSERT)?.execute(named_params! {
@@ -108,7 +108,7 @@ pub(super) fn insert(connection: &Connection, entry: &Entry) -> rusqlite::Result
 }
 
 /// Writes what may change over what is there under the name.
-pub(super) fn update(connection: &Connection, entry: &Entry) -> rusqlite::Result<()> {
+pub(super) fn update(connection: &Connection, entry: &JournalEntry) -> rusqlite::Result<()> {
     let ended = entry.state.ended();
     let answer = entry.state.answer().map(|answer| codec::seal(answer_id(entry), answer));
     connection.prepare_cached(UPDATE)?.execute(named_params! {
@@ -137,15 +137,15 @@ pub(super) fn update(connection: &Connection, entry: &Entry) -> rusqlite::Result
 pub(super) fn find(
     connection: &Connection,
     name: &Name,
-) -> rusqlite::Result<Result<Option<Entry>, JournalError>> {
+) -> rusqlite::Result<Result<Option<JournalEntry>, JournalError>> {
     let mut statement = connection.prepare_cached(FIND)?;
     let found = statement.query_row([name.as_str()], |row| Ok(read(row))).optional()?;
     Ok(found.transpose())
 }
 
 /// The entry in this row of all columns.
-pub(super) fn read(row: &Row<'_>) -> Result<Entry, JournalError> {
-    let columns = Columns(row);
+pub(super) fn read(row: &Row<'_>) -> Result<JournalEntry, JournalError> {
+    let columns = EntryColumns(row);
     columns.entry().map_err(|unreadable| {
         let name = columns.bytes("name").unwrap_or_default();
         JournalError::unreadable(String::from_utf8_lossy(name).into_owned(), unreadable)
@@ -156,12 +156,12 @@ pub(super) fn read(row: &Row<'_>) -> Result<Entry, JournalError> {
 struct Constant {
     headers: Vec<u8>,
     withheld: String,
-    digest: Digest,
-    seal: Digest,
+    digest: RequestDigest,
+    seal: RequestDigest,
 }
 
 impl Constant {
-    fn of(name: &Name, key: &Key, request: &Request) -> Self {
+    fn of(name: &Name, key: &Key, request: &JournalRequest) -> Self {
         let mut headers = Vec::new();
         for (name, value) in &request.headers {
             headers.extend_from_slice(name.as_str().as_bytes());
@@ -173,18 +173,18 @@ impl Constant {
         let withheld = withheld.join(" ");
         let digest = request.digest();
         let (name, key) = (name.as_str().as_bytes(), key.as_str().as_bytes());
-        let seal = Digest::of(&[name, key, &headers, withheld.as_bytes(), &digest.0]);
+        let seal = RequestDigest::of(&[name, key, &headers, withheld.as_bytes(), &digest.0]);
         Self { headers, withheld, digest, seal }
     }
 }
 
-struct Columns<'a>(&'a Row<'a>);
+struct EntryColumns<'a>(&'a Row<'a>);
 
-impl<'a> Columns<'a> {
-    fn entry(&self) -> Result<Entry, Unreadable> {
+impl<'a> EntryColumns<'a> {
+    fn entry(&self) -> Result<JournalEntry, UnreadableEntry> {
         match self.integer("format")? {
             FORMAT => {}
-            found if found > FORMAT => return Err(Unreadable::TooNew { found }),
+            found if found > FORMAT => return Err(UnreadableEntry::TooNew { found }),
             found => return Err(impossible("format", &found)),
         }
         let name = self.parsed("name", |text| Name::parse(text).ok())?;
@@ -192,21 +192,21 @@ impl<'a> Columns<'a> {
         let request = self.request()?;
         let constant = Constant::of(&name, &key, &request);
         if self.bytes("digest")? != constant.digest.0 || self.bytes("seal")? != constant.seal.0 {
-            return Err(Unreadable::Altered);
+            return Err(UnreadableEntry::Altered);
         }
         let fence = self.integer("fence")?;
         let attempts = self.integer("attempts")?;
-        let mut entry = Entry {
+        let mut entry = JournalEntry {
             name,
             key,
             request,
-            state: State::Pending { lease: None },
+            state: EntryState::Pending { lease: None },
             fence: Fence::from_stored(fence).ok_or_else(|| impossible("fence", &fence))?,
             owner: Owner(self.integer("owner")?),
             attempts: u32::try_from(attempts).map_err(|_| impossible("attempts", &attempts))?,
             created: self.moment("created_at", "created_boot")?,
             sent: self.moment_if_any("sent_at", "sent_boot")?,
-            noted: Noted {
+            noted: LastProgress {
                 at: self.moment("noted_at", "noted_boot")?,
                 left: self.span("left_us")?,
             },
@@ -215,7 +215,7 @@ impl<'a> Columns<'a> {
         Ok(entry)
     }
 
-    fn request(&self) -> Result<Request, Unreadable> {
+    fn request(&self) -> Result<JournalRequest, UnreadableEntry> {
         let mut headers = HeaderMap::new();
         let lines = self.bytes("headers")?;
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -226,7 +226,7 @@ impl<'a> Columns<'a> {
         let withheld = self.parsed("withheld", |text| {
             text.split_ascii_whitespace().map(|name| name.parse::<HeaderName>().ok()).collect()
         })?;
-        Ok(Request {
+        Ok(JournalRequest {
             method: self.parsed("method", |text| text.parse::<Method>().ok())?,
             url: self.parsed("url", |text| text.parse::<Uri>().ok())?,
             headers,
@@ -235,37 +235,39 @@ impl<'a> Columns<'a> {
         })
     }
 
-    fn state(&self, id: OperationId) -> Result<State, Unreadable> {
+    fn state(&self, id: OperationId) -> Result<EntryState, UnreadableEntry> {
         let number = self.integer("state")?;
-        let tag = StateTag::ALL.into_iter().find(|tag| *tag as i64 == number);
+        let tag = EntryStateTag::ALL.into_iter().find(|tag| *tag as i64 == number);
         let ended = || self.moment("ended_at", "ended_boot");
         let reason = || self.parsed("reason", |text| Some(text.to_owned()));
         Ok(match tag.ok_or_else(|| impossible("state", &number))? {
-            StateTag::Pending => {
+            EntryStateTag::Pending => {
                 let lease = match self.value("lease_us") {
                     Ok(ValueRef::Null) => None,
                     Ok(_) | Err(_) => Some(self.span("lease_us")?),
                 };
-                State::Pending { lease }
+                EntryState::Pending { lease }
             }
-            StateTag::Done => State::Done { answer: self.answer(id)?, ended: ended()? },
-            StateTag::Refused => State::Refused { answer: self.answer(id)?, ended: ended()? },
-            StateTag::Unknown => State::Unknown { reason: reason()?, ended: ended()? },
-            StateTag::GaveUp => State::GaveUp { reason: reason()?, ended: ended()? },
+            EntryStateTag::Done => EntryState::Done { answer: self.answer(id)?, ended: ended()? },
+            EntryStateTag::Refused => {
+                EntryState::Refused { answer: self.answer(id)?, ended: ended()? }
+            }
+            EntryStateTag::Unknown => EntryState::Unknown { reason: reason()?, ended: ended()? },
+            EntryStateTag::GaveUp => EntryState::GaveUp { reason: reason()?, ended: ended()? },
         })
     }
 
-    fn answer(&self, id: OperationId) -> Result<Outcome, Unreadable> {
+    fn answer(&self, id: OperationId) -> Result<Outcome, UnreadableEntry> {
         let digest = self.bytes("answer_digest")?;
         let sealed = Sealed {
             head: Bytes::copy_from_slice(self.bytes("answer_head")?),
             body: Bytes::copy_from_slice(self.bytes("answer_body")?),
             digest: digest.try_into().map_err(|_| impossible("answer_digest", &digest.len()))?,
         };
-        codec::open(id, &sealed).map_err(Unreadable::Answer)
+        codec::open(id, &sealed).map_err(UnreadableEntry::Answer)
     }
 
-    fn moment(&self, wall: &'static str, boot: &'static str) -> Result<Moment, Unreadable> {
+    fn moment(&self, wall: &'static str, boot: &'static str) -> Result<Moment, UnreadableEntry> {
         self.moment_if_any(wall, boot)?.ok_or_else(|| impossible(wall, &"nothing"))
     }
 
@@ -273,7 +275,7 @@ impl<'a> Columns<'a> {
         &self,
         wall: &'static str,
         boot: &'static str,
-    ) -> Result<Option<Moment>, Unreadable> {
+    ) -> Result<Option<Moment>, UnreadableEntry> {
         if matches!(self.value(wall), Ok(ValueRef::Null)) {
             return Ok(None);
         }
@@ -288,7 +290,7 @@ impl<'a> Columns<'a> {
         Ok(Some(Moment { wall, boot }))
     }
 
-    fn span(&self, column: &'static str) -> Result<Duration, Unreadable> {
+    fn span(&self, column: &'static str) -> Result<Duration, UnreadableEntry> {
         let micros = self.integer(column)?;
         let micros = u64::try_from(micros).map_err(|_| impossible(column, &micros))?;
         Ok(Duration::from_micros(micros))
@@ -298,7 +300,7 @@ impl<'a> Columns<'a> {
         &self,
         column: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, Unreadable> {
+    ) -> Result<T, UnreadableEntry> {
         let bytes = self.bytes(column)?;
         let parsed = str::from_utf8(bytes).ok().and_then(parse);
         parsed.ok_or_else(|| impossible(column, &String::from_utf8_lossy(bytes)))
@@ -309,7 +311,7 @@ impl<'a> Columns<'a> {
         self.0.get_ref(place.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.into()))?)
     }
 
-    fn bytes(&self, column: &'static str) -> Result<&'a [u8], Unreadable> {
+    fn bytes(&self, column: &'static str) -> Result<&'a [u8], UnreadableEntry> {
         match self.value(column) {
             Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => Ok(bytes),
             Ok(ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_)) | Err(_) => {
@@ -318,7 +320,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn integer(&self, column: &'static str) -> Result<i64, Unreadable> {
+    fn integer(&self, column: &'static str) -> Result<i64, UnreadableEntry> {
         match self.value(column) {
             Ok(ValueRef::Integer(value)) => Ok(value),
             Ok(ValueRef::Null | ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_))
@@ -328,9 +330,9 @@ impl<'a> Columns<'a> {
 }
 
 /// What binds a stored answer to its operation.
-fn answer_id(entry: &Entry) -> OperationId {
+fn answer_id(entry: &JournalEntry) -> OperationId {
     let (name, key) = (entry.name.as_str().as_bytes(), entry.key.as_str().as_bytes());
-    let Digest(digest) = Digest::of(&[name, key]);
+    let RequestDigest(digest) = RequestDigest::of(&[name, key]);
     let mut id = [0; 16];
     id.copy_from_slice(&digest[..16]);
     OperationId::from_bytes(id)
@@ -343,13 +345,13 @@ fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     Some((name, HeaderValue::from_bytes(&line[colon + 2..]).ok()?))
 }
 
-fn lease_us(state: &State) -> Option<i64> {
+fn lease_us(state: &EntryState) -> Option<i64> {
     match state {
-        State::Pending { lease } => lease.map(micros),
-        State::Done { .. }
-        | State::Refused { .. }
-        | State::Unknown { .. }
-        | State::GaveUp { .. } => None,
+        EntryState::Pending { lease } => lease.map(micros),
+        EntryState::Done { .. }
+        | EntryState::Refused { .. }
+        | EntryState::Unknown { .. }
+        | EntryState::GaveUp { .. } => None,
     }
 }
 
@@ -368,8 +370,8 @@ fn boot_of(bytes: &[u8]) -> Option<Boot> {
     Some(Boot { id: *id, since: Duration::from_micros(micros) })
 }
 
-fn impossible(column: &'static str, value: &impl ToString) -> Unreadable {
-    Unreadable::Impossible { column, value: value.to_string() }
+fn impossible(column: &'static str, value: &impl ToString) -> UnreadableEntry {
+    UnreadableEntry::Impossible { column, value: value.to_string() }
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 use hapax_core::{Fence, Key, Outcome, Owner};
 
 use super::{
-    entry::{Entry, Hold, Noted, State, StateTag},
+    entry::{EntryState, EntryStateTag, JournalEntry, LastProgress, OperationHold},
     name::Name,
-    request::Request,
+    request::JournalRequest,
     time::Moment,
 };
 
@@ -21,14 +21,14 @@ const REASON_BYTES_MAX: usize = 4 << 10;
 pub struct Begin {
     pub(super) name: Name,
     pub(super) key: Key,
-    pub(super) request: Request,
+    pub(super) request: JournalRequest,
     pub(super) deadline: Duration,
     pub(super) owner: Owner,
 }
 
 impl Begin {
     /// Pursue `request` for `deadline` from now on, with `key` unless the name has one already.
-    pub fn new(name: Name, key: Key, request: Request, deadline: Duration) -> Self {
+    pub fn new(name: Name, key: Key, request: JournalRequest, deadline: Duration) -> Self {
         Self { name, key, request, deadline, owner: Owner::draw() }
     }
 }
@@ -47,11 +47,11 @@ pub enum TakeUp {
 
 /// What somebody who wants to pursue an operation is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begun {
+pub enum PursuitAdmission {
     /// It is theirs: it is written down, and may be sent.
-    Granted(Box<Granted>),
+    Granted(Box<PursuitGrant>),
     /// It is over, and there is nothing to send.
-    Ended(Box<Entry>),
+    Ended(Box<JournalEntry>),
     /// Somebody else pursues it.
     Held {
         /// When its lease ends, unless it is renewed.
@@ -63,13 +63,13 @@ pub enum Begun {
 
 /// The right to pursue an operation, and what came before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Granted {
+pub struct PursuitGrant {
     /// What every later write names.
-    pub hold: Hold,
+    pub hold: OperationHold,
     /// What was found; `None` if the operation is new.
-    pub found: Option<StateTag>,
+    pub found: Option<EntryStateTag>,
     /// What was written down to be sent.
-    pub request: Request,
+    pub request: JournalRequest,
     /// Attempts noted before: at least so many were made.
     pub attempts: u32,
     /// How much of the deadline is left; it may be nothing.
@@ -81,7 +81,7 @@ pub struct Granted {
 
 /// How far whoever pursues an operation has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct PursuitProgress {
     /// All attempts so far, those of earlier owners included.
     pub attempts: u32,
     /// What is left of the deadline.
@@ -99,7 +99,7 @@ pub enum Sent {
 
 /// How an operation ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum PursuitEnd {
     /// The answer said yes.
     Done(Outcome),
     /// The answer said no.
@@ -118,44 +118,44 @@ pub enum End {
 
 /// What became of an owner's write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum OwnerWriteResult {
     /// It is written.
     Done,
     /// Nothing was changed: the operation is somebody else's, over, or forgotten.
     Lost {
         /// What is there instead; `None` if there is nothing.
-        found: Option<Box<Entry>>,
+        found: Option<Box<JournalEntry>>,
     },
 }
 
 /// What is to be written, and what its writer is told.
-pub(super) struct Change<T> {
-    pub(super) write: Option<Entry>,
+pub(super) struct EntryChange<T> {
+    pub(super) write: Option<JournalEntry>,
     pub(super) told: T,
 }
 
-impl<T> Change<T> {
+impl<T> EntryChange<T> {
     fn none(told: T) -> Self {
         Self { write: None, told }
     }
 }
 
 /// A name nobody has used yet.
-pub(super) fn first(now: Moment, lease: Duration, asked: &Begin) -> (Entry, Granted) {
-    let entry = Entry {
+pub(super) fn first(now: Moment, lease: Duration, asked: &Begin) -> (JournalEntry, PursuitGrant) {
+    let entry = JournalEntry {
         name: asked.name.clone(),
         key: asked.key.clone(),
         request: asked.request.clone(),
-        state: State::Pending { lease: Some(lease) },
+        state: EntryState::Pending { lease: Some(lease) },
         fence: Fence::FIRST,
         owner: asked.owner,
         attempts: 0,
         created: now,
         // Whoever dies from here on has perhaps sent it.
         sent: Some(now),
-        noted: Noted { at: now, left: asked.deadline },
+        noted: LastProgress { at: now, left: asked.deadline },
     };
-    let granted = Granted {
+    let granted = PursuitGrant {
         hold: entry.hold(),
         found: None,
         request: asked.request.clone(),
@@ -167,9 +167,14 @@ pub(super) fn first(now: Moment, lease: Duration, asked: &Begin) -> (Entry, Gran
 }
 
 /// A name that is known.
-pub(super) fn begin(now: Moment, lease: Duration, asked: &Begin, found: Entry) -> Change<Begun> {
+pub(super) fn begin(
+    now: Moment,
+    lease: Duration,
+    asked: &Begin,
+    found: JournalEntry,
+) -> EntryChange<PursuitAdmission> {
     if found.request.digest() != asked.request.digest() {
-        return Change::none(Begun::Mismatch);
+        return EntryChange::none(PursuitAdmission::Mismatch);
     }
     let wish = TakeUp::Unanswered { deadline: asked.deadline };
     take_up(now, lease, (asked.owner, wish), found)
@@ -179,22 +184,22 @@ pub(super) fn take_up(
     now: Moment,
     lease: Duration,
     (owner, wish): (Owner, TakeUp),
-    mut found: Entry,
-) -> Change<Begun> {
+    mut found: JournalEntry,
+) -> EntryChange<PursuitAdmission> {
     let again = found.owner == owner;
     if let Some(ends_in) = found.held(now).filter(|_| !again) {
-        return Change::none(Begun::Held { ends_in });
+        return EntryChange::none(PursuitAdmission::Held { ends_in });
     }
     let tag = found.state.tag();
     let left = match (wish, tag) {
-        (_, StateTag::Done | StateTag::Refused)
-        | (TakeUp::Pending, StateTag::Unknown | StateTag::GaveUp) => {
-            return Change::none(Begun::Ended(Box::new(found)));
+        (_, EntryStateTag::Done | EntryStateTag::Refused)
+        | (TakeUp::Pending, EntryStateTag::Unknown | EntryStateTag::GaveUp) => {
+            return EntryChange::none(PursuitAdmission::Ended(Box::new(found)));
         }
-        (TakeUp::Pending, StateTag::Pending) => found.left(now),
+        (TakeUp::Pending, EntryStateTag::Pending) => found.left(now),
         (
             TakeUp::Unanswered { deadline },
-            StateTag::Pending | StateTag::Unknown | StateTag::GaveUp,
+            EntryStateTag::Pending | EntryStateTag::Unknown | EntryStateTag::GaveUp,
         ) => deadline,
     };
     let sent = found.sent.map(|sent| now.since(sent));
@@ -202,10 +207,10 @@ pub(super) fn take_up(
         found.fence = found.fence.next();
         found.owner = owner;
     }
-    found.state = State::Pending { lease: Some(lease) };
+    found.state = EntryState::Pending { lease: Some(lease) };
     found.sent = found.sent.or(Some(now));
-    found.noted = Noted { at: now, left };
-    let granted = Granted {
+    found.noted = LastProgress { at: now, left };
+    let granted = PursuitGrant {
         hold: found.hold(),
         found: Some(tag),
         request: found.request.clone(),
@@ -213,25 +218,25 @@ pub(super) fn take_up(
         left,
         sent,
     };
-    Change { write: Some(found), told: Begun::Granted(Box::new(granted)) }
+    EntryChange { write: Some(found), told: PursuitAdmission::Granted(Box::new(granted)) }
 }
 
 /// The lease anew, if nobody has taken the operation over. One that has ended is revived.
 pub(super) fn renew(
     now: Moment,
     lease: Duration,
-    (hold, progress): (&Hold, Progress),
-    found: Entry,
-) -> Change<Kept> {
+    (hold, progress): (&OperationHold, PursuitProgress),
+    found: JournalEntry,
+) -> EntryChange<OwnerWriteResult> {
     note(now, Some(lease), (hold, progress), found)
 }
 
 /// The lease given up; the operation stays pending, free for whoever comes next.
 pub(super) fn release(
     now: Moment,
-    (hold, progress, sent): (&Hold, Progress, Sent),
-    found: Entry,
-) -> Change<Kept> {
+    (hold, progress, sent): (&OperationHold, PursuitProgress, Sent),
+    found: JournalEntry,
+) -> EntryChange<OwnerWriteResult> {
     let mut change = note(now, None, (hold, progress), found);
     if let Some(entry) = &mut change.write {
         entry.sent = match sent {
@@ -245,16 +250,16 @@ pub(super) fn release(
 fn note(
     now: Moment,
     lease: Option<Duration>,
-    (hold, progress): (&Hold, Progress),
-    mut found: Entry,
-) -> Change<Kept> {
-    if !hold.is_current(&found) || found.state.tag() != StateTag::Pending {
+    (hold, progress): (&OperationHold, PursuitProgress),
+    mut found: JournalEntry,
+) -> EntryChange<OwnerWriteResult> {
+    if !hold.is_current(&found) || found.state.tag() != EntryStateTag::Pending {
         return lost(found);
     }
-    found.state = State::Pending { lease };
+    found.state = EntryState::Pending { lease };
     found.attempts = found.attempts.max(progress.attempts);
-    found.noted = Noted { at: now, left: progress.left };
-    Change { write: Some(found), told: Kept::Done }
+    found.noted = LastProgress { at: now, left: progress.left };
+    EntryChange { write: Some(found), told: OwnerWriteResult::Done }
 }
 
 /// A yes is a yes whoever heard it: the key is the same, so it is kept while there is no other
@@ -262,61 +267,70 @@ fn note(
 /// about one attempt alone, said by somebody who never saw the key, while another one succeeds.
 pub(super) fn settle(
     now: Moment,
-    (hold, attempts, end): (&Hold, u32, &End),
-    mut found: Entry,
-) -> Change<Kept> {
+    (hold, attempts, end): (&OperationHold, u32, &PursuitEnd),
+    mut found: JournalEntry,
+) -> EntryChange<OwnerWriteResult> {
     if says(&found, end) && hold.answers(&found) {
-        return Change::none(Kept::Done);
+        return EntryChange::none(OwnerWriteResult::Done);
     }
     let may = match (end, found.state.tag()) {
-        (_, StateTag::Done | StateTag::Refused) => false,
-        (End::Done(_), StateTag::Pending | StateTag::Unknown | StateTag::GaveUp) => {
-            hold.answers(&found)
-        }
-        (End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. }, StateTag::Pending) => {
-            hold.is_current(&found)
-        }
+        (_, EntryStateTag::Done | EntryStateTag::Refused) => false,
         (
-            End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. },
-            StateTag::Unknown | StateTag::GaveUp,
+            PursuitEnd::Done(_),
+            EntryStateTag::Pending | EntryStateTag::Unknown | EntryStateTag::GaveUp,
+        ) => hold.answers(&found),
+        (
+            PursuitEnd::Refused(_) | PursuitEnd::Unknown { .. } | PursuitEnd::GaveUp { .. },
+            EntryStateTag::Pending,
+        ) => hold.is_current(&found),
+        (
+            PursuitEnd::Refused(_) | PursuitEnd::Unknown { .. } | PursuitEnd::GaveUp { .. },
+            EntryStateTag::Unknown | EntryStateTag::GaveUp,
         ) => false,
     };
     if !may {
         return lost(found);
     }
     found.attempts = found.attempts.max(attempts);
-    found.noted = Noted { at: now, left: found.left(now) };
+    found.noted = LastProgress { at: now, left: found.left(now) };
     found.sent = match end {
-        End::Done(_) | End::Refused(_) | End::Unknown { .. } => found.sent.or(Some(now)),
-        End::GaveUp { .. } => None,
+        PursuitEnd::Done(_) | PursuitEnd::Refused(_) | PursuitEnd::Unknown { .. } => {
+            found.sent.or(Some(now))
+        }
+        PursuitEnd::GaveUp { .. } => None,
     };
     found.state = match end {
-        End::Done(answer) => State::Done { answer: answer.clone(), ended: now },
-        End::Refused(answer) => State::Refused { answer: answer.clone(), ended: now },
-        End::Unknown { reason } => State::Unknown { reason: cut(reason), ended: now },
-        End::GaveUp { reason } => State::GaveUp { reason: cut(reason), ended: now },
+        PursuitEnd::Done(answer) => EntryState::Done { answer: answer.clone(), ended: now },
+        PursuitEnd::Refused(answer) => EntryState::Refused { answer: answer.clone(), ended: now },
+        PursuitEnd::Unknown { reason } => EntryState::Unknown { reason: cut(reason), ended: now },
+        PursuitEnd::GaveUp { reason } => EntryState::GaveUp { reason: cut(reason), ended: now },
     };
-    Change { write: Some(found), told: Kept::Done }
+    EntryChange { write: Some(found), told: OwnerWriteResult::Done }
 }
 
-fn lost(found: Entry) -> Change<Kept> {
-    Change::none(Kept::Lost { found: Some(Box::new(found)) })
+fn lost(found: JournalEntry) -> EntryChange<OwnerWriteResult> {
+    EntryChange::none(OwnerWriteResult::Lost { found: Some(Box::new(found)) })
 }
 
 /// Whether the entry has ended just so already: whoever was not told may say it again.
-fn says(found: &Entry, end: &End) -> bool {
+fn says(found: &JournalEntry, end: &PursuitEnd) -> bool {
     match (end, &found.state) {
-        (End::Done(said), State::Done { answer, .. })
-        | (End::Refused(said), State::Refused { answer, .. }) => said == answer,
-        (End::Unknown { reason: said }, State::Unknown { reason, .. })
-        | (End::GaveUp { reason: said }, State::GaveUp { reason, .. }) => cut(said) == *reason,
+        (PursuitEnd::Done(said), EntryState::Done { answer, .. })
+        | (PursuitEnd::Refused(said), EntryState::Refused { answer, .. }) => said == answer,
+        (PursuitEnd::Unknown { reason: said }, EntryState::Unknown { reason, .. })
+        | (PursuitEnd::GaveUp { reason: said }, EntryState::GaveUp { reason, .. }) => {
+            cut(said) == *reason
+        }
         (
-            End::Done(_) | End::Refused(_) | End::Unknown { .. } | End::GaveUp { .. },
-            State::Pending { .. }
-            | State::Done { .. }
-            | State::Refused { .. }
-            | State::Unknown { .. }
-            | State::GaveUp { .. },
+            PursuitEnd::Done(_)
+            | PursuitEnd::Refused(_)
+            | PursuitEnd::Unknown { .. }
+            | PursuitEnd::GaveUp { .. },
+            EntryState::Pending { .. }
+            | EntryState::Done { .. }
+            | EntryState::Refused { .. }
+            | EntryState::Unknown { .. }
+            | EntryState::GaveUp { .. },
         ) => false,
     }
 }

@@ -59,9 +59,9 @@ impl Moment {
 
 /// Where a journal reads the time. Clones share it.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Moment + Send + Sync>);
+pub struct JournalClock(Arc<dyn Fn() -> Moment + Send + Sync>);
 
-impl Clock {
+impl JournalClock {
     /// Reads the time from `now`.
     pub fn new(now: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
@@ -72,23 +72,22 @@ impl Clock {
     }
 }
 
-impl Default for Clock {
+impl Default for JournalClock {
     /// The system's clocks.
     fn default() -> Self {
         Self::new(|| Moment { wall: system_wall(), boot: system_boot() })
     }
 }
 
-impl fmt::Debug for Clock {
+impl fmt::Debug for JournalClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock(..)")
+        f.write_str("JournalClock(..)")
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the journal's clock, the only one it reads")]
 fn system_wall() -> Timestamp {
-    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Timestamp::ZERO.plus(since_epoch.unwrap_or_default())
+    std::time::SystemTime::now().into()
 }
 
 #[cfg(target_os = "linux")]
@@ -126,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_system_knows_which_boot_it_is_and_how_long_ago_it_was() {
-        let (earlier, later) = (Clock::default().now(), Clock::default().now());
+        let (earlier, later) = (JournalClock::default().now(), JournalClock::default().now());
         let (then, now) = (earlier.boot.expect("a boot clock"), later.boot.expect("a boot clock"));
         assert_eq!(then.id, now.id);
         assert!(then.since <= now.since && !then.since.is_zero());

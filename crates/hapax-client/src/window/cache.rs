@@ -12,7 +12,7 @@ use http::{Method, Request, StatusCode, Uri, header::ACCEPT};
 use http_body_util::{BodyExt, Limited};
 use tokio::time::{Instant, timeout};
 
-use super::published::Published;
+use super::well_known::Published;
 use crate::transport::Transport;
 
 /// How long an answer is believed.
@@ -29,7 +29,7 @@ const WELL_KNOWN: &str = "/.well-known/idempotency";
 
 /// What a server says about how long it remembers a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Window {
+pub(crate) enum RetentionWindow {
     /// So long.
     Published(Duration),
     /// It answered, and says nothing that can be understood.
@@ -42,15 +42,15 @@ pub(crate) enum Window {
 #[derive(Debug)]
 pub(crate) struct Windows<T> {
     transport: T,
-    origins: Mutex<HashMap<String, Arc<Origin>>>,
+    origins: Mutex<HashMap<String, Arc<OriginCache>>>,
 }
 
 /// One server. Whoever asks holds the lock, and the others wait for its answer.
 #[derive(Debug, Default)]
-struct Origin(tokio::sync::Mutex<Option<Known>>);
+struct OriginCache(tokio::sync::Mutex<Option<CachedDocument>>);
 
 #[derive(Debug)]
-struct Known {
+struct CachedDocument {
     read: Instant,
     document: Document,
 }
@@ -68,14 +68,14 @@ impl<T: Transport> Windows<T> {
     }
 
     /// What the server of this request says, asked if it was not asked lately.
-    pub(crate) async fn of(&self, method: &Method, url: &Uri) -> Window {
-        let Some((name, origin)) = self.origin(url) else { return Window::NotPublished };
+    pub(crate) async fn of(&self, method: &Method, url: &Uri) -> RetentionWindow {
+        let Some((name, origin)) = self.origin(url) else { return RetentionWindow::NotPublished };
         let mut known = origin.0.lock().await;
-        let document = match known.take().filter(Known::is_fresh) {
+        let document = match known.take().filter(CachedDocument::is_fresh) {
             Some(fresh) => fresh,
             None => {
                 let document = read(self.transport.clone(), &name).await;
-                Known { read: Instant::now(), document }
+                CachedDocument { read: Instant::now(), document }
             }
         };
         known.insert(document).window(method, url)
@@ -86,19 +86,22 @@ impl<T: Transport> Windows<T> {
         let (_, origin) = self.origin(url)?;
         let known = origin.0.try_lock().ok()?;
         match known.as_ref()?.window(method, url) {
-            Window::Published(window) => Some(window),
-            Window::NotPublished | Window::Unreadable => None,
+            RetentionWindow::Published(window) => Some(window),
+            RetentionWindow::NotPublished | RetentionWindow::Unreadable => None,
         }
     }
 
     /// Whether the server of this request has been asked, or is just being asked.
     pub(crate) fn is_asked(&self, url: &Uri) -> bool {
         self.origin(url).is_none_or(|(_, origin)| {
-            origin.0.try_lock().map_or(true, |known| known.as_ref().is_some_and(Known::is_fresh))
+            origin
+                .0
+                .try_lock()
+                .map_or(true, |known| known.as_ref().is_some_and(CachedDocument::is_fresh))
         })
     }
 
-    fn origin(&self, url: &Uri) -> Option<(String, Arc<Origin>)> {
+    fn origin(&self, url: &Uri) -> Option<(String, Arc<OriginCache>)> {
         let name = format!("{}://{}", url.scheme_str()?, url.authority()?);
         let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(origin) = origins.get(&name) {
@@ -113,7 +116,7 @@ impl<T: Transport> Windows<T> {
     }
 }
 
-impl Known {
+impl CachedDocument {
     fn is_fresh(&self) -> bool {
         let fresh_for = match self.document {
             Document::Read(_) | Document::Absent => FRESH_FOR,
@@ -122,13 +125,13 @@ impl Known {
         self.read.elapsed() < fresh_for
     }
 
-    fn window(&self, method: &Method, url: &Uri) -> Window {
+    fn window(&self, method: &Method, url: &Uri) -> RetentionWindow {
         match &self.document {
-            Document::Read(published) => {
-                published.window(method, url.path()).map_or(Window::NotPublished, Window::Published)
-            }
-            Document::Absent => Window::NotPublished,
-            Document::Unreadable => Window::Unreadable,
+            Document::Read(published) => published
+                .window(method, url.path())
+                .map_or(RetentionWindow::NotPublished, RetentionWindow::Published),
+            Document::Absent => RetentionWindow::NotPublished,
+            Document::Unreadable => RetentionWindow::Unreadable,
         }
     }
 }

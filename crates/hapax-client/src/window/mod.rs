@@ -4,6 +4,6 @@
 //! nothing is sent then.
 
 mod cache;
-mod published;
+mod well_known;
 
-pub(crate) use self::cache::{Window, Windows};
+pub(crate) use self::cache::{RetentionWindow, Windows};

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use hapax_client::{
     CallError, Client, Warning,
-    journal::{Boot, Clock, JournalOptions, Moment, Name, StateTag},
+    journal::{Boot, EntryStateTag, JournalClock, JournalOptions, Moment, Name},
 };
 use hapax_core::{Faults, Injected, Timestamp};
 
@@ -38,7 +38,7 @@ async fn an_answer_that_cannot_be_written_down_is_returned_with_a_warning_and_as
         assert!(matches!(answer.warnings(), [Warning::NotRecorded(_)]), "{answer:?}");
         let name = Name::parse("charge-42").expect("a name");
         let found = client.journal().expect("a journal").find(&name).await.expect("readable");
-        assert_eq!(found.expect("an entry").state.tag(), StateTag::Pending);
+        assert_eq!(found.expect("an entry").state.tag(), EntryStateTag::Pending);
         answer.key().expect("a key").to_owned()
     };
     // Its lease is that of a process that died.
@@ -54,6 +54,6 @@ async fn an_answer_that_cannot_be_written_down_is_returned_with_a_warning_and_as
 fn after_a_reboot() -> JournalOptions {
     let since = Duration::from_secs(3_600);
     let wall = Timestamp::ZERO.plus(Duration::from_secs(4_000_000_000));
-    let clock = Clock::new(move || Moment { wall, boot: Some(Boot { id: [9; 16], since }) });
+    let clock = JournalClock::new(move || Moment { wall, boot: Some(Boot { id: [9; 16], since }) });
     JournalOptions { clock, ..JournalOptions::default() }
 }

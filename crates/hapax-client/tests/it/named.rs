@@ -2,7 +2,7 @@
 
 use hapax_client::{
     CallError, Client, Proxies, ReqwestOptions,
-    journal::{Name, StateTag},
+    journal::{EntryStateTag, Name},
 };
 use rusqlite::{Connection, OpenFlags};
 
@@ -85,7 +85,7 @@ async fn what_is_unknown_stays_in_the_journal_and_is_asked_again_with_the_same_k
     assert!(matches!(error, CallError::Unknown(_)), "{error:?}");
     let journal = client.journal().expect("a journal");
     let entry = journal.find(&name("charge-42")).await.expect("readable").expect("an entry");
-    assert_eq!((entry.state.tag(), entry.attempts), (StateTag::Unknown, 3));
+    assert_eq!((entry.state.tag(), entry.attempts), (EntryStateTag::Unknown, 3));
     let reason = entry.state.reason().expect("a reason");
     assert!(reason.contains("500"), "{reason}");
     let answer = send().await.expect("an answer");

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hapax_client::{Client, Summary};
+use hapax_client::{Client, ResumeReport};
 use tokio::sync::Semaphore;
 
 use crate::server::{Server, answer, journalling};
@@ -37,8 +37,8 @@ async fn begin_and_drop(client: &Client, server: &Server, names: &[&str], arrive
 }
 
 /// What was dropped is free as soon as the journal has noted that.
-async fn resumed(client: &Client, count: usize) -> Summary {
-    let mut all = Summary::default();
+async fn resumed(client: &Client, count: usize) -> ResumeReport {
+    let mut all = ResumeReport::default();
     while all.done.len() < count {
         let summary = client.resume().await.expect("a journal");
         assert!(summary.left.is_empty() && summary.unknown.is_empty(), "{summary:?}");

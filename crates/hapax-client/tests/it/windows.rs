@@ -12,7 +12,7 @@ use std::{
 use axum::response::Response;
 use hapax_client::{
     CallError, Client, Warning,
-    journal::{Boot, Clock, JournalOptions, Moment, Name, StateTag},
+    journal::{Boot, EntryStateTag, JournalClock, JournalOptions, Moment, Name},
 };
 use hapax_core::Timestamp;
 
@@ -35,7 +35,7 @@ impl World {
 
     fn client(directory: &Path, passed: &Arc<AtomicU64>) -> Client {
         let passed = Arc::clone(passed);
-        let clock = Clock::new(move || {
+        let clock = JournalClock::new(move || {
             let since = Duration::from_secs(1_000 + passed.load(Relaxed));
             let wall = Timestamp::ZERO.plus(since);
             Moment { wall, boot: Some(Boot { id: [1; 16], since }) }
@@ -43,7 +43,7 @@ impl World {
         journalling_with(directory, JournalOptions { clock, ..JournalOptions::default() })
     }
 
-    async fn state(&self) -> StateTag {
+    async fn state(&self) -> EntryStateTag {
         let name = Name::parse("charge-42").expect("a name");
         let found = self.client.journal().expect("a journal").find(&name).await.expect("readable");
         found.expect("an entry").state.tag()
@@ -68,7 +68,7 @@ async fn an_operation_is_not_sent_after_the_window_that_its_server_publishes() {
     assert_eq!((passed.window, passed.age), (HOUR, 2 * HOUR));
     assert_eq!(error.conclusion(), Some(hapax_client::Conclusion::Unknown));
     assert_eq!(server.seen().len(), 3);
-    assert_eq!(world.state().await, StateTag::Unknown);
+    assert_eq!(world.state().await, EntryStateTag::Unknown);
 }
 
 #[tokio::test]

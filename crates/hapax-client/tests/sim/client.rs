@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use futures_util::{StreamExt, stream};
 use hapax_client::{
     Answer, CallError, Client, RetryOptions,
-    journal::{Filter, Journal, JournalOptions, Name, StateTag},
+    journal::{EntryFilter, EntryStateTag, Journal, JournalOptions, Name},
 };
 use hapax_core::retry::{Backoff, Conclusion, Jitter, Schedule};
 use tokio::time::{Instant, sleep};
@@ -50,7 +50,7 @@ pub(crate) async fn run(world: World, number: usize) -> turmoil::Result {
 
 /// Nothing goes wrong any more: what is pending is resumed, and everything is asked for once more.
 async fn finish(world: &World, client: &Client<Network>, group: usize) -> turmoil::Result {
-    let pending = Filter { state: Some(StateTag::Pending), ..Filter::default() };
+    let pending = EntryFilter { state: Some(EntryStateTag::Pending), ..EntryFilter::default() };
     while !client.journal()?.list(pending).await?.is_empty() {
         client.resume().await?;
         sleep(Duration::from_secs(1)).await;

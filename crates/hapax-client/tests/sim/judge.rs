@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_client::journal::{Entry, Journal, Name, State};
+use hapax_client::journal::{EntryState, Journal, JournalEntry, Name};
 use hapax_core::{Body, Recovery};
 use tokio::runtime::Builder;
 
@@ -82,9 +82,9 @@ fn judge_one(world: &World, name: &str, account: &Account, told: &[&Heard]) -> V
     failures
 }
 
-fn judge_entry(name: &str, account: &Account, entry: Option<&Entry>) -> Option<Failure> {
+fn judge_entry(name: &str, account: &Account, entry: Option<&JournalEntry>) -> Option<Failure> {
     let is_so = match entry.map(|entry| &entry.state) {
-        Some(State::Done { answer, .. }) => {
+        Some(EntryState::Done { answer, .. }) => {
             let said = if let Body::Kept(bytes) = answer.body() {
                 String::from_utf8_lossy(bytes).parse().ok()
             } else {
@@ -92,16 +92,16 @@ fn judge_entry(name: &str, account: &Account, entry: Option<&Entry>) -> Option<F
             };
             said.is_some_and(|receipt: u32| account.receipts == [receipt])
         }
-        Some(State::Refused { .. }) => account.receipts.is_empty(),
-        Some(State::Unknown { .. }) => true,
-        Some(State::Pending { .. } | State::GaveUp { .. }) | None => false,
+        Some(EntryState::Refused { .. }) => account.receipts.is_empty(),
+        Some(EntryState::Unknown { .. }) => true,
+        Some(EntryState::Pending { .. } | EntryState::GaveUp { .. }) | None => false,
     };
     let receipts = account.receipts.clone();
     let entry = || format!("{:?}", entry.map(|entry| &entry.state));
     (!is_so).then(|| Failure::WrongEntry { name: name.to_owned(), entry: entry(), receipts })
 }
 
-fn entry(journal: &Journal, name: &str) -> Option<Entry> {
+fn entry(journal: &Journal, name: &str) -> Option<JournalEntry> {
     let runtime = Builder::new_current_thread().build().unwrap();
     runtime.block_on(journal.find(&Name::parse(name).unwrap())).unwrap()
 }

@@ -9,11 +9,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use hapax_core::{Policy, Recovery, ResultPolicy, RetainFrom, Retention};
+use hapax_core::{Policy, Recovery, RetainFrom, Retention};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Body, BoxError, IdempotencyLayer, Later, Probed, Prober, Protection, Routes, Site, Tenancy,
-    Treatment,
+    Body, BoxError, IdempotencyLayer, Later, ProbeAnswer, Prober, Protection, Routes, Site,
+    Tenancy, Treatment,
 };
 use http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -62,7 +62,7 @@ fn routes(world: &World) -> turmoil::Result<Routes> {
     let window = Duration::from_secs(24 * 60 * 60);
     let retention = Retention { window, from: RetainFrom::Creation, tombstone: Duration::ZERO };
     let recovery = world.plan().recovery;
-    let policy = Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery)?;
+    let policy = Policy::new(LEASE, retention, recovery)?;
     // The service is in the process of its layer, and ends with it.
     let policy = policy.working_for(Duration::ZERO);
     let ledger = world.clone();
@@ -72,11 +72,11 @@ fn routes(world: &World) -> turmoil::Result<Routes> {
     Ok(Routes::new(Treatment::Protect(protection))?)
 }
 
-fn probe(world: &World, request: &Bytes) -> Probed {
+fn probe(world: &World, request: &Bytes) -> ProbeAnswer {
     let name = String::from_utf8_lossy(request);
     match world.account(&name).receipts.first() {
-        Some(receipt) => Probed::Happened(charged(*receipt).map(Bytes::from)),
-        None => Probed::DidNotHappen,
+        Some(receipt) => ProbeAnswer::Happened(charged(*receipt).map(Bytes::from)),
+        None => ProbeAnswer::DidNotHappen,
     }
 }
 

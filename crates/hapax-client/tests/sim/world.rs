@@ -9,7 +9,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use hapax_client::journal::{Boot, Clock, Moment};
+use hapax_client::journal::{Boot, JournalClock, Moment};
 use hapax_core::{Salt, Timestamp, memory};
 
 use super::plan::{Plan, Wall, up_to};
@@ -165,9 +165,9 @@ impl World {
     }
 
     /// The clocks of a client's machine.
-    pub(crate) fn clock(&self, client: usize) -> Clock {
+    pub(crate) fn clock(&self, client: usize) -> JournalClock {
         let world = self.clone();
-        Clock::new(move || {
+        JournalClock::new(move || {
             let since = world.now();
             let off = world.state().walls[client].seconds_off;
             let span = Duration::from_secs(off.unsigned_abs());

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{contract::Consumer, letter::Reason, message::Message};
+use super::{contract::RegisteredConsumer, letter::LetterReason, message::Message};
 use crate::record::Fence;
 
 /// A message at the door of a transaction.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct MessageArrival {
     /// Whose message it is.
-    pub consumer: Consumer,
+    pub consumer: RegisteredConsumer,
     /// The message.
     pub message: Arc<Message>,
     /// What shows whether it was acted on before.
@@ -31,11 +31,11 @@ pub enum Proof {
 
 /// What came of a message at the door.
 #[derive(Debug)]
-pub enum Entered<T> {
+pub enum MessageEntered<T> {
     /// Act on it in this transaction.
     First(First<T>),
     /// Do not: this is why.
-    Answer(Answer),
+    Answer(MessageAnswer),
 }
 
 /// The right to act on a message.
@@ -51,7 +51,7 @@ pub struct First<T> {
 
 /// Why a message is not acted on now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum MessageAnswer {
     /// It was acted on, or put aside for good or for its turn: it is final.
     Duplicate,
     /// It failed for good, for this reason: it is final.
@@ -66,7 +66,7 @@ pub enum Answer {
 
 /// How a transaction ends that acted on a message: only what is worth a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
+pub enum MessageEnd {
     /// It was acted on. Its key has come to its version, if it was in turn.
     Done,
     /// It is older than what its key has come to: nothing is to be done about it.
@@ -76,10 +76,10 @@ pub enum End {
     /// It failed for good; its key has come to its version nevertheless.
     Failed(String),
     /// The same, and it is kept among the dead letters.
-    Dead(Reason),
+    Dead(LetterReason),
 }
 
-impl End {
+impl MessageEnd {
     /// Whether the key of a message has come to its version with this.
     pub fn moves_on(&self) -> bool {
         match self {

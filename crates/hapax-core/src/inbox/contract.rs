@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use super::{
-    arrival::{Arrival, End, Entered},
+    arrival::{MessageArrival, MessageEnd, MessageEntered},
     letter::Letter,
     message::Message,
     place::Partition,
@@ -31,20 +31,20 @@ pub trait Inbox: Clone + Send + Sync + 'static {
         &self,
         name: &Scope,
         retention: Duration,
-    ) -> impl Future<Output = Result<Consumer, StoreError>> + Send;
+    ) -> impl Future<Output = Result<RegisteredConsumer, StoreError>> + Send;
 
     /// Begins a transaction for a message, if nobody has acted on it. Never waits for another
     /// delivery of it.
     fn enter(
         &self,
-        arrival: &Arrival,
-    ) -> impl Future<Output = Result<Entered<Self::Transaction>, TransactionError>> + Send;
+        arrival: &MessageArrival,
+    ) -> impl Future<Output = Result<MessageEntered<Self::Transaction>, TransactionError>> + Send;
 
     /// Writes how it ended, and commits.
     fn leave(
         &self,
         transaction: Self::Transaction,
-        end: &End,
+        end: &MessageEnd,
     ) -> impl Future<Output = Result<(), TransactionError>> + Send;
 
     /// Takes back everything.
@@ -57,21 +57,21 @@ pub trait Inbox: Clone + Send + Sync + 'static {
     /// Counts an attempt that failed; how many did so far.
     fn missed(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         id: &Key,
     ) -> impl Future<Output = Result<u32, StoreError>> + Send;
 
     /// Keeps a dead letter that has no record of its own; once, however often it is told.
     fn bury(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         letter: &Letter,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Takes a partition: whoever had it before can finish nothing more.
     fn take(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         partition: &Partition,
     ) -> impl Future<Output = Result<Taken, StoreError>> + Send;
 
@@ -80,7 +80,7 @@ pub trait Inbox: Clone + Send + Sync + 'static {
     /// is trusted.
     fn waiting(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         waiting: &Waiting,
     ) -> impl Future<Output = Result<Vec<Arc<Message>>, StoreError>> + Send;
 
@@ -97,7 +97,7 @@ pub trait Inbox: Clone + Send + Sync + 'static {
 
 /// A consumer, as its database knows it. Cloning is cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consumer {
+pub struct RegisteredConsumer {
     /// Its number, by which its messages are kept.
     pub number: i32,
     /// Its name.

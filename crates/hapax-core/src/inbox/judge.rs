@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use super::{arrival::Answer, message::Digest};
+use super::{arrival::MessageAnswer, message::Digest};
 use crate::time::Timestamp;
 
 /// What is kept of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredMessage {
     /// The digest of its content.
     pub digest: Digest,
     /// What became of it.
-    pub state: State,
+    pub state: MessageState,
     /// When that was, by the database's clock.
     pub received_at: Timestamp,
 }
 
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum MessageState {
     /// It was acted on.
     Done,
     /// It failed for good, for this reason.
@@ -29,7 +29,7 @@ pub enum State {
     Passed,
 }
 
-impl State {
+impl MessageState {
     /// The state with this number, as it is kept.
     pub fn from_number(number: i16, reason: Option<String>) -> Option<Self> {
         match number {
@@ -56,7 +56,7 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// This.
-    Answer(Answer),
+    Answer(MessageAnswer),
     /// Nothing any more: the message is as good as new.
     Spent,
 }
@@ -64,21 +64,36 @@ pub enum Judgement {
 /// What a record means for a delivery with this content, under this retention.
 ///
 /// A message that is still held is never spent: it would run twice.
-pub fn judge(now: Timestamp, found: &Found, digest: Digest, retention: Duration) -> Judgement {
-    if found.state != State::Held && found.received_at.plus(retention) <= now {
+pub fn judge(
+    now: Timestamp,
+    found: &StoredMessage,
+    digest: Digest,
+    retention: Duration,
+) -> Judgement {
+    if found.state != MessageState::Held && found.received_at.plus(retention) <= now {
         return Judgement::Spent;
     }
     Judgement::Answer(if found.digest != digest {
-        Answer::Conflict
+        MessageAnswer::Conflict
     } else {
         match &found.state {
-            State::Failed(reason) => Answer::Failed(reason.clone()),
-            State::Done | State::Held | State::Passed => Answer::Duplicate,
+            MessageState::Failed(reason) => MessageAnswer::Failed(reason.clone()),
+            MessageState::Done | MessageState::Held | MessageState::Passed => {
+                MessageAnswer::Duplicate
+            }
         }
     })
 }
 
 /// Which messages of a key are acted on, and when.
+///
+/// ```
+/// use hapax_core::inbox::Guard;
+///
+/// // An order's changes are acted on one after the other, from version 1 on.
+/// let strict = Guard::EveryOne { first: 1, held_max: 100 };
+/// assert_ne!(strict, Guard::Newest);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Those that are newer than what the key has come to; older ones are passed over.
@@ -131,33 +146,44 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(86_400);
 
-    fn found(state: State) -> Found {
-        Found { digest: Digest::of(b"hello"), state, received_at: Timestamp::ZERO }
+    fn found(state: MessageState) -> StoredMessage {
+        StoredMessage { digest: Digest::of(b"hello"), state, received_at: Timestamp::ZERO }
     }
 
-    fn judged(state: State, after: Duration, payload: &[u8]) -> Judgement {
+    fn judged(state: MessageState, after: Duration, payload: &[u8]) -> Judgement {
         judge(Timestamp::ZERO.plus(after), &found(state), Digest::of(payload), DAY)
     }
 
     #[test]
     fn what_is_kept_answers_until_its_retention_ends() {
         let late = DAY - Duration::from_micros(1);
-        assert_eq!(judged(State::Done, late, b"hello"), Judgement::Answer(Answer::Duplicate));
-        assert_eq!(judged(State::Done, DAY, b"hello"), Judgement::Spent);
-        assert_eq!(judged(State::Done, DAY, b"other"), Judgement::Spent);
+        assert_eq!(
+            judged(MessageState::Done, late, b"hello"),
+            Judgement::Answer(MessageAnswer::Duplicate)
+        );
+        assert_eq!(judged(MessageState::Done, DAY, b"hello"), Judgement::Spent);
+        assert_eq!(judged(MessageState::Done, DAY, b"other"), Judgement::Spent);
     }
 
     #[test]
     fn other_content_is_a_conflict_whatever_became_of_the_first() {
-        for state in [State::Done, State::Failed("no".into()), State::Held, State::Passed] {
+        for state in [
+            MessageState::Done,
+            MessageState::Failed("no".into()),
+            MessageState::Held,
+            MessageState::Passed,
+        ] {
             let judged = judged(state, Duration::ZERO, b"other");
-            assert_eq!(judged, Judgement::Answer(Answer::Conflict));
+            assert_eq!(judged, Judgement::Answer(MessageAnswer::Conflict));
         }
     }
 
     #[test]
     fn a_held_message_is_never_spent() {
-        assert_eq!(judged(State::Held, DAY * 9, b"hello"), Judgement::Answer(Answer::Duplicate));
+        assert_eq!(
+            judged(MessageState::Held, DAY * 9, b"hello"),
+            Judgement::Answer(MessageAnswer::Duplicate)
+        );
     }
 
     #[test]

@@ -11,17 +11,17 @@ pub struct Letter {
     /// The message.
     pub message: Arc<Message>,
     /// Why.
-    pub reason: Reason,
+    pub reason: LetterReason,
 }
 
 /// Why a message was put aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
+pub struct LetterReason {
     code: &'static str,
     detail: String,
 }
 
-impl Reason {
+impl LetterReason {
     /// Its name was used for other content.
     pub fn id_conflict() -> Self {
         Self::new("id-conflict", "the message id was used for other content")
@@ -66,7 +66,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for LetterReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.detail)
     }

@@ -9,6 +9,16 @@ use super::place::Place;
 use crate::{operation::Key, outcome::Header};
 
 /// A message, as a handler sees it: the same at every delivery.
+///
+/// ```
+/// use hapax_core::inbox::Message;
+///
+/// /// What a handler reads of a message.
+/// fn describe(message: &Message) -> String {
+///     let trace = message.header("traceparent").unwrap_or("none");
+///     format!("{} of {}, trace {trace}", message.id.as_str(), message.source)
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its name. Two deliveries with the same one are the same message.

@@ -18,11 +18,11 @@ mod message;
 mod place;
 
 pub use self::{
-    arrival::{Answer, Arrival, End, Entered, First, Proof},
-    contract::{Consumer, Inbox, Taken, Waiting},
+    arrival::{First, MessageAnswer, MessageArrival, MessageEnd, MessageEntered, Proof},
+    contract::{Inbox, RegisteredConsumer, Taken, Waiting},
     headers::{decode_headers, encode_headers},
-    judge::{Found, Guard, Judgement, State, Turn, judge, turn},
-    letter::{Letter, Reason},
+    judge::{Guard, Judgement, MessageState, StoredMessage, Turn, judge, turn},
+    letter::{Letter, LetterReason},
     message::{Digest, Identity, Message},
     place::{Partition, Place},
 };

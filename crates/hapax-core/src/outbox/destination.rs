@@ -4,6 +4,14 @@ use super::event::{InvalidEvent, named};
 use crate::limits::DESTINATION_TOPICS_MAX;
 
 /// Somewhere events are sent, with progress of its own.
+///
+/// ```
+/// use hapax_core::outbox::{Destination, Topics};
+///
+/// let mailer = Destination::new("mailer", Topics::parse(["orders.*"])?)?;
+/// assert!(mailer.topics().wants("orders.placed"));
+/// # Ok::<(), hapax_core::outbox::InvalidDestination>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     name: String,
@@ -30,6 +38,15 @@ impl Destination {
 }
 
 /// Which topics a destination wants.
+///
+/// ```
+/// use hapax_core::outbox::Topics;
+///
+/// let topics = Topics::parse(["orders.*", "payments.made"])?;
+/// assert!(topics.wants("orders.placed") && !topics.wants("payments.refunded"));
+/// assert!(Topics::parse(["*.placed"]).is_err());
+/// # Ok::<(), hapax_core::outbox::InvalidDestination>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topics {
     patterns: Vec<String>,

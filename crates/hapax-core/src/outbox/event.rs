@@ -12,6 +12,16 @@ use crate::{
 /// Something that happened, to be told to others in the order it was committed in for its key.
 ///
 /// It becomes a CloudEvent: the topic is its `type`, the key its `subject`, the payload its `data`.
+///
+/// ```
+/// use hapax_core::Event;
+///
+/// let event = Event::new("orders.placed", "order-17", r#"{"customer":"ada"}"#)?;
+/// let event = event.header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-01")?;
+/// assert_eq!((event.topic(), event.key()), ("orders.placed", "order-17"));
+/// assert!(Event::new("", "order-17", "{}").is_err());
+/// # Ok::<(), hapax_core::InvalidEvent>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     topic: String,

@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{log::segment, stored::Position};
+use super::{log::segment, stored_event::Position};
 use crate::limits::OUTBOX_SEGMENT_POSITIONS;
 
 /// Somebody who may have a position and has not committed.
@@ -41,11 +41,11 @@ pub struct Writer {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Gaps {
     /// By first position.
-    ranges: BTreeMap<Position, Gap>,
+    ranges: BTreeMap<Position, OpenGap>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Gap {
+struct OpenGap {
     last: Position,
     wait: Wait,
 }
@@ -134,7 +134,7 @@ impl Gaps {
         for cut in cuts.windows(2) {
             let (first, last) = (cut[0].max(first), (cut[1] - 1).min(last));
             if first <= last {
-                self.ranges.insert(first, Gap { last, wait: Wait::Unlisted });
+                self.ranges.insert(first, OpenGap { last, wait: Wait::Unlisted });
             }
         }
     }
@@ -147,7 +147,7 @@ impl Gaps {
         }
         let Some(gap) = self.ranges.remove(&first) else { return false };
         if first < position {
-            let below = Gap { last: position - 1, wait: gap.wait.clone() };
+            let below = OpenGap { last: position - 1, wait: gap.wait.clone() };
             self.ranges.insert(first, below);
         }
         if position < gap.last {

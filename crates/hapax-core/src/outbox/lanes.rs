@@ -1,11 +1,11 @@
 //! How relays share the lanes of a destination.
 
-use super::stored::Lane;
+use super::stored_event::Lane;
 use crate::{limits::OUTBOX_LANES, record::Owner, time::Timestamp};
 
 /// A relay that serves a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relay {
+pub struct ServingRelay {
     /// Its name.
     pub owner: Owner,
     /// Until when it is trusted to be alive.
@@ -14,7 +14,7 @@ pub struct Relay {
 
 /// What a relay does about its lanes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct LanePlan {
     /// Lanes nobody alive has: to be taken.
     pub take: Vec<Lane>,
     /// How many of its own it should finish and give back, for others to have their share.
@@ -29,7 +29,12 @@ pub fn share(relays: usize) -> usize {
 /// What `me` should take and give back, given who is alive and who has what.
 ///
 /// Every lane is somebody's share: as long as one relay asks, no lane stays free.
-pub fn plan(now: Timestamp, me: Owner, relays: &[Relay], lanes: &[(Lane, Option<Owner>)]) -> Plan {
+pub fn plan(
+    now: Timestamp,
+    me: Owner,
+    relays: &[ServingRelay],
+    lanes: &[(Lane, Option<Owner>)],
+) -> LanePlan {
     let alive = |owner: Owner| {
         owner == me || relays.iter().any(|relay| relay.owner == owner && relay.until > now)
     };
@@ -37,7 +42,7 @@ pub fn plan(now: Timestamp, me: Owner, relays: &[Relay], lanes: &[(Lane, Option<
     let share = share(others + 1);
     let mine = lanes.iter().filter(|(_, owner)| *owner == Some(me)).count();
     let free = lanes.iter().filter(|(_, owner)| owner.is_none_or(|owner| !alive(owner)));
-    Plan {
+    LanePlan {
         take: free.map(|(lane, _)| *lane).take(share.saturating_sub(mine)).collect(),
         give_back: mine.saturating_sub(share),
     }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::{
     destination::{Destination, Start},
     gaps::Writer,
-    parked::{Park, Parked, ParkedPage, Selection},
+    parked::Park,
     reader::Reader,
-    reading::{Batch, LaneHeld, Limits, Look, Progress, Seen},
-    stored::{Lane, Position},
+    reading::{EventBatch, LaneHeld, LaneProgress, Look, ReadLimits, Seen},
+    stored_event::{Lane, Position},
 };
 use crate::{
     limits::OUTBOX_SEGMENT_POSITIONS,
@@ -17,24 +17,19 @@ use crate::{
     time::Timestamp,
 };
 
-/// A log of events, the progress of each destination in it, and what was put aside.
+/// A log of events, the progress of each destination in it, and what was put aside: what a relay
+/// needs of it. What people do about it is [`OutboxAdmin`](super::OutboxAdmin).
 ///
 /// Proven by `hapax_verify::conformance::outbox`. Errors mean what they mean for a
 /// [`Store`](crate::Store). Where a destination is named that is not registered, the answer is
 /// `None`, or that nothing was changed.
-pub trait Outbox: Send + Sync + 'static {
+pub trait OutboxLog: Send + Sync + 'static {
     /// Registers a destination, or changes the topics of one that is there; its progress is kept.
     fn register(
         &self,
         destination: Destination,
         start: Start,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
-
-    /// Forgets a destination, its progress and what is parked for it; whether it was there.
-    fn remove(&self, name: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
-
-    /// Every destination, in order of name.
-    fn destinations(&self) -> impl Future<Output = Result<Vec<Registered>, StoreError>> + Send;
 
     /// Stops or resumes sending to a destination; whether it is there. Relays hear of it with their
     /// next lease.
@@ -48,7 +43,7 @@ pub trait Outbox: Send + Sync + 'static {
     /// [`plan`](super::plan). A lane's fence grows whenever its owner changes.
     fn lease(
         &self,
-        lease: Lease,
+        lease: RelayLease,
     ) -> impl Future<Output = Result<Option<Leases>, StoreError>> + Send;
 
     /// Gives lanes back, as far as they are still under these fences.
@@ -85,7 +80,7 @@ pub trait Outbox: Send + Sync + 'static {
     fn acknowledge(
         &self,
         destination: &str,
-        progress: Progress,
+        progress: LaneProgress,
     ) -> impl Future<Output = Result<Vec<Lane>, StoreError>> + Send;
 
     /// Puts events aside; whether the fence was still the lane's. Otherwise nothing is changed.
@@ -94,34 +89,6 @@ pub trait Outbox: Send + Sync + 'static {
     /// One that [follows](super::Hold::Follow) is to be sent again if those it follows are, or if
     /// there are none left.
     fn park(&self, park: Park) -> impl Future<Output = Result<bool, StoreError>> + Send;
-
-    /// What is parked for a destination, in order of position.
-    fn parked(
-        &self,
-        destination: &str,
-        selection: Selection,
-        page: ParkedPage,
-    ) -> impl Future<Output = Result<Vec<Parked>, StoreError>> + Send;
-
-    /// Has parked events sent again, each key in order and before its later events; how many.
-    fn replay(
-        &self,
-        destination: &str,
-        selection: Selection,
-    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
-
-    /// Removes parked events for good; how many.
-    fn forget(
-        &self,
-        destination: &str,
-        selection: Selection,
-    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
-
-    /// How far a destination is behind.
-    fn lag(
-        &self,
-        destination: &str,
-    ) -> impl Future<Output = Result<Option<Lag>, StoreError>> + Send;
 
     /// Removes up to `limit` events (or one segment, where the log has segments) that are final for
     /// every destination. Where there is no destination nothing is.
@@ -137,12 +104,12 @@ pub trait Outbox: Send + Sync + 'static {
 
 /// Reads once: looks, takes what is seen, and finds out about gaps where that is worth it. `None`
 /// if the destination is not registered.
-pub async fn poll<O: Outbox>(
+pub async fn poll<O: OutboxLog>(
     outbox: &O,
     destination: &str,
     reader: &mut Reader,
-    limits: Limits,
-) -> Result<Option<Batch>, StoreError> {
+    limits: ReadLimits,
+) -> Result<Option<EventBatch>, StoreError> {
     let Some(seen) = outbox.look(destination, reader.look(limits)).await? else { return Ok(None) };
     let now = seen.now;
     let batch = reader.take(seen);
@@ -160,18 +127,9 @@ pub fn segment(position: Position) -> i64 {
     position.div_euclid(OUTBOX_SEGMENT_POSITIONS)
 }
 
-/// A registered destination.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
-    /// Its name and topics.
-    pub destination: Destination,
-    /// Whether sending was stopped.
-    pub paused: bool,
-}
-
 /// A sign of life of a relay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct RelayLease {
     /// What it serves.
     pub destination: String,
     /// Its name.
@@ -197,49 +155,6 @@ pub struct Leases {
 
 /// A lane that a relay has.
 pub type Leased = LaneHeld;
-
-/// How far a destination is behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lag {
-    /// The store's clock.
-    pub now: Timestamp,
-    /// Whether sending was stopped.
-    pub paused: bool,
-    /// How many relays serve it.
-    pub relays: usize,
-    /// How many events are parked.
-    pub parked: u64,
-    /// For each lane.
-    pub lanes: Vec<LaneLag>,
-}
-
-impl Lag {
-    /// How many events are not final.
-    pub fn events(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.events).sum()
-    }
-
-    /// How long the oldest of them has waited.
-    pub fn age(&self) -> Duration {
-        let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
-        oldest.map_or(Duration::ZERO, |at| self.now.after(at))
-    }
-}
-
-/// How far a lane is behind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneLag {
-    /// Which one.
-    pub lane: Lane,
-    /// Whose it is, if somebody alive has it.
-    pub owner: Option<Owner>,
-    /// Up to where it is final.
-    pub low: Position,
-    /// How many wanted events lie above that.
-    pub events: u64,
-    /// When the oldest of them was written.
-    pub oldest: Option<Timestamp>,
-}
 
 /// What was retired.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

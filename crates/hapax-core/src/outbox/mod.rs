@@ -6,15 +6,18 @@
 //! - `reader`: [`Reader`], which knows what was read, what is missing, and how far is done;
 //!   `reading`: what it asks and is shown; `gaps`: when a missing position never comes;
 //! - `parked`: what was put aside so that it is in nobody's way;
-//! - `log`: [`Outbox`], what a backend does; `memory`: the reference;
+//! - `log`: [`OutboxLog`], what a backend does for a relay; `admin`: [`OutboxAdmin`], what it does for
+//!   operators; `forward`: outboxes around others; `memory`: the reference;
 //! - `bell`: [`Bell`], a hint inside one process; `ringer`: [`Ringer`], who gives it.
 //!
 //! A backend states facts. Every decision (what may be delivered, what is final, who may take which
 //! lane) is made here, and the model in `hapax-verify` explores this code.
 
+mod admin;
 mod bell;
 mod destination;
 mod event;
+mod forward;
 mod gaps;
 mod lanes;
 mod log;
@@ -23,20 +26,22 @@ mod parked;
 mod reader;
 mod reading;
 mod ringer;
-mod stored;
+mod stored_event;
 
 pub use self::{
+    admin::{Lag, LaneLag, OutboxAdmin, Registered},
     bell::{Bell, Rung},
     destination::{Destination, InvalidDestination, Start, Topics},
     event::{Event, InvalidEvent},
     gaps::{Gaps, Writer},
-    lanes::{Plan, Relay, plan, share},
-    log::{Lag, LaneLag, Lease, Leased, Leases, Outbox, Registered, Retired, poll, segment},
+    lanes::{LanePlan, ServingRelay, plan, share},
+    log::{Leased, Leases, OutboxLog, RelayLease, Retired, poll, segment},
     parked::{Hold, Park, Parked, ParkedPage, Parking, Selection},
     reader::Reader,
     reading::{
-        Batch, Delivery, LaneHeld, Limits, Look, Low, Progress, Replayed, Seen, SeenRow, Source,
+        DeliverySource, EventBatch, EventDelivery, LaneHeld, LaneProgress, Look, Low, ReadLimits,
+        Replayed, Seen, SeenRow,
     },
     ringer::Ringer,
-    stored::{EventId, Lane, Position, Stored},
+    stored_event::{EventId, Lane, Position, Stored},
 };

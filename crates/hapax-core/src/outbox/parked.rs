@@ -1,6 +1,6 @@
 //! Events that were put aside, so that they are in nobody's way.
 
-use super::stored::{Lane, Position, Stored};
+use super::stored_event::{Lane, Position, Stored};
 use crate::{limits::PARK_REASON_BYTES_MAX, record::Fence, time::Timestamp};
 
 /// Events of one lane that are put aside together.

@@ -8,9 +8,10 @@ use std::{
 use super::{
     gaps::{Gaps, Writer},
     reading::{
-        Batch, Delivery, LaneHeld, Limits, Look, Low, Progress, Replayed, Seen, SeenRow, Source,
+        DeliverySource, EventBatch, EventDelivery, LaneHeld, LaneProgress, Look, Low, ReadLimits,
+        Replayed, Seen, SeenRow,
     },
-    stored::{Lane, Position, Stored},
+    stored_event::{Lane, Position, Stored},
 };
 use crate::{
     limits::{OUTBOX_GAPS_MAX, OUTBOX_LANES, OUTBOX_READ_ROWS_MAX},
@@ -36,7 +37,7 @@ pub struct Reader {
     scan: Position,
     gaps: Gaps,
     session: Option<u64>,
-    turn: Turn,
+    turn: ReaderTurn,
     listed_at: Option<Timestamp>,
 }
 
@@ -57,7 +58,7 @@ struct LaneState {
 
 /// Whose turn it is: what was asked for earlier and answered late counts for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Turn {
+enum ReaderTurn {
     Idle,
     Looking,
     Inquiring,
@@ -75,7 +76,7 @@ impl Reader {
             scan: 0,
             gaps: Gaps::default(),
             session: None,
-            turn: Turn::Idle,
+            turn: ReaderTurn::Idle,
             listed_at: None,
         }
     }
@@ -137,8 +138,8 @@ impl Reader {
     }
 
     /// What to look at next.
-    pub fn look(&mut self, limits: Limits) -> Look {
-        self.turn = Turn::Looking;
+    pub fn look(&mut self, limits: ReadLimits) -> Look {
+        self.turn = ReaderTurn::Looking;
         let mut lanes = [None; OUTBOX_LANES as usize];
         for (lane, state) in &self.lanes {
             lanes[lane.index()] = Some(state.read);
@@ -152,23 +153,23 @@ impl Reader {
             late: self.gaps.within(self.scan + 1, Position::MAX),
             lanes,
             decides: self.gaps.awaits_read(),
-            limits: Limits { rows, ..limits },
+            limits: ReadLimits { rows, ..limits },
         }
     }
 
     /// Takes what was seen, and says what to send.
-    pub fn take(&mut self, seen: Seen) -> Batch {
-        if self.turn != Turn::Looking {
-            return Batch::default();
+    pub fn take(&mut self, seen: Seen) -> EventBatch {
+        if self.turn != ReaderTurn::Looking {
+            return EventBatch::default();
         }
-        self.turn = Turn::Idle;
+        self.turn = ReaderTurn::Idle;
         if self.session.is_some_and(|session| session != seen.session) {
             self.restart();
             self.session = Some(seen.session);
-            return Batch { restarted: true, more: true, events: Vec::new() };
+            return EventBatch { restarted: true, more: true, events: Vec::new() };
         }
         self.session = Some(seen.session);
-        let mut batch = Batch { more: !seen.complete, ..Batch::default() };
+        let mut batch = EventBatch { more: !seen.complete, ..EventBatch::default() };
         self.take_replay(seen.replay, &mut batch);
         let last = seen.rows.last().map_or(Position::MIN, |row| row.position);
         for row in seen.rows {
@@ -198,8 +199,8 @@ impl Reader {
     }
 
     /// What the store does not know yet.
-    pub fn progress(&self) -> Progress {
-        let mut progress = Progress::default();
+    pub fn progress(&self) -> LaneProgress {
+        let mut progress = LaneProgress::default();
         for (lane, state) in &self.lanes {
             let (lane, fence, low) = (*lane, state.fence, self.low(state));
             if low > state.stored {
@@ -217,7 +218,7 @@ impl Reader {
 
     /// The store has this progress now, except of these lanes, which somebody else has: they are
     /// let go.
-    pub fn stored(&mut self, progress: &Progress, lost: &[Lane]) {
+    pub fn stored(&mut self, progress: &LaneProgress, lost: &[Lane]) {
         for lane in lost {
             self.remove(*lane);
         }
@@ -248,17 +249,17 @@ impl Reader {
 
     /// The same, however often it was asked.
     pub fn inquire_at_once(&mut self) -> bool {
-        let inquires = self.turn == Turn::Idle && self.gaps.awaits_listing();
+        let inquires = self.turn == ReaderTurn::Idle && self.gaps.awaits_listing();
         if inquires {
-            self.turn = Turn::Inquiring;
+            self.turn = ReaderTurn::Inquiring;
         }
         inquires
     }
 
     /// These were all writers, listed after the inquiry.
     pub fn listed(&mut self, writers: &[Writer]) {
-        if self.turn == Turn::Inquiring {
-            self.turn = Turn::Idle;
+        if self.turn == ReaderTurn::Inquiring {
+            self.turn = ReaderTurn::Idle;
             self.gaps.listed(writers);
         }
     }
@@ -274,16 +275,16 @@ impl Reader {
         self.scan = self.lanes.values().map(|state| state.stored).min().unwrap_or(0);
     }
 
-    fn take_replay(&mut self, replay: Vec<Stored>, batch: &mut Batch) {
+    fn take_replay(&mut self, replay: Vec<Stored>, batch: &mut EventBatch) {
         for event in replay {
             let Some(state) = self.lanes.get_mut(&event.lane) else { continue };
             if !state.replayed.contains(&event.position) && state.replaying.insert(event.position) {
-                batch.events.push(Delivery { event, source: Source::Parked });
+                batch.events.push(EventDelivery { event, source: DeliverySource::Parked });
             }
         }
     }
 
-    fn take_row(&mut self, row: SeenRow, batch: &mut Batch) {
+    fn take_row(&mut self, row: SeenRow, batch: &mut EventBatch) {
         let position = row.position;
         let was_gap = self.gaps.fill(position);
         if position > self.scan {
@@ -299,8 +300,8 @@ impl Reader {
             && (was_gap || position > state.read)
             && state.pending.insert(position)
         {
-            let source = if row.held { Source::Held } else { Source::Log };
-            batch.events.push(Delivery { event, source });
+            let source = if row.held { DeliverySource::Held } else { DeliverySource::Log };
+            batch.events.push(EventDelivery { event, source });
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a reader asks for, what it is shown, and what comes of it.
 
-use super::stored::{Lane, Position, Stored};
+use super::stored_event::{Lane, Position, Stored};
 use crate::{limits::OUTBOX_LANES, record::Fence, time::Timestamp};
 
 /// A lane as it was leased.
@@ -16,7 +16,7 @@ pub struct LaneHeld {
 
 /// How much one read may bring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReadLimits {
     /// Rows, those of other lanes included; at most
     /// [`OUTBOX_READ_ROWS_MAX`](crate::limits::OUTBOX_READ_ROWS_MAX).
     pub rows: usize,
@@ -24,7 +24,7 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ReadLimits {
     fn default() -> Self {
         Self { rows: 2000, bytes: 8 << 20 }
     }
@@ -49,7 +49,7 @@ pub struct Look {
     /// older than the call; otherwise an older one will do.
     pub decides: bool,
     /// How much of it.
-    pub limits: Limits,
+    pub limits: ReadLimits,
 }
 
 impl Look {
@@ -99,9 +99,9 @@ pub struct SeenRow {
 
 /// What a read brought.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct EventBatch {
     /// To be sent, those of one key in this order.
-    pub events: Vec<Delivery>,
+    pub events: Vec<EventDelivery>,
     /// Whether there may be more at once.
     pub more: bool,
     /// The reader began again from what is stored: what it delivered before and was not
@@ -111,16 +111,16 @@ pub struct Batch {
 
 /// An event to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delivery {
+pub struct EventDelivery {
     /// What is to be sent.
     pub event: Stored,
     /// Where it comes from.
-    pub source: Source,
+    pub source: DeliverySource,
 }
 
 /// Where a delivered event comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum DeliverySource {
     /// From the log, as written.
     Log,
     /// From the log, while earlier events of its key are parked: to be parked behind them
@@ -132,7 +132,7 @@ pub enum Source {
 
 /// How far lanes are final, to be stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct LaneProgress {
     /// Lanes that are further than the store knows.
     pub lows: Vec<Low>,
     /// Parked events that have been sent.
@@ -161,7 +161,7 @@ pub struct Replayed {
     pub position: Position,
 }
 
-impl Progress {
+impl LaneProgress {
     /// Whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.lows.is_empty() && self.replayed.is_empty()

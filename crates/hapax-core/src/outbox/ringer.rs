@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::log::Outbox;
+use super::log::OutboxLog;
 
 /// Rings an outbox after a commit that emitted something, so that a relay need not look for it by
 /// itself. Clones ring the same one.
@@ -14,7 +14,7 @@ pub struct Ringer(Arc<dyn Fn() + Send + Sync>);
 
 impl Ringer {
     /// Rings this outbox.
-    pub fn of(outbox: impl Outbox) -> Self {
+    pub fn of(outbox: impl OutboxLog) -> Self {
         Self(Arc::new(move || outbox.ring()))
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     random::part,
-    window::{Count, Window},
+    window::{Count, SlidingWindow},
 };
 use crate::limits::{BREAKER_CALLS_MAX, BREAKER_SPAN_MAX, BREAKER_SPAN_MIN};
 
@@ -15,6 +15,21 @@ use crate::limits::{BREAKER_CALLS_MAX, BREAKER_SPAN_MAX, BREAKER_SPAN_MIN};
 ///
 /// Every call asks for a [`Pass`] and [reports](Self::report) how it ended; a call that is never
 /// reported counts as nothing. All `now` are time since one start of the caller's choice.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::{Breaker, BreakerOptions, BreakerPosition, Health};
+///
+/// let options = BreakerOptions { calls_min: 2, ..BreakerOptions::default() };
+/// let (breaker, now) = (Breaker::new(options)?, Duration::ZERO);
+/// for _ in 0..2 {
+///     let pass = breaker.admit(now, 0)?;
+///     breaker.report(now, pass, Health::Bad);
+/// }
+/// assert_eq!(breaker.position(now), BreakerPosition::Open);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Breaker {
     options: BreakerOptions,
@@ -22,6 +37,17 @@ pub struct Breaker {
 }
 
 /// When a breaker opens, and how it closes again.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::{Breaker, BreakerOptions};
+///
+/// let open_for = Duration::from_secs(30);
+/// let breaker = Breaker::new(BreakerOptions { open_for, ..BreakerOptions::default() })?;
+/// # drop(breaker);
+/// # Ok::<(), hapax_core::retry::InvalidBreaker>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerOptions {
     /// How far back calls are counted.
@@ -40,7 +66,7 @@ pub struct BreakerOptions {
 
 /// Where a breaker stands. Half open is [`Trial`](Self::Trial) and then [`Ramp`](Self::Ramp).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Position {
+pub enum BreakerPosition {
     /// Every call is let through.
     Closed,
     /// No call is let through.
@@ -62,7 +88,7 @@ pub struct Pass {
 
 /// What the end of a call says about its destination.
 ///
-/// A refusal that the caller earned (400, 404, 422) is a good sign: somebody was there to refuse.
+/// A refusal that the caller earned is a good sign: somebody was there to refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Health {
     /// It answered.
@@ -81,13 +107,13 @@ pub struct Refused {
 
 #[derive(Debug)]
 struct Inner {
-    state: State,
+    state: BreakerState,
     era: u64,
-    window: Window,
+    window: SlidingWindow,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum BreakerState {
     Closed,
     Open {
         until: Duration,
@@ -111,8 +137,8 @@ impl Breaker {
     }
 
     fn with(options: BreakerOptions) -> Self {
-        let window = Window::new(options.window);
-        Self { options, inner: Mutex::new(Inner { state: State::Closed, era: 0, window }) }
+        let window = SlidingWindow::new(options.window);
+        Self { options, inner: Mutex::new(Inner { state: BreakerState::Closed, era: 0, window }) }
     }
 
     /// Asks whether a call may be made. `random` decides who goes first when the breaker closes.
@@ -120,9 +146,9 @@ impl Breaker {
         let mut inner = self.lock();
         inner.advance(now, &self.options);
         let admitted = match &mut inner.state {
-            State::Closed => Ok(()),
-            State::Open { until } => Err(until.saturating_sub(now)),
-            State::Trial { begun, until, .. } => {
+            BreakerState::Closed => Ok(()),
+            BreakerState::Open { until } => Err(until.saturating_sub(now)),
+            BreakerState::Trial { begun, until, .. } => {
                 if *begun < self.options.trials {
                     *begun += 1;
                     Ok(())
@@ -130,7 +156,7 @@ impl Breaker {
                     Err(until.saturating_sub(now))
                 }
             }
-            State::Ramp { since } => {
+            BreakerState::Ramp { since } => {
                 // What has passed and one part more: the first moment lets some through, too.
                 let share = now.saturating_sub(*since) + self.options.ramp / RAMP_PARTS;
                 let drawn = part(self.options.ramp, random);
@@ -150,14 +176,14 @@ impl Breaker {
     }
 
     /// Where it stands now.
-    pub fn position(&self, now: Duration) -> Position {
+    pub fn position(&self, now: Duration) -> BreakerPosition {
         let mut inner = self.lock();
         inner.advance(now, &self.options);
         match inner.state {
-            State::Closed => Position::Closed,
-            State::Open { .. } => Position::Open,
-            State::Trial { .. } => Position::Trial,
-            State::Ramp { .. } => Position::Ramp,
+            BreakerState::Closed => BreakerPosition::Closed,
+            BreakerState::Open { .. } => BreakerPosition::Open,
+            BreakerState::Trial { .. } => BreakerPosition::Trial,
+            BreakerState::Ramp { .. } => BreakerPosition::Ramp,
         }
     }
 
@@ -180,38 +206,41 @@ impl Inner {
     /// What time alone changes.
     fn advance(&mut self, now: Duration, options: &BreakerOptions) {
         match self.state {
-            State::Open { until } if now >= until => {
+            BreakerState::Open { until } if now >= until => {
                 let until = now.saturating_add(options.open_for);
-                self.turn(State::Trial { begun: 0, good: 0, until });
+                self.turn(BreakerState::Trial { begun: 0, good: 0, until });
             }
             // The same era: the end of a slow trial is still news.
-            State::Trial { good, until, .. } if now >= until => {
+            BreakerState::Trial { good, until, .. } if now >= until => {
                 let until = now.saturating_add(options.open_for);
-                self.state = State::Trial { begun: 0, good, until };
+                self.state = BreakerState::Trial { begun: 0, good, until };
             }
-            State::Ramp { since } if now.saturating_sub(since) >= options.ramp => {
-                self.state = State::Closed;
+            BreakerState::Ramp { since } if now.saturating_sub(since) >= options.ramp => {
+                self.state = BreakerState::Closed;
             }
-            State::Closed | State::Open { .. } | State::Trial { .. } | State::Ramp { .. } => {}
+            BreakerState::Closed
+            | BreakerState::Open { .. }
+            | BreakerState::Trial { .. }
+            | BreakerState::Ramp { .. } => {}
         }
     }
 
     /// What the end of a call changes.
     fn count(&mut self, now: Duration, random: u64, health: Health, options: &BreakerOptions) {
         match (&mut self.state, health) {
-            (State::Open { .. }, _) => {}
-            (State::Trial { good, .. }, Health::Good) => {
+            (BreakerState::Open { .. }, _) => {}
+            (BreakerState::Trial { good, .. }, Health::Good) => {
                 *good += 1;
                 if *good >= options.trials {
-                    self.turn(State::Ramp { since: now });
+                    self.turn(BreakerState::Ramp { since: now });
                 }
             }
-            (State::Trial { .. }, Health::Bad) => self.open(now, random, options),
-            (State::Closed | State::Ramp { .. }, Health::Good) => {
+            (BreakerState::Trial { .. }, Health::Bad) => self.open(now, random, options),
+            (BreakerState::Closed | BreakerState::Ramp { .. }, Health::Good) => {
                 let slot = self.window.at(now);
                 slot.good = slot.good.saturating_add(1);
             }
-            (State::Closed | State::Ramp { .. }, Health::Bad) => {
+            (BreakerState::Closed | BreakerState::Ramp { .. }, Health::Bad) => {
                 let slot = self.window.at(now);
                 slot.bad = slot.bad.saturating_add(1);
                 if options.too_many(self.window.sum()) {
@@ -223,11 +252,11 @@ impl Inner {
 
     fn open(&mut self, now: Duration, random: u64, options: &BreakerOptions) {
         let more = part(options.open_for / 4, random);
-        self.turn(State::Open { until: now.saturating_add(options.open_for + more) });
+        self.turn(BreakerState::Open { until: now.saturating_add(options.open_for + more) });
     }
 
     /// Begins anew: calls from before are not heard any more.
-    fn turn(&mut self, state: State) {
+    fn turn(&mut self, state: BreakerState) {
         self.state = state;
         self.era += 1;
         self.window.clear();

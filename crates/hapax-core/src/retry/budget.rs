@@ -12,6 +12,19 @@ use crate::limits::{BUDGET_RETRIES_PER_SECOND_MAX, BUDGET_TOKENS_MAX};
 /// A caller says when a request [begins](Self::begin), [withdraws](Self::withdraw) before the pause
 /// of each retry, and says when a request [succeeded](Self::succeed). Nothing blocks: each is one or
 /// two atomic updates.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::{Budget, Cost, Terms};
+///
+/// let terms = Terms::Costs { capacity: 10, retry: 5, timeout: 10, success: 1 };
+/// let budget = Budget::new(terms)?;
+/// let now = Duration::ZERO;
+/// assert!(budget.withdraw(now, Cost::Failure).is_ok());
+/// assert!(budget.withdraw(now, Cost::Timeout).is_err(), "five tokens are left");
+/// # Ok::<(), hapax_core::retry::InvalidTerms>(())
+/// ```
 #[derive(Debug)]
 pub struct Budget {
     terms: Terms,
@@ -22,6 +35,15 @@ pub struct Budget {
 }
 
 /// What a retry is paid with.
+///
+/// ```
+/// use hapax_core::retry::{Budget, Terms};
+///
+/// // One retry for ten requests, and two a second where there are few.
+/// let terms = Terms::Share { percent: 10, floor_per_second: 2, saved_max: 100 };
+/// assert_eq!(Budget::new(terms)?.terms(), terms);
+/// # Ok::<(), hapax_core::retry::InvalidTerms>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Terms {
     /// Retries are a share of the traffic, but a few are always allowed.

@@ -6,6 +6,16 @@ use std::time::Duration;
 ///
 /// Instants are time since a start of the caller's choice, on a clock that only goes forward: a wall
 /// clock that is set neither shortens nor lengthens a deadline.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::Deadline;
+///
+/// let secs = Duration::from_secs;
+/// let deadline = Deadline::after(secs(0), secs(60));
+/// assert_eq!(deadline.within(secs(5), secs(10)).left(secs(6)), secs(9));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Duration);
 

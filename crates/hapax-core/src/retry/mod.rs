@@ -4,11 +4,12 @@
 //! client, a relay and a simulation of either make the same decisions. In the order a failed
 //! attempt meets them:
 //!
-//! - [`Heard`]: what came of an attempt, and [`Verdict`], whether another one is safe;
-//! - [`Schedule`]: how long to wait, by [`Jitter`], `Retry-After` and the time left ([`Deadline`]);
+//! - [`AttemptResult`]: what came of an attempt, and [`AttemptVerdict`], whether another one is
+//!   safe;
+//! - [`Schedule`]: how long to wait, by [`Jitter`], what the other side asks for and the time left ([`Deadline`]);
 //! - [`Budget`]: how many retries a destination is sent, whatever the number of requests;
 //! - [`Breaker`]: whether a destination is asked at all;
-//! - [`Course`]: what all attempts of an operation add up to in the end, and [`Conclusion`], its word.
+//! - [`AttemptHistory`]: what all attempts of an operation add up to in the end, and [`Conclusion`], its word.
 //!
 //! A schedule belongs to an operation. A budget and a breaker belong to a destination, are shared by
 //! everybody who calls it, and are asked before the pause, not after it: what is withdrawn late lets
@@ -18,7 +19,7 @@
 //! use std::time::Duration;
 //!
 //! use hapax_core::retry::{
-//!     Budget, Cost, Deadline, Failure, Heard, Next, Repeat, Schedule, Terms, Verdict,
+//!     AttemptResult, AttemptVerdict, Budget, Cost, Deadline, Failure, Next, Repeat, Schedule, Terms,
 //! };
 //!
 //! let schedule = Schedule::default();
@@ -27,10 +28,10 @@
 //! let deadline = Deadline::after(start, Duration::from_secs(30));
 //!
 //! budget.begin();
-//! // ... the first attempt is answered with 503 after 40 ms ...
+//! // ... the first attempt is answered after 40 ms: the service failed ...
 //! let now = Duration::from_millis(40);
-//! let heard = Heard::answer(503, None);
-//! assert_eq!(heard.verdict(Repeat::Harmless), Verdict::Retry);
+//! let result = AttemptResult::Failed;
+//! assert_eq!(result.verdict(Repeat::Harmless), AttemptVerdict::Retry);
 //!
 //! let failure =
 //!     Failure { attempt: 1, previous: Duration::ZERO, told: None, left: deadline.left(now) };
@@ -44,20 +45,20 @@
 //! # Ok::<(), hapax_core::retry::InvalidTerms>(())
 //! ```
 
+mod attempt_history;
+mod attempt_result;
 mod breaker;
 mod budget;
-mod course;
 mod deadline;
-mod heard;
 mod random;
 mod schedule;
 mod window;
 
 pub use self::{
-    breaker::{Breaker, BreakerOptions, Health, InvalidBreaker, Pass, Position, Refused},
+    attempt_history::{AttemptHistory, Conclusion, Evidence},
+    attempt_result::{AttemptResult, AttemptVerdict, Repeat},
+    breaker::{Breaker, BreakerOptions, BreakerPosition, Health, InvalidBreaker, Pass, Refused},
     budget::{Budget, Cost, Exhausted, InvalidTerms, Terms, Withdrawn},
-    course::{Conclusion, Course, Evidence},
     deadline::Deadline,
-    heard::{Heard, Repeat, Verdict},
     schedule::{Backoff, Failure, InvalidSchedule, Jitter, Next, Schedule, Why},
 };

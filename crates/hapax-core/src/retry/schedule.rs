@@ -8,6 +8,19 @@ use crate::limits::{
 };
 
 /// How often an operation is tried, and how long it waits in between. Valid by construction.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::{Backoff, Failure, Jitter, Next, Schedule};
+///
+/// let (base, cap) = (Duration::from_millis(100), Duration::from_secs(20));
+/// let schedule = Schedule::new(Backoff { jitter: Jitter::None, base, cap }, 5)?;
+/// let left = Duration::from_secs(60);
+/// let failure = Failure { attempt: 2, previous: base, told: None, left };
+/// assert_eq!(schedule.next(failure, 0), Next::Wait(2 * base));
+/// # Ok::<(), hapax_core::retry::InvalidSchedule>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     backoff: Backoff,
@@ -15,6 +28,17 @@ pub struct Schedule {
 }
 
 /// How pauses grow.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_core::retry::{Backoff, Jitter, Schedule};
+///
+/// let base = Duration::from_millis(250);
+/// let backoff = Backoff { jitter: Jitter::Equal, base, cap: 40 * base };
+/// assert_eq!(Schedule::new(backoff, 3)?.backoff(), backoff);
+/// # Ok::<(), hapax_core::retry::InvalidSchedule>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// How chance spreads the pauses of many clients.
@@ -26,6 +50,12 @@ pub struct Backoff {
 }
 
 /// How chance spreads the pauses of many clients that failed together.
+///
+/// ```
+/// use hapax_core::retry::{Jitter, Schedule};
+///
+/// assert_eq!(Schedule::default().backoff().jitter, Jitter::Full);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Jitter {
     /// Anything from nothing up to the doubled base: the least work for whoever is asked.
@@ -45,7 +75,7 @@ pub struct Failure {
     pub attempt: u32,
     /// The pause before this attempt; zero before the first.
     pub previous: Duration,
-    /// What the other side asked us to wait (`Retry-After`), as a span from now.
+    /// What the other side asked us to wait, as a span from now.
     pub told: Option<Duration>,
     /// What is left of the operation's [`Deadline`](super::Deadline).
     pub left: Duration,

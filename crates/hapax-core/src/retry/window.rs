@@ -6,7 +6,7 @@ const SLOTS: usize = 10;
 
 /// How many calls of a sliding window were good and bad.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct SlidingWindow {
     slot_nanos: u64,
     /// The number of the newest slot since the start of time.
     newest: u64,
@@ -20,7 +20,7 @@ pub(super) struct Count {
     pub(super) bad: u32,
 }
 
-impl Window {
+impl SlidingWindow {
     pub(super) fn new(span: Duration) -> Self {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         Self {

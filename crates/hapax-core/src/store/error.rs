@@ -3,6 +3,19 @@
 use std::{error::Error, sync::Arc};
 
 /// What a failing store means for the caller.
+///
+/// ```
+/// use hapax_core::StoreError;
+///
+/// fn advice(error: &StoreError) -> &'static str {
+///     match error {
+///         StoreError::Unavailable(_) => "nothing was written: try again",
+///         StoreError::Unconfirmed(_) => "look before deciding",
+///         _ => "a person has to look",
+///     }
+/// }
+/// # assert_eq!(advice(&StoreError::unavailable("gone")), "nothing was written: try again");
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// Nothing was written. Trying again is safe.

@@ -9,6 +9,15 @@ use crate::{
 };
 
 /// Which records to list; what is `None` does not matter.
+///
+/// ```
+/// use hapax_core::{StateTag, Tenant, store::Filter};
+///
+/// let tenant = Some(Tenant::parse("acme")?);
+/// let doubts = Filter { tenant, state: Some(StateTag::InDoubt), ..Filter::default() };
+/// # drop(doubts);
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Only of this tenant.

@@ -5,17 +5,16 @@
 //! not, so an engine with only single-key conditional writes can implement it. Durations are turned
 //! into instants by the store's own clock, and every answer carries that clock's `now`.
 
+mod dyn_store;
 mod error;
 mod listing;
 mod write;
 
 pub use self::{
+    dyn_store::DynStore,
     error::{Cause, StoreError},
     listing::{Filter, Listed, Page, Summary},
-    write::{
-        By, Claim, Claimed, Entry, KeepStep, Kept, Over, Renew, Renewed, Settle, Settled,
-        Settlement,
-    },
+    write::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Write, Written},
 };
 use crate::{
     clock::{ClockMark, ClockReading},
@@ -36,11 +35,14 @@ pub trait Store: Send + Sync + 'static {
     /// How many commits gain from running at the same time.
     fn lanes(&self) -> usize;
 
-    /// Performs the batch durably and answers item by item, in order.
+    /// Performs a batch of writes durably and answers one by one, in order.
     ///
-    /// No two items of a batch name the same operation. When it returns, every item that was not
-    /// answered with an error has been written to stable storage.
-    fn commit(&self, batch: Batch) -> impl Future<Output = Committed> + Send;
+    /// No two writes of a batch name the same operation. When it returns, every write that was
+    /// answered with [`Written::Done`] has reached stable storage.
+    fn commit(
+        &self,
+        batch: Vec<Write>,
+    ) -> impl Future<Output = Vec<Result<Written, StoreError>>> + Send;
 
     /// Removes durably the record of an attempt that claimed over nothing and has begun nothing, as if
     /// it had never been; `false` if it is not, or no longer, running as the first of its key.
@@ -67,7 +69,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes up to `limit` finished records past retention, turns those with a tombstone into
     /// one, their steps with them, and lets pending ones past retention fail with
-    /// [`TIMED_OUT_STATUS`](crate::apply::TIMED_OUT_STATUS) for another window.
+    /// [`Outcome::never_run`](crate::Outcome::never_run) for another window.
     ///
     /// Retention is judged by [`ClockReading::trusted`], whatever the clock says.
     ///
@@ -101,54 +103,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Ends when the record may have changed. A hint: it may come early, late or never.
     fn watch(&self, id: OperationId) -> impl Future<Output = ()> + Send;
-}
-
-/// Writes handed to a store together.
-#[derive(Debug, Clone, Default)]
-pub struct Batch {
-    /// Claims and takeovers.
-    pub claims: Vec<Claim>,
-    /// Ends of attempts.
-    pub settles: Vec<Settle>,
-    /// Signs of life.
-    pub renews: Vec<Renew>,
-    /// Finished steps.
-    pub steps: Vec<KeepStep>,
-}
-
-/// The answers to a [`Batch`], item by item.
-#[derive(Debug, Default)]
-pub struct Committed {
-    /// One for each claim.
-    pub claims: Vec<Result<Claimed, StoreError>>,
-    /// One for each settle.
-    pub settles: Vec<Result<Settled, StoreError>>,
-    /// One for each renewal.
-    pub renews: Vec<Result<Renewed, StoreError>>,
-    /// One for each step.
-    pub steps: Vec<Result<Kept, StoreError>>,
-}
-
-impl Batch {
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many writes there are in it.
-    pub fn len(&self) -> usize {
-        self.claims.len() + self.settles.len() + self.renews.len() + self.steps.len()
-    }
-
-    /// The same error for every item.
-    pub fn all_failed(&self, error: &StoreError) -> Committed {
-        Committed {
-            claims: self.claims.iter().map(|_| Err(error.clone())).collect(),
-            settles: self.settles.iter().map(|_| Err(error.clone())).collect(),
-            renews: self.renews.iter().map(|_| Err(error.clone())).collect(),
-            steps: self.steps.iter().map(|_| Err(error.clone())).collect(),
-        }
-    }
 }
 
 /// What was found under an id.

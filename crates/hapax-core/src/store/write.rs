@@ -14,6 +14,70 @@ use crate::{
     time::Timestamp,
 };
 
+/// One write, to one record.
+#[derive(Debug, Clone)]
+pub enum Write {
+    /// A claim or a takeover.
+    Claim(Claim),
+    /// The end of an attempt.
+    Settle(Settle),
+    /// A sign of life.
+    Renew(Renew),
+    /// A finished step.
+    Step(KeepStep),
+}
+
+impl Write {
+    /// Which operation.
+    pub fn id(&self) -> OperationId {
+        match self {
+            Self::Claim(claim) => claim.operation.id(),
+            Self::Settle(settle) => settle.id,
+            Self::Renew(renew) => renew.id,
+            Self::Step(keep) => keep.id,
+        }
+    }
+
+    /// How many bytes of request, outcome or result it carries.
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Claim(claim) => match &claim.entry {
+                Entry::Run { request, .. } => request.as_ref().map_or(0, Bytes::len),
+                Entry::Queue { request, .. } => request.len(),
+            },
+            Self::Settle(settle) => settle.to.outcome().map_or(0, Outcome::weight),
+            Self::Renew(_) => 0,
+            Self::Step(keep) => keep.step.result().len(),
+        }
+    }
+}
+
+/// The answer to a [`Write`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    /// It counts. A step does, too, if one with its number was kept before, which stays.
+    Done {
+        /// The instant it was written with.
+        now: Timestamp,
+    },
+    /// Nothing was written: what is stored is not what the writer expects.
+    Refused {
+        /// The store's clock.
+        now: Timestamp,
+        /// What is stored; `None` if there is nothing, so a claim can be made anew.
+        record: Option<Box<Record>>,
+    },
+}
+
+impl Written {
+    /// The store's clock.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::Done { now } | Self::Refused { now, .. } => *now,
+        }
+    }
+}
+
 /// Makes a writer the owner, if what is stored is what it expects.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -35,16 +99,6 @@ pub struct Claim {
     pub tombstone: Duration,
     /// How it enters.
     pub entry: Entry,
-}
-
-impl Claim {
-    /// How many bytes of request it carries.
-    pub fn weight(&self) -> usize {
-        match &self.entry {
-            Entry::Run { request, .. } => request.as_ref().map_or(0, Bytes::len),
-            Entry::Queue { request, .. } => request.len(),
-        }
-    }
 }
 
 /// What a claim must find.
@@ -90,23 +144,6 @@ pub enum Entry {
     },
 }
 
-/// The answer to a claim.
-#[derive(Debug, Clone)]
-pub enum Claimed {
-    /// Written: the claimant is the owner.
-    Won {
-        /// The instant the claim was written with.
-        now: Timestamp,
-    },
-    /// Not written, because of what was found.
-    Found {
-        /// The store's clock.
-        now: Timestamp,
-        /// What is stored; `None` if it was removed meanwhile, so the claim can be made anew.
-        record: Option<Box<Record>>,
-    },
-}
-
 /// Ends an attempt, if it is still the one that counts.
 #[derive(Debug, Clone)]
 pub struct Settle {
@@ -118,13 +155,6 @@ pub struct Settle {
     pub to: Settlement,
     /// The record lives at least this long from now; no longer, if it was declined.
     pub keep: Duration,
-}
-
-impl Settle {
-    /// How many bytes of outcome it carries.
-    pub fn weight(&self) -> usize {
-        self.to.outcome().map_or(0, Outcome::weight)
-    }
 }
 
 /// On whose authority a record is settled.
@@ -179,18 +209,6 @@ impl Settlement {
     }
 }
 
-/// The answer to a settle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
-    /// Written.
-    Done {
-        /// The instant it was written with.
-        now: Timestamp,
-    },
-    /// Nothing was written: the record is somebody else's, finished, or gone.
-    Lost,
-}
-
 /// A sign of life: the lease is counted anew from the write, if the attempt still owns the record.
 #[derive(Debug, Clone, Copy)]
 pub struct Renew {
@@ -202,18 +220,6 @@ pub struct Renew {
     pub owner: Owner,
     /// How long the lease lasts from the write.
     pub lease: Duration,
-}
-
-/// The answer to a renewal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renewed {
-    /// Written.
-    Done {
-        /// The instant it was written with.
-        now: Timestamp,
-    },
-    /// Nothing was written: the attempt no longer owns the record.
-    Lost,
 }
 
 /// Keeps what a step came to, if the attempt still runs the operation.
@@ -229,23 +235,4 @@ pub struct KeepStep {
     pub life: Timestamp,
     /// The step.
     pub step: Step,
-}
-
-impl KeepStep {
-    /// How many bytes of result it carries.
-    pub fn weight(&self) -> usize {
-        self.step.result().len()
-    }
-}
-
-/// The answer to a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
-    /// A step with this number is kept: this one, unless there was one before, which stays.
-    Done {
-        /// The store's clock.
-        now: Timestamp,
-    },
-    /// Nothing was written: the attempt no longer runs the operation.
-    Lost,
 }

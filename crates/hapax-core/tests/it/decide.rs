@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{
-    Arrival, Decision, Doubt, Fence, Owner, Part, Record, Recovery, StateTag, Timestamp, Wish,
+    Arrival, Decision, Doubt, Fence, Owner, Part, Record, Recovery, RunMode, StateTag, Timestamp,
     decide, quiet_from,
     store::{Claim, Entry, Over},
 };
@@ -43,8 +43,8 @@ fn an_absent_key_executes_with_everything_the_arrival_and_its_policy_say() {
 
 #[test]
 fn a_wish_to_queue_becomes_a_claim_that_queues() {
-    let wish = Wish::Queue { request: request() };
-    let arrival = Arrival { wish, ..arrival("any") };
+    let mode = RunMode::Queue { request: request() };
+    let arrival = Arrival { mode, ..arrival("any") };
     let decision = decide(CREATED, &arrival, None, &policy(Recovery::Hold));
     let claim = claims(&decision, Over::Nothing, 1);
     let Entry::Queue { pick_up, request } = &claim.entry else { panic!("it must queue") };
@@ -53,8 +53,8 @@ fn a_wish_to_queue_becomes_a_claim_that_queues() {
 
 #[test]
 fn a_wish_to_queue_over_an_owner_of_unknown_fate_runs_and_keeps_its_recovery() {
-    let wish = Wish::Queue { request: request() };
-    let arrival = Arrival { wish, ..arrival("same") };
+    let mode = RunMode::Queue { request: request() };
+    let arrival = Arrival { mode, ..arrival("same") };
     for tag in [StateTag::Running, StateTag::InDoubt] {
         for recovery in [Recovery::Resend, Recovery::Probe] {
             let found = record(tag, recovery);
@@ -82,7 +82,7 @@ fn what_was_sent_may_be_at_work_after_its_lease_or_its_end_and_never_while_it_is
 
 #[test]
 fn a_request_to_keep_is_in_the_claim() {
-    let arrival = Arrival { wish: Wish::Run { request: Some(request()) }, ..arrival("any") };
+    let arrival = Arrival { mode: RunMode::Run { request: Some(request()) }, ..arrival("any") };
     let decision = decide(CREATED, &arrival, None, &policy(Recovery::Hold));
     let Entry::Run { request: kept, .. } = &claims(&decision, Over::Nothing, 1).entry else {
         panic!("it must run");

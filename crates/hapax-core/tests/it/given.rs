@@ -5,8 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_core::{
     Arrival, Doubt, Fence, Fingerprint, Key, Operation, Outcome, Owner, Policy, Record, Recovery,
-    RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, StateTag, Tenant,
-    Timestamp, Wish,
+    RequestParts, RetainFrom, Retention, RunMode, Salt, Scope, State, StateTag, Tenant, Timestamp,
 };
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -33,7 +32,7 @@ pub(crate) fn fingerprint(body: &str) -> Fingerprint {
 
 pub(crate) fn policy(recovery: Recovery) -> Policy {
     let retention = Retention { window: WINDOW, from: RetainFrom::Creation, tombstone: TOMBSTONE };
-    Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery).unwrap()
+    Policy::new(LEASE, retention, recovery).unwrap()
 }
 
 /// The second attempt at the operation of [`record`].
@@ -42,7 +41,7 @@ pub(crate) fn arrival(body: &str) -> Arrival {
         operation: operation("k"),
         fingerprint: fingerprint(body),
         owner: Owner(2),
-        wish: Wish::Run { request: None },
+        mode: RunMode::Run { request: None },
     }
 }
 

@@ -5,6 +5,7 @@ mod apply;
 mod clock;
 mod codec;
 mod decide;
+mod error_chain;
 mod fault;
 mod fingerprint;
 mod given;

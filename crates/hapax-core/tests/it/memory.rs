@@ -15,10 +15,7 @@ use hapax_core::{
     Tenant, Timestamp, decide,
     limits::PAGE_RECORDS_MAX,
     memory,
-    store::{
-        Batch, By, Claim, Claimed, Entry, Filter, Page, Purged, Renew, Renewed, Settle, Settled,
-        Settlement,
-    },
+    store::{By, Claim, Entry, Filter, Page, Purged, Renew, Settle, Settlement, Write, Written},
     time::micros,
 };
 
@@ -41,22 +38,23 @@ impl Scene {
         self.clock.fetch_add(micros(span), Ordering::SeqCst);
     }
 
-    fn claim(&self, key: &str) -> Claimed {
-        let batch = Batch { claims: vec![claim(key)], ..Batch::default() };
-        at_once(self.store.commit(batch)).claims.remove(0).unwrap()
+    fn write(&self, write: Write) -> Written {
+        at_once(self.store.commit(vec![write])).remove(0).unwrap()
     }
 
-    fn settle(&self, key: &str, owner: i64) -> Settled {
+    fn claim(&self, key: &str) -> Written {
+        self.write(Write::Claim(claim(key)))
+    }
+
+    fn settle(&self, key: &str, owner: i64) -> Written {
         let by = By::Owner { fence: Fence::FIRST, owner: Owner(owner) };
         let to = Settlement::Completed(Outcome::bare(200));
-        let settles = vec![Settle { id: operation(key).id(), by, to, keep: LEASE }];
-        at_once(self.store.commit(Batch { settles, ..Batch::default() })).settles.remove(0).unwrap()
+        self.write(Write::Settle(Settle { id: operation(key).id(), by, to, keep: LEASE }))
     }
 
-    fn renew(&self, key: &str, owner: i64) -> Renewed {
+    fn renew(&self, key: &str, owner: i64) -> Written {
         let (id, owner) = (operation(key).id(), Owner(owner));
-        let renews = vec![Renew { id, fence: Fence::FIRST, owner, lease: LEASE }];
-        at_once(self.store.commit(Batch { renews, ..Batch::default() })).renews.remove(0).unwrap()
+        self.write(Write::Renew(Renew { id, fence: Fence::FIRST, owner, lease: LEASE }))
     }
 
     fn tag(&self, key: &str) -> Option<StateTag> {
@@ -83,13 +81,13 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
 #[test]
 fn writes_count_once_and_are_seen_by_every_clone() {
     let scene = Scene::new();
-    assert!(matches!(scene.claim("k"), Claimed::Won { now: CREATED }));
-    let Claimed::Found { now, record } = scene.claim("k") else { panic!("it must be found") };
+    assert!(matches!(scene.claim("k"), Written::Done { now: CREATED }));
+    let Written::Refused { now, record } = scene.claim("k") else { panic!("it must be found") };
     assert_eq!((now, record.unwrap().tag()), (CREATED, StateTag::Running));
-    assert_eq!(scene.renew("k", 9), Renewed::Lost);
-    assert_eq!(scene.renew("k", 2), Renewed::Done { now: CREATED });
-    assert_eq!(scene.settle("k", 9), Settled::Lost);
-    assert_eq!(scene.settle("k", 2), Settled::Done { now: CREATED });
+    assert!(matches!(scene.renew("k", 9), Written::Refused { now: CREATED, record: Some(_) }));
+    assert_eq!(scene.renew("k", 2), Written::Done { now: CREATED });
+    assert!(matches!(scene.settle("k", 9), Written::Refused { now: CREATED, record: Some(_) }));
+    assert_eq!(scene.settle("k", 2), Written::Done { now: CREATED });
     let clone = Scene { store: scene.store.clone(), ..scene };
     assert_eq!(clone.tag("k"), Some(StateTag::Completed));
     assert_eq!(clone.tag("absent"), None);
@@ -125,7 +123,7 @@ fn overdue_and_purge_follow_the_clock_and_their_limits() {
 fn a_pending_record_past_retention_is_counted_as_timed_out() {
     let scene = Scene::new();
     let entry = Entry::Queue { pick_up: LEASE, request: "later".into() };
-    let batch = Batch { claims: vec![Claim { entry, ..claim("k") }], ..Batch::default() };
+    let batch = vec![Write::Claim(Claim { entry, ..claim("k") })];
     at_once(scene.store.commit(batch));
     scene.pass(WINDOW);
     let purged = at_once(scene.store.purge(1)).unwrap();
@@ -137,8 +135,8 @@ fn a_pending_record_past_retention_is_counted_as_timed_out() {
 fn no_call_answers_more_than_a_page() {
     let scene = Scene::new();
     let many = PAGE_RECORDS_MAX + 1;
-    let claims = (0..many).map(|at| claim(&at.to_string())).collect();
-    at_once(scene.store.commit(Batch { claims, ..Batch::default() }));
+    let claims = (0..many).map(|at| Write::Claim(claim(&at.to_string()))).collect();
+    at_once(scene.store.commit(claims));
     scene.pass(LEASE);
     let page = Page { after: None, limit: usize::MAX };
     let listed = at_once(scene.store.list(Filter::default(), page)).unwrap();
@@ -186,8 +184,8 @@ fn a_row_changed_behind_its_back_is_not_served() {
     scene.store.tamper(operation("k").id(), |row| row.format = 2);
     let loaded = at_once(scene.store.load(vec![operation("k").id()])).remove(0);
     assert!(matches!(loaded, Err(StoreError::TooNew(_))));
-    let batch = Batch { claims: vec![claim("k")], ..Batch::default() };
-    let claimed = at_once(scene.store.commit(batch)).claims.remove(0);
+    let batch = vec![Write::Claim(claim("k"))];
+    let claimed = at_once(scene.store.commit(batch)).remove(0);
     assert!(matches!(claimed, Err(StoreError::TooNew(_))));
     let page = Page { after: None, limit: 9 };
     let listed = at_once(scene.store.list(Filter::default(), page)).unwrap().remove(0);

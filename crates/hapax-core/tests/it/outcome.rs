@@ -51,3 +51,15 @@ fn the_weight_counts_headers_and_the_kept_body() {
     let not_kept = Outcome::new(200, headers, Body::NotKept { len: 100 }).unwrap();
     assert_eq!(not_kept.weight(), (4 + 6 + 56) + (2 + 56));
 }
+
+#[test]
+fn a_value_is_given_back_as_it_was_and_is_no_fronts_answer() {
+    let bytes = Bytes::from_static(b"{\"receipt\":17}");
+    assert_eq!(Outcome::value(bytes.clone()).unwrap().as_value(), Some(&bytes));
+    assert_eq!(Outcome::value(Bytes::new()).unwrap().as_value(), Some(&Bytes::new()));
+    let answer = Outcome::new(200, Vec::new(), Body::Kept(bytes)).unwrap();
+    assert_eq!(answer.as_value(), None);
+    let large = Bytes::from(vec![0; OUTCOME_BODY_BYTES_MAX + 1]);
+    let refused = Outcome::value(large).unwrap_err();
+    assert_eq!(refused, InvalidOutcome::BodyTooLarge { len: OUTCOME_BODY_BYTES_MAX + 1 });
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::{
-    InvalidPolicy, Policy, Recovery, ResultPolicy, RetainFrom, Retention,
+    InvalidPolicy, Policy, Recovery, RetainFrom, Retention,
     limits::{LEASE_MAX, LEASE_MIN, RETENTION_MAX, RETENTION_MIN},
 };
 
@@ -16,7 +16,7 @@ fn check(
     expected: Result<(), InvalidPolicy>,
 ) {
     let retention = Retention { window, from: RetainFrom::Creation, tombstone };
-    let policy = Policy::new(lease, retention, ResultPolicy::Stripe, Recovery::Probe);
+    let policy = Policy::new(lease, retention, Recovery::Probe);
     assert_eq!(policy.map(|_| ()), expected, "{lease:?} {window:?} {tombstone:?}");
 }
 
@@ -57,11 +57,9 @@ fn a_retention_shorter_than_the_lease_is_refused() {
 fn a_policy_says_what_it_was_made_of() {
     let retention =
         Retention { window: RETENTION_MIN, from: RetainFrom::Completion, tombstone: TICK };
-    let policy =
-        Policy::new(LEASE_MIN, retention, ResultPolicy::SuccessOnly, Recovery::Resend).unwrap();
+    let policy = Policy::new(LEASE_MIN, retention, Recovery::Resend).unwrap();
     assert_eq!(policy.lease(), LEASE_MIN);
     assert_eq!(policy.retention(), retention);
-    assert_eq!(policy.results(), ResultPolicy::SuccessOnly);
     assert_eq!(policy.recovery(), Recovery::Resend);
 }
 
@@ -73,22 +71,12 @@ fn the_default_is_careful_and_within_its_own_bounds() {
     assert_eq!(default.retention().from, RetainFrom::Creation);
     assert_eq!(default.retention().tombstone, Duration::ZERO);
     assert_eq!(default.recovery(), Recovery::Hold);
-    let made =
-        Policy::new(default.lease(), default.retention(), default.results(), default.recovery());
+    let made = Policy::new(default.lease(), default.retention(), default.recovery());
     assert_eq!(made, Ok(default));
-    assert_eq!(default.results(), ResultPolicy::Terminal);
 }
 
 #[test]
-fn policies_are_known_by_their_published_names() {
-    let results = [
-        ResultPolicy::Terminal,
-        ResultPolicy::Stripe,
-        ResultPolicy::SuccessOnly,
-        ResultPolicy::AtMostOnce,
-    ];
-    let names = results.map(ResultPolicy::as_str);
-    assert_eq!(names, ["terminal", "stripe", "success-only", "at-most-once"]);
+fn recoveries_are_known_by_their_published_names() {
     let recoveries = [Recovery::Resend, Recovery::Probe, Recovery::Hold];
     assert_eq!(recoveries.map(Recovery::as_str), ["resend", "probe", "hold"]);
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hapax_core::{
     Body, Decision, Doubt, Fence, Outcome, Owner, Recovery, Salt, StateTag, Step, StepName,
     StoreError, decide,
-    store::{Batch, By, Claim, Entry, KeepStep, Purged, Renew, Settle, Settlement},
+    store::{By, Claim, Entry, KeepStep, Purged, Renew, Settle, Settlement, Write, Written},
 };
 
 use crate::given::{CREATED, LEASE, arrival, operation, policy};
@@ -34,43 +34,32 @@ fn keep() -> KeepStep {
 #[test]
 fn a_write_weighs_what_it_carries() {
     let request = || Bytes::from_static(b"pay 100");
-    let run = |request| Claim { entry: Entry::Run { lease: LEASE, request }, ..claim() };
-    assert_eq!(run(None).weight(), 0);
-    assert_eq!(run(Some(request())).weight(), 7);
-    let queued = Entry::Queue { pick_up: LEASE, request: request() };
-    assert_eq!(Claim { entry: queued, ..claim() }.weight(), 7);
+    let enters = |entry| Write::Claim(Claim { entry, ..claim() }).weight();
+    assert_eq!(enters(Entry::Run { lease: LEASE, request: None }), 0);
+    assert_eq!(enters(Entry::Run { lease: LEASE, request: Some(request()) }), 7);
+    assert_eq!(enters(Entry::Queue { pick_up: LEASE, request: request() }), 7);
 
-    assert_eq!(settle().weight(), 0);
+    let ends = |to| Write::Settle(Settle { to, ..settle() }).weight();
+    assert_eq!(ends(Settlement::Released), 0);
     let outcome = Outcome::new(201, Vec::new(), Body::Kept(request())).unwrap();
-    assert_eq!(Settle { to: Settlement::Completed(outcome), ..settle() }.weight(), 7);
-    assert_eq!(keep().weight(), 7);
+    assert_eq!(ends(Settlement::Completed(outcome)), 7);
+    assert_eq!(Write::Renew(renew()).weight(), 0);
+    assert_eq!(Write::Step(keep()).weight(), 7);
 }
 
 #[test]
-fn a_batch_is_empty_only_without_anything_in_it() {
-    assert!(Batch::default().is_empty());
-    assert!(!Batch { claims: vec![claim()], ..Batch::default() }.is_empty());
-    assert!(!Batch { settles: vec![settle()], ..Batch::default() }.is_empty());
-    assert!(!Batch { renews: vec![renew()], ..Batch::default() }.is_empty());
-    assert!(!Batch { steps: vec![keep()], ..Batch::default() }.is_empty());
+fn a_write_names_its_operation() {
+    let id = operation("k").id();
+    let claim = Claim { operation: operation("k"), ..claim() };
+    let writes = [Write::Settle(settle()), Write::Renew(renew()), Write::Step(keep())];
+    assert_eq!(writes.map(|write| write.id()), [id; 3]);
+    assert_eq!(Write::Claim(claim).id(), id);
 }
 
 #[test]
-fn a_batch_that_failed_failed_for_every_item() {
-    let batch = Batch {
-        claims: vec![claim()],
-        settles: vec![settle(); 2],
-        renews: vec![renew(); 3],
-        steps: vec![keep(); 4],
-    };
-    assert_eq!(batch.len(), 10);
-    let committed = batch.all_failed(&StoreError::unavailable("down"));
-    let lengths = [committed.claims.len(), committed.settles.len(), committed.renews.len()];
-    assert_eq!((lengths, committed.steps.len()), ([1, 2, 3], 4));
-    assert!(matches!(committed.claims[0], Err(StoreError::Unavailable(_))));
-    assert!(matches!(committed.settles[1], Err(StoreError::Unavailable(_))));
-    assert!(matches!(committed.renews[2], Err(StoreError::Unavailable(_))));
-    assert!(matches!(committed.steps[3], Err(StoreError::Unavailable(_))));
+fn an_answer_carries_the_clock_of_the_store() {
+    assert_eq!(Written::Done { now: CREATED }.now(), CREATED);
+    assert_eq!(Written::Refused { now: CREATED, record: None }.now(), CREATED);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Instants stop at the ends of time instead of wrapping, and are written as people write them.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hapax_core::{Timestamp, time::micros};
 
@@ -22,6 +22,13 @@ fn time_stops_at_its_ends() {
     assert_eq!(Timestamp::ZERO.plus(Duration::MAX), END);
     assert_eq!(BEGINNING.minus(Duration::from_micros(1)), BEGINNING);
     assert_eq!(BEGINNING.minus(Duration::MAX), BEGINNING);
+}
+
+#[test]
+fn a_reading_of_the_systems_clock_is_never_before_the_epoch() {
+    let second = Duration::from_secs(1);
+    assert_eq!(Timestamp::from(UNIX_EPOCH + second).as_micros(), 1_000_000);
+    assert_eq!(Timestamp::from(UNIX_EPOCH - second), Timestamp::ZERO);
 }
 
 #[test]

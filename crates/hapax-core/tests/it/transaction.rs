@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Decision, Doubt, Fence, Owner, Part, Record, Recovery, StateTag, Timestamp, Wish, decide,
+    Decision, Doubt, Fence, Owner, Part, Record, Recovery, RunMode, StateTag, Timestamp, decide,
     store::{Claim, Over},
-    transaction::{Answer, Entrance, enter},
+    transaction::{Entrance, TransactionAnswer, enter},
 };
 
 use crate::given::{
@@ -13,7 +13,7 @@ use crate::given::{
 };
 
 /// What comes of a request with this body that finds this record.
-fn entered(now: Timestamp, body: &str, found: Option<&Record>) -> Result<Claim, Answer> {
+fn entered(now: Timestamp, body: &str, found: Option<&Record>) -> Result<Claim, TransactionAnswer> {
     let entrance = entrance(body);
     let decision = decide(now, &entrance.arrival(), found, &entrance.policy);
     enter(now, decision, found)
@@ -34,7 +34,7 @@ fn an_entrance_arrives_as_itself_and_keeps_no_request() {
     let arrival = entrance("same").arrival();
     assert_eq!((arrival.operation, arrival.owner), (operation("k"), Owner(2)));
     assert_eq!(arrival.fingerprint, fingerprint("same"));
-    assert!(matches!(arrival.wish, Wish::Run { request: None }));
+    assert!(matches!(arrival.mode, RunMode::Run { request: None }));
 }
 
 #[test]
@@ -60,7 +60,8 @@ fn a_released_or_forgotten_key_is_claimed_over_what_is_there() {
 fn a_finished_operation_is_replayed_from_its_whole_record() {
     for tag in [StateTag::Completed, StateTag::Failed] {
         let found = record(tag, Recovery::Hold);
-        let Err(Answer::Replay(replayed)) = entered(CREATED, "same", Some(&found)) else {
+        let Err(TransactionAnswer::Replay(replayed)) = entered(CREATED, "same", Some(&found))
+        else {
             panic!("{tag:?} must be replayed");
         };
         assert_eq!(*replayed, found);
@@ -70,7 +71,10 @@ fn a_finished_operation_is_replayed_from_its_whole_record() {
 #[test]
 fn a_replay_of_nothing_is_a_doubt_and_never_an_execution() {
     let entered = enter(CREATED, Decision::Replay, None);
-    assert!(matches!(entered, Err(Answer::InDoubt { doubt: Doubt::OwnerVanished })), "{entered:?}");
+    assert!(
+        matches!(entered, Err(TransactionAnswer::InDoubt { doubt: Doubt::OwnerVanished })),
+        "{entered:?}"
+    );
 }
 
 #[test]
@@ -78,7 +82,7 @@ fn a_live_lease_is_busy_for_as_long_as_it_lasts() {
     for tag in [StateTag::Pending, StateTag::Running] {
         for recovery in RECOVERIES {
             let found = record(tag, recovery);
-            let Err(Answer::Busy { retry_after }) =
+            let Err(TransactionAnswer::Busy { retry_after }) =
                 entered(CREATED.plus(LEASE - TICK), "same", Some(&found))
             else {
                 panic!("{tag:?} under {recovery:?} must be busy");
@@ -100,7 +104,7 @@ fn an_owner_whose_lease_is_over_is_followed_only_where_repeating_is_allowed() {
             }
             (
                 Recovery::Probe | Recovery::Hold,
-                Err(Answer::InDoubt { doubt: Doubt::OwnerVanished }),
+                Err(TransactionAnswer::InDoubt { doubt: Doubt::OwnerVanished }),
             ) => {}
             (recovery, other) => panic!("{recovery:?} must not come to {other:?}"),
         }
@@ -113,8 +117,8 @@ fn a_doubt_is_passed_on_with_its_reason_unless_repeating_is_allowed() {
         let found = record(StateTag::InDoubt, recovery);
         match (recovery, entered(CREATED, "same", Some(&found))) {
             (Recovery::Resend, Ok(claim)) => assert_eq!(claim.over, Over::Abandoned(found.stamp())),
-            (Recovery::Probe, Err(Answer::InDoubt { doubt: Doubt::OwnerVanished }))
-            | (Recovery::Hold, Err(Answer::InDoubt { doubt: Doubt::Interrupted })) => {}
+            (Recovery::Probe, Err(TransactionAnswer::InDoubt { doubt: Doubt::OwnerVanished }))
+            | (Recovery::Hold, Err(TransactionAnswer::InDoubt { doubt: Doubt::Interrupted })) => {}
             (recovery, other) => panic!("{recovery:?} must not come to {other:?}"),
         }
     }
@@ -124,7 +128,7 @@ fn a_doubt_is_passed_on_with_its_reason_unless_repeating_is_allowed() {
 fn another_request_is_refused_with_the_parts_that_differ() {
     for tag in StateTag::ALL {
         let entered = entered(CREATED, "other", Some(&record(tag, Recovery::Resend)));
-        let Err(Answer::Mismatch(difference)) = entered else {
+        let Err(TransactionAnswer::Mismatch(difference)) = entered else {
             panic!("{tag:?} must refuse, not {entered:?}");
         };
         assert_eq!(difference.parts().collect::<Vec<_>>(), [Part::Body]);
@@ -135,6 +139,8 @@ fn another_request_is_refused_with_the_parts_that_differ() {
 fn a_key_past_retention_is_gone_until_its_tombstone_is_over() {
     let found = record(StateTag::Completed, Recovery::Hold);
     let entered = entered(CREATED.plus(WINDOW), "same", Some(&found));
-    let Err(Answer::Gone { since }) = entered else { panic!("must be gone, not {entered:?}") };
+    let Err(TransactionAnswer::Gone { since }) = entered else {
+        panic!("must be gone, not {entered:?}")
+    };
     assert_eq!(since, CREATED.plus(WINDOW));
 }

@@ -3,16 +3,45 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Deed, Fence, Note, OperationId, Phase, Policy, Reason, Record, State, StateTag, Store,
-    StoreError, Timestamp,
+    Deed, Fence, Note, OperationId, Phase, Policy, Reason, Record, State, StateTag, StoreError,
+    Timestamp,
     limits::CLAIM_ROUNDS_MAX,
     quiet_from,
-    store::{Batch, By, Settle, Settled, Settlement},
+    store::{By, Settle, Settlement, Write, Written},
 };
 
 use super::{Change, Operator, Resolution};
 
 /// What a person wants changed, and what they saw when they decided it.
+///
+/// ```
+/// use hapax_core::{AttemptEnd, Outcome, Reason, StateTag};
+/// use hapax_engine::{Admission, operator::{Operator, Order, Resolution}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # use hapax_core::{Key, Operation, Scope, Tenant};
+/// # let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// # let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// # let request = hapax_core::RequestParts { body: b"100", ..Default::default() }.into();
+/// # let mode = hapax_core::RunMode::Run { request: None };
+/// # let policy = hapax_core::Policy::default();
+/// # let ask = hapax_engine::BeginRequest { operation, request, mode, policy };
+/// # let engine = hapax_engine::Engine::start(store, hapax_engine::Options::default());
+/// let Admission::Execute(permit) = engine.begin(&ask).await? else { return Ok(()) };
+/// let attempt = permit.attempt();
+/// permit.settle(AttemptEnd::Unanswered).await?;
+///
+/// let reason = Reason::new("ada", "the bank shows the payment")?;
+/// let order = Order { id: attempt.id, seen: attempt.fence, even_if_running: false, reason };
+/// let found = Resolution::Completed { outcome: Outcome::bare(201) };
+/// let changed = Operator::new(engine.store().clone()).resolve(&order, found).await?;
+/// assert_eq!(changed.state, StateTag::Completed);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Order {
     /// Which operation.
@@ -94,7 +123,7 @@ pub enum Refusal {
     Contended,
 }
 
-impl<S: Store> Operator<'_, S> {
+impl Operator {
     /// The record the order is about, if this change would be made now. Changes nothing.
     pub async fn examine(&self, order: &Order, change: &Change) -> Result<Record, ChangeError> {
         let to = match change {
@@ -175,8 +204,8 @@ impl<S: Store> Operator<'_, S> {
             }
             check(&record, order, to, loaded.now)?;
             match self.settle(&record, to).await {
-                Ok(Settled::Done { now }) => return Ok(now),
-                Ok(Settled::Lost) => {}
+                Ok(Written::Done { now }) => return Ok(now),
+                Ok(Written::Refused { .. }) => {}
                 Err(error @ StoreError::Unconfirmed(_)) => unsure = Some(error),
                 Err(
                     error @ (StoreError::Unavailable(_)
@@ -188,7 +217,7 @@ impl<S: Store> Operator<'_, S> {
         Err(unsure.map_or_else(|| Refusal::Contended.into(), ChangeError::Unconfirmed))
     }
 
-    async fn settle(&self, record: &Record, to: &Settlement) -> Result<Settled, StoreError> {
+    async fn settle(&self, record: &Record, to: &Settlement) -> Result<Written, StoreError> {
         let keep = match to {
             Settlement::Completed(_) | Settlement::Failed(_) => {
                 record.expires_at.after(record.created_at)
@@ -196,10 +225,9 @@ impl<S: Store> Operator<'_, S> {
             Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => Duration::ZERO,
         };
         let (id, by) = (record.operation.id(), By::Onlooker(record.stamp()));
-        let settles = vec![Settle { id, by, to: to.clone(), keep }];
-        let committed = self.store.commit(Batch { settles, ..Batch::default() }).await;
+        let settle = Write::Settle(Settle { id, by, to: to.clone(), keep });
         let unanswered = || Err(StoreError::unconfirmed("the store did not answer for this id"));
-        committed.settles.into_iter().next().unwrap_or_else(unanswered)
+        self.store.commit(vec![settle]).await.pop().unwrap_or_else(unanswered)
     }
 
     async fn note(&self, order: &Order, deed: Deed, phase: Phase) -> Result<(), StoreError> {

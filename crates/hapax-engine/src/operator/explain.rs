@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Arrival, Decision, Doubt, Fingerprint, Outcome, Owner, Policy, Record, Recovery, StateTag,
-    Timestamp, Wish, decide,
+    Arrival, Decision, Doubt, Fingerprint, Outcome, Owner, Policy, Record, Recovery, RunMode,
+    StateTag, Timestamp, decide,
 };
 
 use super::Shown;
@@ -13,9 +13,9 @@ use super::Shown;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// What the same request again is answered with.
-    pub answer: Answer,
+    pub answer: ExpectedAnswer,
     /// What another request under this key is answered with.
-    pub another: Answer,
+    pub another: ExpectedAnswer,
     /// Why, in words.
     pub because: String,
     /// What to do, in words.
@@ -24,7 +24,7 @@ pub struct Explanation {
 
 /// How an arrival is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Answer {
+pub enum ExpectedAnswer {
     /// It runs.
     Runs,
     /// It takes over from an owner that vanished.
@@ -41,7 +41,7 @@ pub enum Answer {
     RefusedGone,
 }
 
-impl Answer {
+impl ExpectedAnswer {
     /// The word used in JSON and pages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,8 +74,8 @@ impl Shown {
     pub fn explain(&self) -> Explanation {
         let Some(record) = &self.record else {
             return Explanation {
-                answer: Answer::Runs,
-                another: Answer::Runs,
+                answer: ExpectedAnswer::Runs,
+                another: ExpectedAnswer::Runs,
                 because: "Nothing is stored under this key.".to_owned(),
                 advice:
                     "Nothing to do. If you expected a record: it may be past its retention, or \
@@ -86,15 +86,20 @@ impl Shown {
         let same = arrive(record, record.fingerprint, self.now);
         let another = arrive(record, opposite(record.fingerprint), self.now);
         let (because, advice) = words(record, &same, self.now);
-        Explanation { answer: Answer::to(&same), another: Answer::to(&another), because, advice }
+        Explanation {
+            answer: ExpectedAnswer::to(&same),
+            another: ExpectedAnswer::to(&another),
+            because,
+            advice,
+        }
     }
 }
 
 /// What the machine tells a request with this fingerprint. The policy shapes what is written, never
 /// what is decided, so any will do.
 fn arrive(record: &Record, fingerprint: Fingerprint, now: Timestamp) -> Decision {
-    let (operation, wish) = (record.operation.clone(), Wish::Run { request: None });
-    let arrival = Arrival { operation, fingerprint, owner: Owner(0), wish };
+    let (operation, mode) = (record.operation.clone(), RunMode::Run { request: None });
+    let arrival = Arrival { operation, fingerprint, owner: Owner(0), mode };
     decide(now, &arrival, Some(record), &Policy::default())
 }
 

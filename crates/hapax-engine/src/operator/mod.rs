@@ -14,22 +14,50 @@ mod resolution;
 mod show;
 
 use hapax_core::{
-    OperationId, Store, StoreError,
+    DynStore, OperationId, StoreError,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Listed, Loaded, Page},
 };
 
 pub use self::{
     change::{ChangeError, Changed, Order, Refusal},
-    explain::{Answer, Explanation},
-    resolution::{Change, InvalidResolution, Resolution},
-    show::{Moment, Shown},
+    explain::{ExpectedAnswer, Explanation},
+    resolution::{Change, Resolution},
+    show::{Shown, TimelineEntry},
 };
 
 /// A person at the store. Every change they make leaves a note before it and one after it.
+///
+/// ```
+/// use hapax_core::{AttemptEnd, StateTag, store::{Filter, Page}};
+/// use hapax_engine::{Admission, operator::Operator};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # use hapax_core::{Key, Operation, Scope, Tenant};
+/// # let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// # let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// # let request = hapax_core::RequestParts { body: b"100", ..Default::default() }.into();
+/// # let mode = hapax_core::RunMode::Run { request: None };
+/// # let policy = hapax_core::Policy::default();
+/// # let ask = hapax_engine::BeginRequest { operation, request, mode, policy };
+/// # let engine = hapax_engine::Engine::start(store, hapax_engine::Options::default());
+/// let Admission::Execute(permit) = engine.begin(&ask).await? else { return Ok(()) };
+/// permit.settle(AttemptEnd::Unanswered).await?;
+///
+/// let operator = Operator::new(engine.store().clone());
+/// let doubts = Filter { state: Some(StateTag::InDoubt), ..Filter::default() };
+/// let listing = operator.list(doubts, Page { after: None, limit: 100 }).await?;
+/// assert_eq!(listing.listed.len(), 1);
+/// println!("{}", operator.show(listing.listed[0].id).await?.explain().advice);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub struct Operator<'a, S> {
-    store: &'a S,
+pub struct Operator {
+    store: DynStore,
 }
 
 /// One page of a listing.
@@ -41,10 +69,10 @@ pub struct Listing {
     pub next: Option<OperationId>,
 }
 
-impl<'a, S: Store> Operator<'a, S> {
+impl Operator {
     /// An operator on this store.
-    pub fn new(store: &'a S) -> Self {
-        Self { store }
+    pub fn new(store: impl Into<DynStore>) -> Self {
+        Self { store: store.into() }
     }
 
     /// One page of the records the filter lets through.

@@ -3,6 +3,12 @@
 use hapax_core::{Deed, Outcome, StateTag, store::Settlement};
 
 /// What a person wants done to an operation.
+///
+/// ```
+/// use hapax_engine::operator::Change;
+///
+/// assert_eq!(Change::Release.consequence(), "the next request with this key runs");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Give the key back: the next arrival executes.
@@ -13,41 +19,29 @@ pub enum Change {
 
 /// What a person found out about an operation.
 ///
-/// An answer comes in through [`Resolution::completed`] or [`Resolution::failed`], which refuse one
-/// that would tell clients the opposite.
+/// Whoever takes an answer from a person sees to it that it does not tell clients the opposite.
+///
+/// ```
+/// use hapax_core::{Outcome, StateTag};
+/// use hapax_engine::operator::{Change, Resolution};
+///
+/// let paid = Change::Resolve(Resolution::Completed { outcome: Outcome::bare(201) });
+/// assert_eq!(paid.leads_to(), StateTag::Completed);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     /// It happened, and this is what it answered.
-    #[non_exhaustive]
     Completed {
         /// What clients are answered.
         outcome: Outcome,
     },
     /// It failed for good, and this is what it answered.
-    #[non_exhaustive]
     Failed {
         /// What clients are answered.
         outcome: Outcome,
     },
     /// It never happened: the next arrival executes.
     Released,
-}
-
-/// Why an answer cannot be that of a resolution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidResolution {
-    /// Clients would take it for a failure, or for no answer at all.
-    #[error("the status of what completed is between 200 and 399, not {status}")]
-    NotOfCompleted {
-        /// The status that was given.
-        status: u16,
-    },
-    /// Clients would take it for a success, or for no answer at all.
-    #[error("the status of what failed is between 400 and 599, not {status}")]
-    NotOfFailed {
-        /// The status that was given.
-        status: u16,
-    },
 }
 
 impl Change {
@@ -77,22 +71,6 @@ impl Change {
 }
 
 impl Resolution {
-    /// It happened, and answered this: a status from 200 to 399.
-    pub fn completed(outcome: Outcome) -> Result<Self, InvalidResolution> {
-        match outcome.status() {
-            200..=399 => Ok(Self::Completed { outcome }),
-            status => Err(InvalidResolution::NotOfCompleted { status }),
-        }
-    }
-
-    /// It failed for good, and answered this: a status from 400 to 599.
-    pub fn failed(outcome: Outcome) -> Result<Self, InvalidResolution> {
-        match outcome.status() {
-            400..=599 => Ok(Self::Failed { outcome }),
-            status => Err(InvalidResolution::NotOfFailed { status }),
-        }
-    }
-
     /// How it is noted, and what is written.
     pub(super) fn into_change(self) -> (Deed, Settlement) {
         match self {

@@ -15,7 +15,7 @@ pub struct Shown {
 
 /// Something that happened to an operation, or will.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct TimelineEntry {
     /// When, by the store's clock.
     pub at: Timestamp,
     /// What, in words.
@@ -31,8 +31,9 @@ impl Shown {
     /// What happened to it and what is about to, in order of time.
     ///
     /// A record keeps its beginning and its latest change, not everything in between.
-    pub fn timeline(&self) -> Vec<Moment> {
-        let notes = self.notes.iter().map(|noted| Moment { at: noted.at, what: note(noted) });
+    pub fn timeline(&self) -> Vec<TimelineEntry> {
+        let notes =
+            self.notes.iter().map(|noted| TimelineEntry { at: noted.at, what: note(noted) });
         let mut moments: Vec<_> = self
             .record
             .iter()
@@ -44,7 +45,7 @@ impl Shown {
     }
 }
 
-fn of_record(record: &Record, now: Timestamp) -> Vec<Moment> {
+fn of_record(record: &Record, now: Timestamp) -> Vec<TimelineEntry> {
     let attempt = record.fence.get();
     let entered = match &record.state {
         State::Pending { .. } => "accepted for later".to_owned(),
@@ -61,10 +62,10 @@ fn of_record(record: &Record, now: Timestamp) -> Vec<Moment> {
         State::Released => format!("attempt {attempt} was given back"),
         State::Buried => "its outcome was forgotten; a tombstone is left".to_owned(),
     };
-    let moment = |at, what: &str| Moment { at, what: what.to_owned() };
+    let moment = |at, what: &str| TimelineEntry { at, what: what.to_owned() };
     let mut moments = vec![
         moment(record.created_at, "the key was first claimed"),
-        Moment { at: record.changed_at, what: entered },
+        TimelineEntry { at: record.changed_at, what: entered },
     ];
     match &record.state {
         State::Running { lease_until, .. } if *lease_until <= now => {

@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use hapax_core::{
-    Key, Step, StepName, Store,
+    Key, Step, StepName,
     retry::{Failure, Next, Schedule},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -12,13 +12,33 @@ use tokio::time::sleep;
 
 use super::{
     error::{Cause, StepError, Stop},
-    handle::{Place, Progress, Steps},
+    handle::{StepPlace, StepProgress, Steps},
 };
 
 /// A step that runs when it is awaited. Made by [`Steps::step`].
+///
+/// ```
+/// use hapax_core::{Key, retry::Schedule};
+/// use hapax_engine::{Probed, Run, WorkflowError};
+///
+/// # async fn charge(_: Key) -> Result<u32, std::io::Error> { Ok(7) }
+/// # async fn find_charge(_: Key) -> Result<Option<u32>, std::io::Error> { Ok(None) }
+/// async fn pay(run: &Run) -> Result<u32, WorkflowError> {
+///     let charging = run.step("charge", charge).retry(Schedule::default());
+///     // Before it is tried again: did it happen?
+///     let charging = charging.probe(|key| async move {
+///         match find_charge(key).await {
+///             Ok(Some(receipt)) => Probed::Happened(receipt),
+///             Ok(None) => Probed::DidNot,
+///             Err(_) => Probed::Unknown,
+///         }
+///     });
+///     Ok(charging.await?)
+/// }
+/// ```
 #[must_use = "a step runs when it is awaited"]
-pub struct StepCall<'a, S: Store, T, E, F> {
-    steps: &'a Steps<S>,
+pub struct StepCall<'a, T, E, F> {
+    steps: &'a Steps,
     name: &'a str,
     run: F,
     version: u16,
@@ -33,6 +53,20 @@ type Migrate<'a, T> = Box<dyn FnOnce(u16, &[u8]) -> Result<T, Cause> + Send + 'a
 type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a probe found out about an effect.
+///
+/// ```
+/// use hapax_engine::Probed;
+///
+/// /// What a provider's list of charges says about ours.
+/// fn probed(found: std::io::Result<Option<u32>>) -> Probed<u32> {
+///     match found {
+///         Ok(Some(receipt)) => Probed::Happened(receipt),
+///         Ok(None) => Probed::DidNot,
+///         Err(_) => Probed::Unknown,
+///     }
+/// }
+/// # assert_eq!(probed(Ok(Some(7))), Probed::Happened(7));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probed<T> {
     /// It happened, and came to this.
@@ -43,8 +77,8 @@ pub enum Probed<T> {
     Unknown,
 }
 
-impl<'a, S: Store, T, E, F> StepCall<'a, S, T, E, F> {
-    pub(super) fn new(steps: &'a Steps<S>, name: &'a str, run: F) -> Self {
+impl<'a, T, E, F> StepCall<'a, T, E, F> {
+    pub(super) fn new(steps: &'a Steps, name: &'a str, run: F) -> Self {
         Self {
             steps,
             name,
@@ -91,9 +125,8 @@ impl<'a, S: Store, T, E, F> StepCall<'a, S, T, E, F> {
     }
 }
 
-impl<'a, S, T, E, F, Fut> IntoFuture for StepCall<'a, S, T, E, F>
+impl<'a, T, E, F, Fut> IntoFuture for StepCall<'a, T, E, F>
 where
-    S: Store,
     T: Serialize + DeserializeOwned + Send + 'a,
     E: Send + 'a,
     F: FnMut(Key) -> Fut + Send + 'a,
@@ -107,9 +140,8 @@ where
     }
 }
 
-impl<S, T, E, F, Fut> StepCall<'_, S, T, E, F>
+impl<T, E, F, Fut> StepCall<'_, T, E, F>
 where
-    S: Store,
     T: Serialize + DeserializeOwned + Send,
     E: Send,
     F: FnMut(Key) -> Fut + Send,
@@ -120,12 +152,12 @@ where
         let steps = self.steps;
         let mut progress = steps.turn().await;
         match steps.place(&mut progress, &name).await? {
-            Place::Finished(step) => {
+            StepPlace::Finished(step) => {
                 let result = self.read(&step)?;
                 progress.finished();
                 Ok(result)
             }
-            Place::Open { number, repeated } => {
+            StepPlace::Open { number, repeated } => {
                 // Refused here, and not after the effect.
                 Step::new(number, name.clone(), self.version, Bytes::new())
                     .map_err(Stop::TooMany)?;
@@ -140,7 +172,7 @@ where
     /// Runs the effect until it answers, asking before every repetition where that is possible.
     async fn run(
         &mut self,
-        progress: &mut Progress,
+        progress: &mut StepProgress,
         name: &StepName,
         mut repeated: bool,
     ) -> Result<T, StepError<E>> {
@@ -191,7 +223,7 @@ where
     }
 }
 
-impl<S: Store, T, E, F> fmt::Debug for StepCall<'_, S, T, E, F> {
+impl<T, E, F> fmt::Debug for StepCall<'_, T, E, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StepCall").field("name", &self.name).finish_non_exhaustive()
     }

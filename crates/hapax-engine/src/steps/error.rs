@@ -11,6 +11,21 @@ use crate::error::{BeginError, SettleError};
 ///
 /// Whatever it says, the operation goes on in another attempt
 /// ([`Permit::leave`](crate::Permit::leave)); a new life would forget what is kept.
+///
+/// ```
+/// use hapax_engine::{Run, StepError, WorkflowError};
+///
+/// # async fn charge(_: hapax_core::Key) -> Result<u32, std::io::Error> { Ok(7) }
+/// async fn pay(run: &Run) -> Result<Option<u32>, WorkflowError> {
+///     match run.step("charge", charge).await {
+///         Ok(receipt) => Ok(Some(receipt)),
+///         Err(StepError::Failed(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+///             Ok(None)
+///         }
+///         Err(error) => Err(error.into()),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum StepError<E> {
     /// The effect failed. It may have happened: it is repeated under the same key, or probed.
@@ -103,6 +118,18 @@ impl Stop {
 pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why a workflow has no outcome yet.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_engine::WorkflowError;
+///
+/// /// The bank opens in an hour.
+/// fn closed() -> WorkflowError {
+///     let after = Some(Duration::from_secs(60 * 60));
+///     WorkflowError::Later { after, cause: "the bank is closed".into() }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkflowError {

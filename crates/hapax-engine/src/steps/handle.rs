@@ -9,8 +9,8 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Key, Step, StepName, Store, StoreError, StoredStep, Timestamp,
-    store::{KeepStep, Kept},
+    Attempt, Key, Step, StepName, StoreError, StoredStep, Timestamp,
+    store::{KeepStep, Write, Written},
 };
 use tokio::{
     sync::Mutex,
@@ -19,9 +19,9 @@ use tokio::{
 
 use super::{call::StepCall, error::Stop};
 use crate::{
-    detached::Detached,
+    detached_task::Detached,
     engine::Inner,
-    flights::Flight,
+    in_flight::InFlightEntry,
     permit::{PAUSE_MAX, PAUSE_MIN},
 };
 
@@ -29,23 +29,50 @@ use crate::{
 ///
 /// Made by [`Permit::steps`](crate::Permit::steps). Clones share everything, and steps run one
 /// after the other: the n-th step asked for is the n-th step of the operation, in every attempt.
-#[derive(Debug)]
-pub struct Steps<S: Store>(Arc<Shared<S>>);
+///
+/// ```
+/// use hapax_core::{AttemptEnd, Outcome};
+/// use hapax_engine::Admission;
+///
+/// # async fn charge(_: hapax_core::Key) -> Result<u32, std::io::Error> { Ok(7) }
+/// # async fn mail(_: hapax_core::Key, _: u32) -> Result<(), std::io::Error> { Ok(()) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # use hapax_core::{Key, Operation, Scope, Tenant};
+/// # let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// # let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// # let request = hapax_core::RequestParts { body: b"100", ..Default::default() }.into();
+/// # let mode = hapax_core::RunMode::Run { request: None };
+/// # let policy = hapax_core::Policy::default();
+/// # let ask = hapax_engine::BeginRequest { operation, request, mode, policy };
+/// # let engine = hapax_engine::Engine::start(store, hapax_engine::Options::default());
+/// let Admission::Execute(permit) = engine.begin(&ask).await? else { return Ok(()) };
+/// let steps = permit.steps();
+/// let receipt = steps.step("charge", charge).await?;
+/// steps.step("mail", |key| mail(key, receipt)).await?;
+/// permit.settle(AttemptEnd::completed(Outcome::bare(201))).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Steps(Arc<Shared>);
 
 #[derive(Debug)]
-struct Shared<S: Store> {
-    inner: Arc<Inner<S>>,
-    flight: Arc<Flight>,
+struct Shared {
+    inner: Arc<Inner>,
+    flight: Arc<InFlightEntry>,
     attempt: Attempt,
     /// When the life of the operation began, which its steps belong to.
     life: Timestamp,
     begun: AtomicBool,
-    progress: Mutex<Progress>,
+    progress: Mutex<StepProgress>,
 }
 
 /// How far an attempt has come.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct StepProgress {
     /// What is kept; `None` before what earlier attempts kept is read.
     kept: Option<Vec<Step>>,
     /// How many steps were asked for and answered.
@@ -60,7 +87,7 @@ pub(super) struct Progress {
 
 /// Where a step stands.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum StepPlace {
     /// It is kept.
     Finished(Step),
     /// It is to be run.
@@ -72,17 +99,17 @@ pub(super) enum Place {
     },
 }
 
-impl<S: Store> Steps<S> {
+impl Steps {
     pub(crate) fn new(
-        inner: &Arc<Inner<S>>,
-        flight: &Arc<Flight>,
+        inner: &Arc<Inner>,
+        flight: &Arc<InFlightEntry>,
         attempt: Attempt,
         life: Timestamp,
         follows: bool,
     ) -> Self {
         // Only an attempt that follows an owner can find steps of this life.
         let kept = (!follows).then(Vec::new);
-        let progress = Progress { kept, done: 0, inherited: None, tried: None, stopped: false };
+        let progress = StepProgress { kept, done: 0, inherited: None, tried: None, stopped: false };
         Self(Arc::new(Shared {
             inner: Arc::clone(inner),
             flight: Arc::clone(flight),
@@ -98,7 +125,7 @@ impl<S: Store> Steps<S> {
     /// `run` is given the key to show downstream. What it answers with `Ok` is kept as JSON; an
     /// `Err` is not, so the step is run again by the next attempt. A final "no" is a result too: give
     /// it as `Ok`.
-    pub fn step<'a, T, E, F, Fut>(&'a self, name: &'a str, run: F) -> StepCall<'a, S, T, E, F>
+    pub fn step<'a, T, E, F, Fut>(&'a self, name: &'a str, run: F) -> StepCall<'a, T, E, F>
     where
         F: FnMut(Key) -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -136,16 +163,16 @@ impl<S: Store> Steps<S> {
     }
 
     /// The turn of one step: nobody else's begins before it is over.
-    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, Progress> {
+    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, StepProgress> {
         self.0.progress.lock().await
     }
 
     /// Finds the place of the step asked for.
     pub(super) async fn place(
         &self,
-        progress: &mut Progress,
+        progress: &mut StepProgress,
         name: &StepName,
-    ) -> Result<Place, Stop> {
+    ) -> Result<StepPlace, Stop> {
         if progress.stopped {
             return Err(Stop::Broken);
         }
@@ -165,16 +192,16 @@ impl<S: Store> Steps<S> {
             return Err(Stop::OrderChanged { number, stored, asked });
         }
         Ok(match kept {
-            Some(step) => Place::Finished(step.clone()),
+            Some(step) => StepPlace::Finished(step.clone()),
             None => {
                 let inherited = progress.inherited == Some(progress.done);
-                Place::Open { number, repeated: inherited || progress.tried.is_some() }
+                StepPlace::Open { number, repeated: inherited || progress.tried.is_some() }
             }
         })
     }
 
     /// Notes that an effect is about to happen, if it still may.
-    pub(super) fn begin(&self, progress: &mut Progress, name: &StepName) -> Result<(), Stop> {
+    pub(super) fn begin(&self, progress: &mut StepProgress, name: &StepName) -> Result<(), Stop> {
         if self.lease_left().is_zero() {
             return Err(Stop::Superseded);
         }
@@ -184,19 +211,19 @@ impl<S: Store> Steps<S> {
     }
 
     /// Keeps the result of an effect that happened. Goes on even if nobody waits for it.
-    pub(super) async fn keep(&self, progress: &mut Progress, step: Step) -> Result<(), Stop> {
+    pub(super) async fn keep(&self, progress: &mut StepProgress, step: Step) -> Result<(), Stop> {
         let Attempt { id, fence, owner } = self.0.attempt;
         let keep = KeepStep { id, fence, owner, life: self.0.life, step: step.clone() };
         progress.stopped = true;
         match Detached::new(write(Arc::clone(&self.0.inner), keep), drop).await {
-            Ok(Kept::Done { .. }) => {
+            Ok(Written::Done { .. }) => {
                 self.0.inner.counters.steps.one();
                 progress.stopped = false;
                 progress.kept.get_or_insert_default().push(step);
                 progress.finished();
                 Ok(())
             }
-            Ok(Kept::Lost) => Err(Stop::Superseded),
+            Ok(Written::Refused { .. }) => Err(Stop::Superseded),
             Err(error) => Err(Stop::NotKept(error)),
         }
     }
@@ -218,7 +245,7 @@ impl<S: Store> Steps<S> {
     }
 }
 
-impl Progress {
+impl StepProgress {
     /// The step whose turn it was has its result.
     pub(super) fn finished(&mut self) {
         self.done += 1;
@@ -231,18 +258,12 @@ impl Progress {
     }
 }
 
-impl<S: Store> Clone for Steps<S> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
 /// Keeps a step, again while it is not clear whether it is: the first of a number stays.
-async fn write<S: Store>(inner: Arc<Inner<S>>, keep: KeepStep) -> Result<Kept, StoreError> {
+async fn write(inner: Arc<Inner>, keep: KeepStep) -> Result<Written, StoreError> {
     let give_up_at = Instant::now() + inner.options.settle_patience;
     let mut pause = PAUSE_MIN;
     loop {
-        let error = match inner.commit_step(keep.clone()).await {
+        let error = match inner.commit(Write::Step(keep.clone())).await {
             Err(error @ (StoreError::Unavailable(_) | StoreError::Unconfirmed(_))) => error,
             answer => return answer,
         };

@@ -6,7 +6,9 @@
 //! [`Workflows`] runs whole operations this way, for their clients and for those nobody waits for.
 //!
 //! ```
-//! use hapax_core::{Key, Operation, Outcome, Policy, Salt, Scope, Tenant, Timestamp, memory};
+//! use hapax_core::{
+//!     AttemptAnswer, Key, Operation, Outcome, Policy, Salt, Scope, Tenant, Timestamp, memory,
+//! };
 //! use hapax_engine::{Engine, Options, Ran, Workflows};
 //!
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
@@ -15,7 +17,7 @@
 //!     // The provider and the mailer deduplicate by the key they are given.
 //!     let receipt = run.step("charge", |key| charge(key, 100)).await?;
 //!     run.step("mail", |key| mail(key, receipt)).await?;
-//!     Ok(Outcome::bare(201))
+//!     Ok(AttemptAnswer::completed(Outcome::bare(201)))
 //! });
 //! let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
 //! let finisher = Some(payments.finisher());
@@ -27,7 +29,7 @@
 //!     Key::parse("9f1c2d")?,
 //! );
 //! let ran = payments.run(&engine, &operation, "pay 100".into()).await?;
-//! assert_eq!(ran, Ran::Answered(Outcome::bare(201)));
+//! assert_eq!(ran, Ran::Answered(AttemptAnswer::completed(Outcome::bare(201))));
 //! let again = payments.run(&engine, &operation, "pay 100".into()).await?;
 //! assert_eq!(again, Ran::Replayed(Outcome::bare(201)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

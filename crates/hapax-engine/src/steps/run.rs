@@ -5,7 +5,7 @@ use std::{error::Error, panic::AssertUnwindSafe, time::Duration};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use hapax_core::{
-    Difference, Doubt, Ended, Fence, Key, Operation, Outcome, Record, Store, Timestamp,
+    AttemptAnswer, AttemptEnd, Difference, Doubt, Fence, Key, Operation, Outcome, Record, Timestamp,
 };
 
 use super::{call::StepCall, error::WorkflowError, handle::Steps, workflow::Workflow};
@@ -15,16 +15,31 @@ use crate::{
 };
 
 /// What a workflow is given: its operation, the request it came with, and its steps.
+///
+/// ```
+/// use hapax_core::{AttemptAnswer, Outcome};
+/// use hapax_engine::{Run, WorkflowError};
+///
+/// # async fn charge(_: hapax_core::Key, _: usize) -> Result<u32, std::io::Error> { Ok(7) }
+/// async fn pay(run: Run) -> Result<AttemptAnswer, WorkflowError> {
+///     let cents = run.request().len();
+///     run.step("charge", |key| charge(key, cents)).await?;
+///     Ok(AttemptAnswer::completed(Outcome::bare(201)))
+/// }
+///
+/// let payments = hapax_engine::Workflows::new().on("payments", Default::default(), pay);
+/// # drop(payments);
+/// ```
 #[derive(Debug)]
-pub struct Run<S: Store> {
+pub struct Run {
     operation: Operation,
     request: Bytes,
-    steps: Steps<S>,
+    steps: Steps,
 }
 
-impl<S: Store> Run<S> {
+impl Run {
     /// Runs an effect, unless its result is kept already: see [`Steps::step`].
-    pub fn step<'a, T, E, F, Fut>(&'a self, name: &'a str, run: F) -> StepCall<'a, S, T, E, F>
+    pub fn step<'a, T, E, F, Fut>(&'a self, name: &'a str, run: F) -> StepCall<'a, T, E, F>
     where
         F: FnMut(Key) -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -43,17 +58,30 @@ impl<S: Store> Run<S> {
     }
 
     /// Its steps, for code that is handed no run.
-    pub fn steps(&self) -> &Steps<S> {
+    pub fn steps(&self) -> &Steps {
         &self.steps
     }
 }
 
 /// What became of an operation that was brought to [`Workflows::run`](super::Workflows::run).
+///
+/// ```
+/// use hapax_engine::Ran;
+///
+/// fn told(ran: &Ran) -> String {
+///     match ran {
+///         Ran::Answered(_) | Ran::Replayed(_) => "done".to_owned(),
+///         Ran::Later { after } => format!("it goes on by itself; ask again in {after:?}"),
+///         Ran::Busy { lease_left } => format!("somebody is at work, for {lease_left:?}"),
+///         other => format!("{other:?}"),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ran {
     /// It ran here, and answered this.
-    Answered(Outcome),
+    Answered(AttemptAnswer),
     /// It had run before, and answered this.
     Replayed(Outcome),
     /// It is not finished, and goes on by itself: ask again after this pause.
@@ -81,10 +109,7 @@ pub enum Ran {
 }
 
 /// Runs the workflow under this permit, and writes down how far it came.
-pub(super) async fn perform<S: Store>(
-    workflow: &Workflow<S>,
-    permit: Permit<S>,
-) -> Result<Ran, SettleError> {
+pub(super) async fn perform(workflow: &Workflow, permit: Permit) -> Result<Ran, SettleError> {
     let record = permit.record();
     let run = Run {
         operation: record.operation.clone(),
@@ -96,10 +121,10 @@ pub(super) async fn perform<S: Store>(
     let ended = ended.unwrap_or_else(|_| Err(WorkflowError::later("the workflow panicked")));
     let fence = permit.attempt().fence;
     match ended {
-        Ok(outcome) => {
-            let settled = permit.settle(Ended::Answered(outcome.clone())).await?;
+        Ok(answer) => {
+            let settled = permit.settle(AttemptEnd::Answered(answer.clone())).await?;
             Ok(match settled {
-                Settled::Done(_) => Ran::Answered(outcome),
+                Settled::Done(_) => Ran::Answered(answer),
                 Settled::Superseded(record) => superseded(record.as_deref()),
             })
         }
@@ -108,8 +133,7 @@ pub(super) async fn perform<S: Store>(
             let is_over = permit.is_past_retention();
             log(&permit, &*cause, is_over);
             if is_over {
-                let told = Outcome::bare(504);
-                return Ok(left(permit.settle(Ended::Unanswered { told }).await?));
+                return Ok(left(permit.settle(AttemptEnd::Unanswered).await?));
             }
             let after = after.unwrap_or_else(|| pause(fence));
             Ok(match permit.leave(after).await? {
@@ -121,7 +145,7 @@ pub(super) async fn perform<S: Store>(
 }
 
 /// With every cause behind the cause: the last one is what a person has to mend.
-fn log<S: Store>(permit: &Permit<S>, cause: &(dyn Error + Send + Sync + 'static), is_over: bool) {
+fn log(permit: &Permit, cause: &(dyn Error + Send + Sync + 'static), is_over: bool) {
     let (attempt, error) = (permit.attempt(), cause as &(dyn Error + 'static));
     let (id, fence) = (attempt.id, attempt.fence.get());
     tracing::warn!(operation = %id, fence, error, is_over, "a workflow stopped half-way");

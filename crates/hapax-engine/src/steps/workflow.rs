@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use hapax_core::{
-    Operation, Outcome, Policy, Recovery, RequestParts, Store, Wish, limits::REQUEST_BYTES_MAX,
+    AttemptAnswer, Operation, Policy, Recovery, RequestParts, RunMode, limits::REQUEST_BYTES_MAX,
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     run::{Ran, Run, perform, superseded},
 };
 use crate::{
-    begin::{Ask, Begun},
+    begin::{Admission, BeginRequest},
     engine::Engine,
     options::Finisher,
     permit::Permit,
@@ -23,25 +23,50 @@ use crate::{
 /// The same function runs an operation for its client ([`Workflows::run`]) and resumes it when its
 /// owner is gone ([`Workflows::finisher`]): it is asked again from its beginning, and every step that
 /// is finished answers from what is kept. Clones share everything.
-pub struct Workflows<S: Store> {
-    all: Vec<Arc<Workflow<S>>>,
+///
+/// ```
+/// use hapax_core::{AttemptAnswer, Outcome, Policy};
+/// use hapax_engine::{Engine, Options, Ran, Workflows};
+///
+/// # async fn charge(_: hapax_core::Key) -> Result<u32, std::io::Error> { Ok(7) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # use hapax_core::{Key, Operation, Scope, Tenant};
+/// # let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("payments")?);
+/// # let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// let payments = Workflows::new().on("payments", Policy::default(), |run| async move {
+///     run.step("charge", charge).await?;
+///     Ok(AttemptAnswer::completed(Outcome::bare(201)))
+/// });
+/// let finisher = Some(payments.finisher());
+/// let engine = Engine::start(store, Options { finisher, ..Options::default() });
+/// let ran = payments.run(&engine, &operation, "pay 100".into()).await?;
+/// assert!(matches!(ran, Ran::Answered(_)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Workflows {
+    all: Vec<Arc<Workflow>>,
 }
 
-pub(super) struct Workflow<S: Store> {
+pub(super) struct Workflow {
     scopes: Scopes,
     policy: Policy,
-    pub(super) work: Box<Work<S>>,
+    pub(super) work: Box<Work>,
 }
 
-type Work<S> = dyn Fn(Run<S>) -> Working + Send + Sync;
-type Working = Pin<Box<dyn Future<Output = Result<Outcome, WorkflowError>> + Send>>;
+type Work = dyn Fn(Run) -> Working + Send + Sync;
+type Working = Pin<Box<dyn Future<Output = Result<AttemptAnswer, WorkflowError>> + Send>>;
 
 enum Scopes {
     Exactly(String),
     StartingWith(String),
 }
 
-impl<S: Store> Workflows<S> {
+impl Workflows {
     /// None yet.
     pub fn new() -> Self {
         Self { all: Vec::new() }
@@ -56,10 +81,10 @@ impl<S: Store> Workflows<S> {
         mut self,
         scopes: &str,
         policy: Policy,
-        work: impl Fn(Run<S>) -> F + Send + Sync + 'static,
+        work: impl Fn(Run) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<Outcome, WorkflowError>> + Send + 'static,
+        F: Future<Output = Result<AttemptAnswer, WorkflowError>> + Send + 'static,
     {
         let scopes = match scopes.strip_suffix('*') {
             Some(beginning) => Scopes::StartingWith(beginning.to_owned()),
@@ -73,12 +98,12 @@ impl<S: Store> Workflows<S> {
 
     /// What finishes abandoned operations of these scopes, without waiting for a client: to be given
     /// to the engine as [`Options::finisher`](crate::Options::finisher).
-    pub fn finisher(&self) -> Finisher<S> {
+    pub fn finisher(&self) -> Finisher {
         let (serving, finding, finishing) = (self.clone(), self.clone(), self.clone());
         let policy_of = move |record: &hapax_core::Record| {
             finding.find(&record.operation).map_or_else(Policy::default, |found| found.policy)
         };
-        let finish = move |permit: Permit<S>, _| {
+        let finish = move |permit: Permit, _| {
             let workflow = finishing.find(&permit.record().operation);
             async move {
                 let Some(workflow) = workflow else { return };
@@ -98,7 +123,7 @@ impl<S: Store> Workflows<S> {
     /// returned future does not stop what has begun.
     pub async fn run(
         &self,
-        engine: &Engine<S>,
+        engine: &Engine,
         operation: &Operation,
         request: Bytes,
     ) -> Result<Ran, RunError> {
@@ -108,27 +133,27 @@ impl<S: Store> Workflows<S> {
         let missing = || RunError::NoWorkflow { scope: operation.scope().as_str().to_owned() };
         let workflow = self.find(operation).ok_or_else(missing)?;
         let parts = RequestParts { body: &request, ..RequestParts::default() };
-        let ask = Ask {
+        let ask = BeginRequest {
             operation: operation.clone(),
-            fingerprint: engine.salt().tenant_key(operation.tenant()).fingerprint(&parts),
-            wish: Wish::Run { request: Some(request) },
+            request: parts.into(),
+            mode: RunMode::Run { request: Some(request.clone()) },
             policy: workflow.policy,
         };
         match engine.begin(&ask).await? {
-            Begun::Execute(permit) | Begun::TakenOver { permit, .. } => {
+            Admission::Execute(permit) | Admission::TakenOver { permit, .. } => {
                 let running = tokio::spawn(async move { perform(&workflow, permit).await });
                 Ok(running.await.map_err(|_| RunError::Cut)??)
             }
-            Begun::Replay(record) => Ok(superseded(Some(&record))),
-            Begun::Busy { lease_left, .. } => Ok(Ran::Busy { lease_left }),
-            Begun::Queued(_) => Ok(Ran::Busy { lease_left: workflow.policy.lease() }),
-            Begun::InDoubt { doubt } => Ok(Ran::InDoubt { doubt }),
-            Begun::Mismatch(difference) => Ok(Ran::Mismatch(difference)),
-            Begun::Gone { since } => Ok(Ran::Gone { since }),
+            Admission::Replay(record) => Ok(superseded(Some(&record))),
+            Admission::Busy { lease_left, .. } => Ok(Ran::Busy { lease_left }),
+            Admission::Queued(_) => Ok(Ran::Busy { lease_left: workflow.policy.lease() }),
+            Admission::InDoubt { doubt } => Ok(Ran::InDoubt { doubt }),
+            Admission::Mismatch(difference) => Ok(Ran::Mismatch(difference)),
+            Admission::Gone { since } => Ok(Ran::Gone { since }),
         }
     }
 
-    fn find(&self, operation: &Operation) -> Option<Arc<Workflow<S>>> {
+    fn find(&self, operation: &Operation) -> Option<Arc<Workflow>> {
         let scope = operation.scope().as_str();
         let found = self.all.iter().find(|workflow| match &workflow.scopes {
             Scopes::Exactly(exact) => scope == exact,
@@ -138,19 +163,7 @@ impl<S: Store> Workflows<S> {
     }
 }
 
-impl<S: Store> Default for Workflows<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Store> Clone for Workflows<S> {
-    fn clone(&self) -> Self {
-        Self { all: self.all.clone() }
-    }
-}
-
-impl<S: Store> fmt::Debug for Workflows<S> {
+impl fmt::Debug for Workflows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workflows").field("count", &self.all.len()).finish()
     }

@@ -2,19 +2,31 @@
 
 use std::time::Duration;
 
-use hapax_core::{StoreError, TransactionError, store::Cause, transaction::Answer};
+use hapax_core::{StoreError, TransactionError, store::Cause, transaction::TransactionAnswer};
 
 use super::WorkError;
 
 /// Why an operation in a transaction has no answer.
 ///
-/// Only [`OnceError::Unknown`] leaves open whether something was committed.
+/// Only [`InTransactionError::Unknown`] leaves open whether something was committed.
+///
+/// ```
+/// use hapax_engine::InTransactionError;
+///
+/// fn advice(error: &InTransactionError) -> &'static str {
+///     match error {
+///         InTransactionError::Refused(_) => "it was asked for before",
+///         InTransactionError::Unknown(_) => "ask again with the same key",
+///         _ => "nothing was committed",
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OnceError {
+pub enum InTransactionError {
     /// It was not run: busy, in doubt, another request's key, or past retention.
     #[error("it was not run: {0:?}")]
-    Refused(Answer),
+    Refused(TransactionAnswer),
     /// The work failed, and everything was rolled back.
     #[error("the work failed; everything was rolled back")]
     Failed(#[source] WorkError),
@@ -45,11 +57,22 @@ pub enum OnceError {
 
 /// Says that another transaction was in the way, where the driver's own error cannot be passed on:
 /// an error of the work, or an extension of a handler's response.
+///
+/// ```
+/// use hapax_core::AttemptAnswer;
+/// use hapax_engine::transactional::{TryAgain, WorkError};
+///
+/// /// Work whose driver hides its errors behind a number.
+/// fn read(code: u32, answer: AttemptAnswer) -> Result<AttemptAnswer, WorkError> {
+///     const DEADLOCK: u32 = 1213;
+///     if code == DEADLOCK { Err(TryAgain.into()) } else { Ok(answer) }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("another transaction was in the way")]
 pub struct TryAgain;
 
-impl From<TransactionError> for OnceError {
+impl From<TransactionError> for InTransactionError {
     fn from(error: TransactionError) -> Self {
         match error {
             TransactionError::Conflict(cause) => Self::Conflict(cause),

@@ -13,21 +13,40 @@ use std::{fmt, sync::Arc, time::Duration};
 
 pub use hapax_core::transaction::{Answered, Fate};
 use hapax_core::{
-    Database, Fingerprint, Operation, Outcome, Policy, RequestParts, Salt, TransactionError,
+    AttemptAnswer, Database, Fingerprint, Operation, Outcome, Policy, RequestParts, Salt,
+    Timestamp, TransactionError,
     retry::{Backoff, Jitter, Schedule},
 };
 use tokio::sync::OnceCell;
 
 pub use self::{
-    error::{OnceError, TryAgain},
-    tx::Tx,
+    error::{InTransactionError, TryAgain},
+    tx::{Lender, Tx, lend},
 };
-use crate::detached::Detached;
+use crate::detached_task::Detached;
 
 /// An error of the caller's own, as work returns it.
 pub type WorkError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Runs operations inside transactions of one database. Clones share it.
+///
+/// ```
+/// use hapax_core::{AttemptAnswer, Database, Operation, Outcome, RequestParts};
+/// use hapax_engine::{Answered, InTransactionError, Transactional};
+///
+/// async fn pay<D: Database>(
+///     hapax: &Transactional<D>,
+///     operation: Operation,
+/// ) -> Result<Answered, InTransactionError> {
+///     let request = RequestParts { body: b"100", ..RequestParts::default() };
+///     let paying = hapax.once(operation, &request, |tx| async move {
+///         // Write through `tx`, which is the driver's own connection inside.
+///         println!("attempt {}", tx.attempt().fence.get());
+///         Ok::<_, std::io::Error>(AttemptAnswer::completed(Outcome::bare(201)))
+///     });
+///     paying.await
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Transactional<D> {
     database: D,
@@ -36,9 +55,19 @@ pub struct Transactional<D> {
 }
 
 /// How operations in transactions are treated.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_engine::TransactionOptions;
+///
+/// let wait = Duration::from_secs(10);
+/// let options = TransactionOptions { wait, ..TransactionOptions::default() };
+/// assert_eq!(options.conflicts.attempts_max(), 6);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TransactionOptions {
-    /// Retention, and what an answer means.
+    /// Retention, and what recovery may do.
     pub policy: Policy,
     /// How long to wait for another transaction with the same operation before it is busy.
     pub wait: Duration,
@@ -74,10 +103,10 @@ impl<D: Database> Transactional<D> {
 
     /// Runs `work` once for this operation, inside a transaction that also stores its answer.
     ///
-    /// The work gets the transaction, writes through it, and answers. What the answer means is the
-    /// policy's word: by default it is committed with the writes (2xx), kept without them (4xx), or
-    /// everything is rolled back (5xx, an error, a panic, the timeout). It may be called again from
-    /// the start when another transaction was in the way.
+    /// The work gets the transaction, writes through it, answers, and says what its answer means: one
+    /// that completed the operation is committed with the writes, one that failed it is kept without
+    /// them. After any other, an error, a panic or the timeout everything is rolled back. It may be
+    /// called again from the start when another transaction was in the way.
     ///
     /// Dropping the returned future does not stop it.
     pub async fn once<W, F, E>(
@@ -85,10 +114,10 @@ impl<D: Database> Transactional<D> {
         operation: Operation,
         request: &RequestParts<'_>,
         work: W,
-    ) -> Result<Answered, OnceError>
+    ) -> Result<Answered, InTransactionError>
     where
         W: FnMut(Tx<D::Transaction>) -> F + Send + 'static,
-        F: Future<Output = Result<Outcome, E>> + Send + 'static,
+        F: Future<Output = Result<AttemptAnswer, E>> + Send + 'static,
         E: Into<WorkError> + Send + 'static,
     {
         let salt = self.salt().await?;
@@ -103,14 +132,37 @@ impl<D: Database> Transactional<D> {
         operation: Operation,
         fingerprint: Fingerprint,
         options: TransactionOptions,
-        work: W,
-    ) -> Result<Answered, OnceError>
+        mut work: W,
+    ) -> Result<Answered, InTransactionError>
     where
         W: FnMut(Tx<D::Transaction>) -> F + Send + 'static,
-        F: Future<Output = Result<Outcome, E>> + Send + 'static,
+        F: Future<Output = Result<AttemptAnswer, E>> + Send + 'static,
         E: Into<WorkError> + Send + 'static,
     {
-        let unit = unit::Unit::new(self.database.clone(), operation, fingerprint, options);
+        let work = move |tx| {
+            let working = work(tx);
+            async move { working.await.map(|answer| (answer.clone(), answer.outcome)) }
+        };
+        Ok(self.complete(operation, fingerprint, options, work).await?.into())
+    }
+
+    /// Like [`Transactional::run`], for work that returns something beside its answer: for this
+    /// caller alone, and not kept.
+    pub async fn complete<W, F, T, E>(
+        &self,
+        operation: Operation,
+        fingerprint: Fingerprint,
+        options: TransactionOptions,
+        work: W,
+    ) -> Result<Completion<T>, InTransactionError>
+    where
+        W: FnMut(Tx<D::Transaction>) -> F + Send + 'static,
+        F: Future<Output = Result<(AttemptAnswer, T), E>> + Send + 'static,
+        T: Send + 'static,
+        E: Into<WorkError> + Send + 'static,
+    {
+        let unit =
+            unit::TransactionRun::new(self.database.clone(), operation, fingerprint, options);
         Detached::new(unit.run(work), drop).await
     }
 
@@ -122,6 +174,44 @@ impl<D: Database> Transactional<D> {
     /// The options every operation has that brings none of its own.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
+    }
+}
+
+/// What an operation in a transaction came to.
+#[derive(Debug)]
+pub enum Completion<T> {
+    /// It was run now, and its answer committed; with its writes where they were not taken back.
+    Stored {
+        /// What the work returned beside its answer.
+        value: T,
+        /// Until when its outcome is answered from.
+        expires_at: Timestamp,
+    },
+    /// It was run now and says to try again: everything was rolled back, and the key is free.
+    RolledBack {
+        /// What the work returned beside its answer.
+        value: T,
+    },
+    /// It had been run before: nothing was run now.
+    Replayed {
+        /// What it came to then.
+        outcome: Outcome,
+        /// Until when that is answered from.
+        expires_at: Timestamp,
+    },
+}
+
+impl From<Completion<Outcome>> for Answered {
+    fn from(completion: Completion<Outcome>) -> Self {
+        match completion {
+            Completion::Stored { value: outcome, expires_at } => {
+                Self { outcome, fate: Fate::Stored { expires_at } }
+            }
+            Completion::RolledBack { value: outcome } => Self { outcome, fate: Fate::RolledBack },
+            Completion::Replayed { outcome, expires_at } => {
+                Self { outcome, fate: Fate::Replayed { expires_at } }
+            }
+        }
     }
 }
 

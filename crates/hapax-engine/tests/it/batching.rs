@@ -1,5 +1,5 @@
 use hapax_core::Recovery;
-use hapax_engine::{BeginError, Begun, Options};
+use hapax_engine::{Admission, BeginError, Options};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::world::{World, ask, ask_with, paid, pay, permit, replayed, settle_down};
@@ -27,7 +27,7 @@ async fn what_arrives_during_a_commit_goes_out_together() {
     assert_eq!((wire.commits(), wire.claims()), (1, 1), "the first is on its way alone");
     wire.let_go();
     let begun = callers.join_all().await;
-    assert!(begun.iter().all(|begun| matches!(begun, Ok(Begun::Execute(_)))));
+    assert!(begun.iter().all(|begun| matches!(begun, Ok(Admission::Execute(_)))));
     assert_eq!((wire.commits(), wire.claims()), (2, 100));
     let stats = engine.stats();
     assert_eq!((stats.batches, stats.batched_writes, stats.executions), (2, 100, 100));
@@ -50,7 +50,7 @@ async fn the_time_a_commit_takes_is_counted() {
     settle_down().await;
     tokio::time::advance(std::time::Duration::from_millis(40)).await;
     wire.let_go();
-    assert!(matches!(caller.await.unwrap(), Ok(Begun::Execute(_))));
+    assert!(matches!(caller.await.unwrap(), Ok(Admission::Execute(_))));
     assert_eq!(engine.spreads().commit_micros.sum, 40_000);
 }
 
@@ -68,8 +68,8 @@ async fn duplicates_in_one_process_ask_the_store_once() {
     settle_down().await;
     wire.let_go();
     let begun = callers.join_all().await;
-    let executing = begun.iter().filter(|begun| matches!(begun, Begun::Execute(_))).count();
-    let busy = begun.iter().filter(|begun| matches!(begun, Begun::Busy { .. })).count();
+    let executing = begun.iter().filter(|begun| matches!(begun, Admission::Execute(_))).count();
+    let busy = begun.iter().filter(|begun| matches!(begun, Admission::Busy { .. })).count();
     assert_eq!((executing, busy, wire.claims()), (1, 199, 1));
 }
 
@@ -79,7 +79,9 @@ async fn another_request_under_a_key_that_runs_here_is_refused_without_the_store
     let (engine, wire) = world.process();
     let running = permit(engine.begin(&ask("k")).await.unwrap());
     let other = engine.begin(&ask_with("k", Recovery::Hold, b"pay 999")).await.unwrap();
-    let Begun::Mismatch(difference) = other else { panic!("expected a mismatch, got {other:?}") };
+    let Admission::Mismatch(difference) = other else {
+        panic!("expected a mismatch, got {other:?}")
+    };
     assert_eq!(difference.parts().collect::<Vec<_>>(), [hapax_core::Part::Body]);
     assert_eq!(wire.claims(), 1);
     running.settle(paid("paid")).await.unwrap();

@@ -1,4 +1,4 @@
-use hapax_engine::{Begun, Options};
+use hapax_engine::{Admission, Options};
 
 use crate::world::{RETENTION, World, ask, outcome, pay, permit, replayed};
 
@@ -36,7 +36,7 @@ async fn memory_is_bounded_and_the_store_answers_for_the_rest() {
     }
     for number in 0..1000 {
         let begun = engine.begin(&ask(&format!("k{number}"))).await.unwrap();
-        assert!(matches!(begun, Begun::Replay(_)));
+        assert!(matches!(begun, Admission::Replay(_)));
     }
     let stats = engine.stats();
     assert_eq!(stats.replays, 1000);

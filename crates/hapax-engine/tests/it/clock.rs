@@ -6,7 +6,7 @@ use hapax_core::{
     Recovery, StateTag,
     limits::{CLOCK_LEASES_STAY, CLOCK_STAYS},
 };
-use hapax_engine::{Begun, Options};
+use hapax_engine::{Admission, Options};
 use tokio::time::sleep;
 
 use crate::world::{
@@ -117,7 +117,7 @@ async fn an_owner_at_work_is_not_followed_because_the_clock_jumped() {
         world.set_ahead(DAYS);
         for _ in 0..20 {
             let begun = elsewhere.begin(&asked).await.unwrap();
-            assert!(matches!(begun, Begun::Busy { .. }), "{recovery:?}: {begun:?}");
+            assert!(matches!(begun, Admission::Busy { .. }), "{recovery:?}: {begun:?}");
             sleep(LEASE / 6).await;
         }
         sleep(CLOCK_STAYS).await;
@@ -139,7 +139,10 @@ async fn an_owner_at_work_counts_its_lease_anew_when_the_clock_was_ahead() {
     world.set_back(DAYS);
     sleep(CLOCK_LEASES_STAY + SOME_LOOKS).await;
     let begun = elsewhere.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { lease_left, .. } if lease_left <= LEASE), "{begun:?}");
+    assert!(
+        matches!(begun, Admission::Busy { lease_left, .. } if lease_left <= LEASE),
+        "{begun:?}"
+    );
     running.settle(paid("paid")).await.unwrap();
 }
 
@@ -154,7 +157,7 @@ async fn a_key_whose_owner_died_while_the_clock_was_ahead_does_not_stay_busy() {
     world.set_back(DAYS);
     let (engine, _) = world.process();
     let begun = engine.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { .. }), "its owner may be at work: {begun:?}");
+    assert!(matches!(begun, Admission::Busy { .. }), "its owner may be at work: {begun:?}");
     sleep(CLOCK_LEASES_STAY + SOME_LOOKS).await;
     assert_eq!(world.record("k").await.unwrap().tag(), StateTag::InDoubt);
 }
@@ -198,9 +201,9 @@ async fn whoever_follows_a_lease_of_another_time_waits_until_its_owner_can_send_
     let running = permit(engine.begin(&asked).await.unwrap());
     wire.hold();
     let begun = elsewhere.begin(&asked).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { .. }), "both clocks are ahead: {begun:?}");
+    assert!(matches!(begun, Admission::Busy { .. }), "both clocks are ahead: {begun:?}");
     world.set_back(DAYS);
-    let Begun::TakenOver { permit, .. } = elsewhere.begin(&asked).await.unwrap() else {
+    let Admission::TakenOver { permit, .. } = elsewhere.begin(&asked).await.unwrap() else {
         panic!("nobody ever renewed it by this clock");
     };
     assert!(permit.quiet_in() >= running.lease_left() + asked.policy.works_for());

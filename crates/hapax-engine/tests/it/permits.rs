@@ -1,9 +1,11 @@
 use std::time::Duration;
 
-use hapax_core::{Doubt, Ended, Fence, Outcome, Recovery, State, StateTag};
-use hapax_engine::{BeginError, Begun, Settled};
+use hapax_core::{AnswerMeaning, Doubt, Fence, Recovery, State, StateTag};
+use hapax_engine::{Admission, BeginError, Settled};
 
-use crate::world::{LEASE, World, ask, ask_with, outcome, paid, permit, replayed, settle_down};
+use crate::world::{
+    LEASE, World, answered, ask, ask_with, outcome, paid, permit, replayed, settle_down,
+};
 
 #[tokio::test(start_paused = true)]
 async fn a_settled_outcome_is_stored_before_settle_returns() {
@@ -24,7 +26,7 @@ async fn a_lease_is_renewed_for_as_long_as_the_work_takes() {
     for _ in 0..20 {
         tokio::time::sleep(LEASE / 2).await;
         let begun = elsewhere.begin(&ask("k")).await.unwrap();
-        assert!(matches!(begun, Begun::Busy { .. }), "{begun:?}");
+        assert!(matches!(begun, Admission::Busy { .. }), "{begun:?}");
         assert!(running.lease_left() > LEASE / 3);
     }
     assert!(engine.stats().renewals >= 20);
@@ -68,7 +70,7 @@ async fn a_permit_dropped_by_a_panic_leaves_a_doubt_not_a_stuck_key() {
     let record = world.record("k").await.unwrap();
     assert!(matches!(record.state, State::InDoubt { doubt: Doubt::Interrupted, .. }));
     let begun = engine.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::InDoubt { doubt: Doubt::Interrupted }));
+    assert!(matches!(begun, Admission::InDoubt { doubt: Doubt::Interrupted }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +116,7 @@ async fn a_server_error_frees_the_key_and_the_fence_grows() {
     for attempt in 1..=3 {
         let running = permit(engine.begin(&ask("k")).await.unwrap());
         assert_eq!(running.attempt().fence.get(), attempt);
-        running.settle(Ended::Answered(Outcome::bare(503))).await.unwrap();
+        running.settle(answered(AnswerMeaning::TakenForNotDone)).await.unwrap();
     }
 }
 

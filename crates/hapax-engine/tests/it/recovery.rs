@@ -1,16 +1,16 @@
 use std::time::Duration;
 
 use hapax_core::{Doubt, Record, Recovery, State, StateTag};
-use hapax_engine::{Begun, Engine, Finisher, Options, Permit};
+use hapax_engine::{Admission, Engine, Finisher, Options, Permit};
 use tokio::sync::mpsc;
 
 use crate::world::{
-    LEASE, RETENTION, Wire, World, ask, ask_with, outcome, paid, pay, permit, policy, queued,
-    replayed, settle_down, stored,
+    LEASE, RETENTION, World, ask, ask_with, outcome, paid, pay, permit, policy, queued, replayed,
+    settle_down, stored,
 };
 
 /// Claims a key in a process that then dies.
-async fn abandon(world: &World, ask: &hapax_engine::Ask) {
+async fn abandon(world: &World, ask: &hapax_engine::BeginRequest<'_>) {
     let (engine, wire) = world.process();
     let running = permit(engine.begin(ask).await.unwrap());
     wire.hold();
@@ -18,10 +18,10 @@ async fn abandon(world: &World, ask: &hapax_engine::Ask) {
     std::mem::forget(engine);
 }
 
-fn finishing(world: &World) -> (Engine<Wire>, mpsc::UnboundedReceiver<Recovery>) {
+fn finishing(world: &World) -> (Engine, mpsc::UnboundedReceiver<Recovery>) {
     let (tell, told) = mpsc::unbounded_channel();
     let policy_of = |record: &Record| policy(record.recovery);
-    let finisher = Finisher::new(policy_of, move |permit: Permit<Wire>, recovery| {
+    let finisher = Finisher::new(policy_of, move |permit: Permit, recovery| {
         let tell = tell.clone();
         async move {
             assert_eq!(
@@ -46,7 +46,7 @@ async fn an_owner_that_must_not_be_followed_leaves_a_doubt() {
     assert!(matches!(record.state, State::InDoubt { doubt: Doubt::OwnerVanished, .. }));
     assert_eq!(engine.stats().swept_in_doubt, 1);
     let begun = engine.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::InDoubt { doubt: Doubt::OwnerVanished }));
+    assert!(matches!(begun, Admission::InDoubt { doubt: Doubt::OwnerVanished }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,7 +56,7 @@ async fn an_arrival_finds_the_doubt_before_any_sweep() {
     let (engine, _) = world.process_with(Options { sweep_every: RETENTION, ..Options::default() });
     tokio::time::sleep(LEASE).await;
     let begun = engine.begin(&ask("k")).await.unwrap();
-    assert!(matches!(begun, Begun::InDoubt { doubt: Doubt::OwnerVanished }));
+    assert!(matches!(begun, Admission::InDoubt { doubt: Doubt::OwnerVanished }));
     assert_eq!(world.record("k").await.unwrap().tag(), StateTag::InDoubt);
 }
 
@@ -94,7 +94,9 @@ async fn a_queued_operation_is_run_at_once_by_whoever_accepted_it() {
     let (engine, mut told) = finishing(&world);
     let request = queued(ask("k"));
     let begun = engine.begin(&request).await.unwrap();
-    assert!(matches!(&begun, Begun::Queued(queued) if queued.record().tag() == StateTag::Pending));
+    assert!(
+        matches!(&begun, Admission::Queued(queued) if queued.record().tag() == StateTag::Pending)
+    );
     assert_eq!(told.recv().await, Some(Recovery::Resend));
     assert_eq!(
         replayed(&engine.begin(&request).await.unwrap()),
@@ -107,10 +109,10 @@ async fn a_queued_operation_survives_the_process_that_accepted_it() {
     let world = World::new();
     let (accepting, wire) = world.process();
     let begun = accepting.begin(&queued(ask("k"))).await.unwrap();
-    assert!(matches!(begun, Begun::Queued(_)));
+    assert!(matches!(begun, Admission::Queued(_)));
     wire.hold();
     let begun = world.process().0.begin(&queued(ask("k"))).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { .. }));
+    assert!(matches!(begun, Admission::Busy { .. }));
     let (_engine, mut told) = finishing(&world);
     assert_eq!(told.recv().await, Some(Recovery::Resend));
     assert_eq!(
@@ -143,7 +145,7 @@ async fn what_is_past_retention_is_removed_and_nothing_else() {
     assert_eq!(world.record("running").await.unwrap().tag(), StateTag::Running);
     assert_eq!(engine.stats().purged, 1);
     running.settle(paid("late, but kept for a lease")).await.unwrap();
-    assert!(matches!(engine.begin(&ask("running")).await.unwrap(), Begun::Replay(_)));
+    assert!(matches!(engine.begin(&ask("running")).await.unwrap(), Admission::Replay(_)));
 }
 
 #[tokio::test(start_paused = true)]

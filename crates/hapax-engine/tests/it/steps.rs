@@ -35,16 +35,16 @@ impl Ledger {
     }
 }
 
-pub(crate) fn request() -> hapax_engine::Ask {
+pub(crate) fn request() -> hapax_engine::BeginRequest<'static> {
     ask_with("k", Recovery::Resend, b"pay 100")
 }
 
-pub(crate) async fn begin(engine: &Engine<Wire>) -> Permit<Wire> {
+pub(crate) async fn begin(engine: &Engine) -> Permit {
     permit(engine.begin(&request()).await.unwrap())
 }
 
 /// The process dies with the permit in its hands; somebody else takes over.
-pub(crate) async fn follow(world: &World, dying: (Permit<Wire>, Wire)) -> Permit<Wire> {
+pub(crate) async fn follow(world: &World, dying: (Permit, Wire)) -> Permit {
     let (running, wire) = dying;
     wire.hold();
     std::mem::forget(running);
@@ -52,7 +52,7 @@ pub(crate) async fn follow(world: &World, dying: (Permit<Wire>, Wire)) -> Permit
     begin(&world.process().0).await
 }
 
-pub(crate) async fn step(steps: &Steps<Wire>, ledger: &Ledger, name: &str) -> usize {
+pub(crate) async fn step(steps: &Steps, ledger: &Ledger, name: &str) -> usize {
     steps.step(name, |key| ledger.have(name, key)).await.unwrap()
 }
 
@@ -182,7 +182,7 @@ async fn a_probe_is_asked_before_an_effect_is_repeated_and_never_before_the_firs
         let (engine, wire) = world.process();
         let first = begin(&engine).await;
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let call = |steps: Steps<Wire>, name: &'static str| {
+        let call = |steps: Steps, name: &'static str| {
             let (ledger, asked, found) = (ledger.clone(), Arc::clone(&asked), found.clone());
             async move {
                 let probe = |key| {

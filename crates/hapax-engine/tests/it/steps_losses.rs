@@ -3,14 +3,14 @@
 use std::{convert::Infallible, time::Duration};
 
 use hapax_core::{
-    Ended, Outcome, StateTag,
+    AnswerMeaning, StateTag,
     limits::{STEP_RESULT_BYTES_MAX, STEPS_MAX},
 };
-use hapax_engine::{Begun, STEPS_PAUSE, Settled, StepError, steps::Stop};
+use hapax_engine::{Admission, STEPS_PAUSE, Settled, StepError, steps::Stop};
 
 use crate::{
     steps::{Ledger, begin, follow, request, step},
-    world::{Cut, LEASE, World, ask, outcome, paid, permit, replayed, settle_down},
+    world::{Cut, LEASE, World, answered, ask, outcome, paid, permit, replayed, settle_down},
 };
 
 #[tokio::test(start_paused = true)]
@@ -125,19 +125,21 @@ async fn what_is_too_large_or_too_much_is_refused() {
 async fn an_operation_whose_steps_have_begun_is_left_and_not_released() {
     let (world, ledger) = (World::new(), Ledger::default());
     let (engine, _) = world.process();
-    for attempt in 1..=3 {
+    let unfinished =
+        [AnswerMeaning::Inconclusive, AnswerMeaning::TakenForNotDone, AnswerMeaning::NotDone];
+    for (attempt, meaning) in (1..).zip(unfinished) {
         let running = begin(&engine).await;
         assert_eq!(running.attempt().fence.get(), attempt);
         step(&running.steps(), &ledger, "charge").await;
-        let settled = running.settle(Ended::Answered(Outcome::bare(503))).await.unwrap();
+        let settled = running.settle(answered(meaning)).await.unwrap();
         assert!(matches!(settled, Settled::Done(record) if record.tag() == StateTag::Running));
         let begun = engine.begin(&request()).await.unwrap();
-        let Begun::Busy { lease_left, .. } = begun else { panic!("{begun:?}") };
+        let Admission::Busy { lease_left, .. } = begun else { panic!("{begun:?}") };
         assert_eq!(lease_left, STEPS_PAUSE);
         tokio::time::sleep(STEPS_PAUSE).await;
     }
     let ignorant = begin(&engine).await;
-    let settled = ignorant.settle(Ended::Answered(Outcome::bare(503))).await.unwrap();
+    let settled = ignorant.settle(answered(AnswerMeaning::Inconclusive)).await.unwrap();
     assert!(matches!(settled, Settled::Done(record) if record.tag() == StateTag::Running));
     assert_eq!(ledger.whats(), ["charge"], "an attempt that asked for no step forgets none either");
 }
@@ -147,7 +149,7 @@ async fn an_operation_without_steps_is_released_as_ever() {
     let world = World::new();
     let (engine, wire) = world.process();
     let followed = follow(&world, (begin(&engine).await, wire)).await;
-    let settled = followed.settle(Ended::Answered(Outcome::bare(429))).await.unwrap();
+    let settled = followed.settle(answered(AnswerMeaning::NotDone)).await.unwrap();
     assert!(matches!(settled, Settled::Done(record) if record.tag() == StateTag::Released));
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use hapax_core::{Key, Operation, Outcome, Record, Recovery, Scope, StateTag, Tenant};
+use hapax_core::{AttemptAnswer, Key, Operation, Record, Recovery, Scope, StateTag, Tenant};
 use hapax_engine::{
     Engine, Finisher, Options, Permit, Ran, Run, WorkflowError, Workflows, steps::RunError,
 };
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     steps::Ledger,
-    world::{LEASE, RETENTION, Wire, World, outcome, policy, settle_down},
+    world::{LEASE, RETENTION, World, outcome, policy, settle_down},
 };
 
 const NAMES: [&str; 4] = ["charge", "record", "publish", "mail"];
@@ -32,14 +32,14 @@ struct Trouble {
     panics: Arc<AtomicBool>,
 }
 
-fn payments(ledger: &Ledger, trouble: &Trouble) -> Workflows<Wire> {
+fn payments(ledger: &Ledger, trouble: &Trouble) -> Workflows {
     let (ledger, trouble) = (ledger.clone(), trouble.clone());
     Workflows::new().on("POST /payments", policy(Recovery::Hold), move |run| {
         pay(run, ledger.clone(), trouble.clone())
     })
 }
 
-async fn pay(run: Run<Wire>, ledger: Ledger, trouble: Trouble) -> Result<Outcome, WorkflowError> {
+async fn pay(run: Run, ledger: Ledger, trouble: Trouble) -> Result<AttemptAnswer, WorkflowError> {
     let mut count = 0;
     for name in NAMES {
         let effect = |key| {
@@ -62,7 +62,7 @@ async fn pay(run: Run<Wire>, ledger: Ledger, trouble: Trouble) -> Result<Outcome
         count = run.step(name, effect).await?;
     }
     assert_eq!(&run.request()[..], b"pay 100");
-    Ok(outcome(&format!("paid after {count}")))
+    Ok(AttemptAnswer::completed(outcome(&format!("paid after {count}"))))
 }
 
 fn operation(key: &str) -> Operation {
@@ -77,7 +77,7 @@ fn request() -> Bytes {
     Bytes::from_static(b"pay 100")
 }
 
-fn completing(world: &World, workflows: &Workflows<Wire>) -> Engine<Wire> {
+fn completing(world: &World, workflows: &Workflows) -> Engine {
     let finisher = Some(workflows.finisher());
     world.process_with(Options { finisher, ..Options::default() }).0
 }
@@ -88,7 +88,7 @@ async fn a_workflow_runs_once_and_is_replayed() {
     let workflows = payments(&ledger, &Trouble::default());
     let engine = completing(&world, &workflows);
     let ran = workflows.run(&engine, &operation("k"), request()).await.unwrap();
-    assert_eq!(ran, Ran::Answered(outcome("paid after 4")));
+    assert_eq!(ran, Ran::Answered(AttemptAnswer::completed(outcome("paid after 4"))));
     let again = workflows.run(&engine, &operation("k"), request()).await.unwrap();
     assert_eq!(again, Ran::Replayed(outcome("paid after 4")));
     let other = workflows.run(&engine, &operation("k"), Bytes::from_static(b"pay 1")).await;
@@ -149,7 +149,8 @@ async fn a_client_and_the_completer_never_both_go_on() {
                     wait = Duration::from_millis(3);
                     match workflows.run(&engine, &operation("k"), request()).await.unwrap() {
                         Ran::Busy { .. } | Ran::Later { .. } => {}
-                        Ran::Answered(outcome) | Ran::Replayed(outcome) => return outcome,
+                        Ran::Answered(answer) => return answer.outcome,
+                        Ran::Replayed(outcome) => return outcome,
                         other => panic!("{other:?}"),
                     }
                 }
@@ -206,7 +207,11 @@ async fn a_workflow_that_never_gets_through_is_in_doubt_when_its_retention_is_ov
     assert!((5..50).contains(&attempts), "pauses grow: {attempts} attempts in an hour");
     trouble.failures_left.store(0, SeqCst);
     let ran = workflows.run(&engine, &operation("k"), request()).await.unwrap();
-    assert_eq!(ran, Ran::Answered(outcome("paid after 4")), "whoever asks goes on");
+    assert_eq!(
+        ran,
+        Ran::Answered(AttemptAnswer::completed(outcome("paid after 4"))),
+        "whoever asks goes on"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -241,8 +246,8 @@ async fn operations_of_other_scopes_are_left_to_others() {
     let missing = workflows.run(&dying, &other, request()).await;
     assert!(matches!(missing, Err(RunError::NoWorkflow { scope }) if scope == "POST /refunds"));
 
-    let refunds = Workflows::new().on("POST /re*", policy(Recovery::Hold), |_: Run<Wire>| {
-        std::future::pending::<Result<Outcome, WorkflowError>>()
+    let refunds = Workflows::new().on("POST /re*", policy(Recovery::Hold), |_: Run| {
+        std::future::pending::<Result<AttemptAnswer, WorkflowError>>()
     });
     let (client, own) = (dying.clone(), refunds.clone());
     let refund = other.clone();
@@ -258,7 +263,7 @@ async fn operations_of_other_scopes_are_left_to_others() {
     let (tell, mut told) = mpsc::unbounded_channel();
     let elsewhere = Finisher::new(
         |record: &Record| policy(record.recovery),
-        move |permit: Permit<Wire>, _| {
+        move |permit: Permit, _| {
             let tell = tell.clone();
             async move {
                 permit.settle(crate::world::paid("refunded")).await.unwrap();

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use hapax_core::Recovery;
-use hapax_engine::{Begun, Options};
+use hapax_engine::{Admission, Options};
 use tokio::{task::JoinSet, time::Instant};
 
 use crate::world::{LEASE, World, ask, ask_with, outcome, paid, permit, replayed, settle_down};
@@ -60,7 +60,7 @@ async fn patience_ends() {
     for process in [engine.clone(), world.process().0] {
         let before = Instant::now();
         let begun = process.begin_waiting(&ask("k"), PATIENCE).await.unwrap();
-        assert!(matches!(begun, Begun::Busy { lease_left, .. } if lease_left <= LEASE));
+        assert!(matches!(begun, Admission::Busy { lease_left, .. } if lease_left <= LEASE));
         assert_eq!(before.elapsed(), PATIENCE);
     }
     running.settle(paid("paid")).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_waiter_follows_an_owner_that_vanished_elsewhere() {
     let vanished = permit(engine.begin(&request).await.unwrap());
     wire.hold();
     let begun = elsewhere.begin_waiting(&request, LEASE * 2).await.unwrap();
-    assert!(matches!(begun, Begun::TakenOver { recovery: Recovery::Resend, .. }), "{begun:?}");
+    assert!(matches!(begun, Admission::TakenOver { recovery: Recovery::Resend, .. }), "{begun:?}");
     permit(begun).settle(paid("paid")).await.unwrap();
     drop(vanished);
 }
@@ -109,7 +109,7 @@ async fn too_many_waiters_are_told_it_is_busy() {
     settle_down().await;
     let before = Instant::now();
     let begun = engine.begin_waiting(&ask("k"), PATIENCE).await.unwrap();
-    assert!(matches!(begun, Begun::Busy { .. }));
+    assert!(matches!(begun, Admission::Busy { .. }));
     assert_eq!(before.elapsed(), Duration::ZERO);
     running.settle(paid("paid")).await.unwrap();
     assert_eq!(replayed(&patient.await.unwrap()), outcome("paid"));

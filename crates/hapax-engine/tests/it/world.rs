@@ -11,15 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Attempt, Body, Ended, Key, Note, Noted, Operation, OperationId, Outcome, Policy, Record,
-    Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Salt, Scope, State, Store,
-    StoreError, StoredStep, Tenant, Timestamp, Wish,
+    AnswerMeaning, Attempt, AttemptAnswer, AttemptEnd, Body, Key, Note, Noted, Operation,
+    OperationId, Outcome, Policy, Record, Recovery, RequestParts, RetainFrom, Retention, RunMode,
+    Salt, Scope, State, Store, StoreError, StoredStep, Tenant, Timestamp,
     clock::{ClockMark, ClockReading},
     memory,
-    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+    store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
     time::micros,
 };
-use hapax_engine::{Ask, Begun, Engine, Options, Permit};
+use hapax_engine::{Admission, BeginRequest, Engine, Options, Permit};
 use tokio::{sync::Semaphore, time::Instant};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -53,11 +53,11 @@ impl World {
     }
 
     /// A process with its own wire to the store.
-    pub(crate) fn process(&self) -> (Engine<Wire>, Wire) {
+    pub(crate) fn process(&self) -> (Engine, Wire) {
         self.process_with(Options::default())
     }
 
-    pub(crate) fn process_with(&self, options: Options<Wire>) -> (Engine<Wire>, Wire) {
+    pub(crate) fn process_with(&self, options: Options) -> (Engine, Wire) {
         let wire = Wire(Arc::new(Shared {
             store: self.store.clone(),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
@@ -157,20 +157,22 @@ impl Store for Wire {
         1
     }
 
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
+        let failed = |error: StoreError| vec![Err(error); batch.len()];
         self.0.commits.fetch_add(1, Relaxed);
-        self.0.claims.fetch_add(batch.claims.len(), Relaxed);
+        let claims = batch.iter().filter(|write| matches!(write, Write::Claim(_))).count();
+        self.0.claims.fetch_add(claims, Relaxed);
         self.pass().await;
         let cut = self.0.cuts.lock().unwrap().pop_front();
         match cut {
             None => self.0.store.commit(batch).await,
-            Some(Cut::Refused) => batch.all_failed(&StoreError::unavailable("refused")),
+            Some(Cut::Refused) => failed(StoreError::unavailable("refused")),
             Some(Cut::AnswerLost) => {
-                let lost = batch.all_failed(&StoreError::unconfirmed("answer lost"));
+                let lost = failed(StoreError::unconfirmed("answer lost"));
                 self.0.store.commit(batch).await;
                 lost
             }
-            Some(Cut::RequestLost) => batch.all_failed(&StoreError::unconfirmed("request lost")),
+            Some(Cut::RequestLost) => failed(StoreError::unconfirmed("request lost")),
             Some(Cut::Held) => {
                 self.hold();
                 self.pass().await;
@@ -241,15 +243,15 @@ impl Store for Wire {
 pub(crate) fn policy(recovery: Recovery) -> Policy {
     let retention =
         Retention { window: RETENTION, from: RetainFrom::Creation, tombstone: Duration::ZERO };
-    Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery).unwrap()
+    Policy::new(LEASE, retention, recovery).unwrap()
 }
 
 /// Asks for `key` with the usual request; its owner must not be followed.
-pub(crate) fn ask(key: &str) -> Ask {
+pub(crate) fn ask(key: &str) -> BeginRequest<'static> {
     ask_with(key, Recovery::Hold, b"pay 100")
 }
 
-pub(crate) fn ask_with(key: &str, recovery: Recovery, body: &[u8]) -> Ask {
+pub(crate) fn ask_with(key: &str, recovery: Recovery, body: &[u8]) -> BeginRequest<'static> {
     let operation = Operation::new(
         Tenant::parse("acme").unwrap(),
         Scope::parse("POST /payments").unwrap(),
@@ -257,40 +259,50 @@ pub(crate) fn ask_with(key: &str, recovery: Recovery, body: &[u8]) -> Ask {
     );
     let parts = RequestParts { body, ..RequestParts::default() };
     let fingerprint = Salt::from_bytes([9; 32]).tenant_key(operation.tenant()).fingerprint(&parts);
-    Ask { operation, fingerprint, wish: Wish::Run { request: None }, policy: policy(recovery) }
+    BeginRequest {
+        operation,
+        request: fingerprint.into(),
+        mode: RunMode::Run { request: None },
+        policy: policy(recovery),
+    }
 }
 
-pub(crate) fn stored(ask: Ask) -> Ask {
-    Ask { wish: Wish::Run { request: Some(Bytes::from_static(b"pay 100")) }, ..ask }
+pub(crate) fn stored(ask: BeginRequest<'static>) -> BeginRequest<'static> {
+    BeginRequest { mode: RunMode::Run { request: Some(Bytes::from_static(b"pay 100")) }, ..ask }
 }
 
-pub(crate) fn queued(ask: Ask) -> Ask {
-    Ask { wish: Wish::Queue { request: Bytes::from_static(b"pay 100") }, ..ask }
+pub(crate) fn queued(ask: BeginRequest<'static>) -> BeginRequest<'static> {
+    BeginRequest { mode: RunMode::Queue { request: Bytes::from_static(b"pay 100") }, ..ask }
 }
 
-pub(crate) fn paid(text: &str) -> Ended {
-    Ended::Answered(outcome(text))
+/// An answer that does not end the operation.
+pub(crate) fn answered(meaning: AnswerMeaning) -> AttemptEnd {
+    AttemptEnd::Answered(AttemptAnswer { outcome: Outcome::bare(503), meaning })
+}
+
+pub(crate) fn paid(text: &str) -> AttemptEnd {
+    AttemptEnd::completed(outcome(text))
 }
 
 pub(crate) fn outcome(text: &str) -> Outcome {
     Outcome::new(201, Vec::new(), Body::Kept(Bytes::from(text.to_owned()))).unwrap()
 }
 
-pub(crate) fn permit(begun: Begun<Wire>) -> Permit<Wire> {
+pub(crate) fn permit(begun: Admission) -> Permit {
     match begun {
-        Begun::Execute(permit) | Begun::TakenOver { permit, .. } => permit,
+        Admission::Execute(permit) | Admission::TakenOver { permit, .. } => permit,
         other => panic!("expected the right to run it, got {other:?}"),
     }
 }
 
 /// Runs an operation to its end.
-pub(crate) async fn pay(engine: &Engine<Wire>, ask: &Ask, text: &str) {
+pub(crate) async fn pay(engine: &Engine, ask: &BeginRequest<'_>, text: &str) {
     permit(engine.begin(ask).await.unwrap()).settle(paid(text)).await.unwrap();
 }
 
-pub(crate) fn replayed(begun: &Begun<Wire>) -> Outcome {
+pub(crate) fn replayed(begun: &Admission) -> Outcome {
     match begun {
-        Begun::Replay(record) => match &record.state {
+        Admission::Replay(record) => match &record.state {
             State::Completed { outcome } | State::Failed { outcome } => outcome.clone(),
             other => panic!("a replay comes from a finished record, not {other:?}"),
         },

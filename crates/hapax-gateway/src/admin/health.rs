@@ -8,11 +8,11 @@ use axum::{
     http::{StatusCode, header::CACHE_CONTROL},
     response::{IntoResponse, Response},
 };
-use hapax_core::Store;
+use hapax_core::OneLine;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{AdminState, problem::with_causes};
+use super::AdminState;
 
 /// How long the store may take before the gateway is not ready.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -23,13 +23,13 @@ pub(super) async fn alive() -> Response {
 }
 
 /// 200 when new requests can be served: the store takes writes, and nobody said to stop.
-pub(super) async fn ready<S: Store>(State(state): State<AdminState<S>>) -> Response {
+pub(super) async fn ready(State(state): State<AdminState>) -> Response {
     if state.draining.load(Relaxed) {
         return not_ready("draining", "the gateway was told to stop");
     }
     match timeout(STORE_ANSWERS_WITHIN, state.engine.takes_writes()).await {
         Ok(Ok(())) => answer(StatusCode::OK, json!({ "ready": true })),
-        Ok(Err(error)) => not_ready("store", &with_causes(&error)),
+        Ok(Err(error)) => not_ready("store", &OneLine::of(&error).to_string()),
         Err(_) => not_ready("store", "the store did not answer within a second"),
     }
 }

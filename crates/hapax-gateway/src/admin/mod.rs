@@ -13,47 +13,35 @@ mod token;
 use std::sync::{Arc, atomic::AtomicBool};
 
 use axum::{Router, middleware, routing::get};
-use hapax_core::Store;
 use hapax_engine::Engine;
 
 pub use self::{
-    metrics::{Exchange, Meter, Meters, Present, RelayMeter},
+    metrics::{Meter, Meters, PresenceGuard, RelayFigures, UpstreamExchange},
     operations::documents,
-    token::Secret,
+    token::AdminSecret,
 };
 
 /// What the admin side looks at.
-#[derive(Debug)]
-pub struct AdminState<S: Store> {
+#[derive(Debug, Clone)]
+pub struct AdminState {
     /// The engine of the gateway, and through it the store.
-    pub engine: Engine<S>,
+    pub engine: Engine,
     /// The token `/v1` asks for; without one nothing under `/v1` is served.
-    pub token: Option<Secret>,
+    pub token: Option<AdminSecret>,
     /// What the workers count.
     pub meters: Meters,
     /// Set when the gateway was told to stop: it is alive, but no longer ready.
     pub draining: Arc<AtomicBool>,
 }
 
-impl<S: Store> Clone for AdminState<S> {
-    fn clone(&self) -> Self {
-        Self {
-            engine: self.engine.clone(),
-            token: self.token.clone(),
-            meters: self.meters.clone(),
-            draining: Arc::clone(&self.draining),
-        }
-    }
-}
-
 /// Everything the admin listener answers.
-pub fn router<S: Store>(state: AdminState<S>) -> Router {
-    let token = middleware::from_fn_with_state(state.clone(), token::required::<S>);
+pub fn router(state: AdminState) -> Router {
+    let token = middleware::from_fn_with_state(state.clone(), token::required);
     Router::new()
         .nest("/v1", operations::router().layer(token))
         .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready::<S>))
-        .route("/metrics", get(metrics::show::<S>))
-        .fallback(async || problem::Problem::no_such_page())
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(metrics::show))
+        .fallback(async || problem::AdminProblem::no_such_page())
         .with_state(state)
 }

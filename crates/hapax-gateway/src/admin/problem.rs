@@ -1,7 +1,5 @@
 //! Refusals of the admin API, as RFC 9457 problem documents.
 
-use std::error::Error;
-
 use axum::{
     http::{
         HeaderName, HeaderValue, StatusCode,
@@ -9,20 +7,20 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use hapax_core::StoreError;
+use hapax_core::{OneLine, StoreError};
 use hapax_engine::operator::{ChangeError, Refusal};
 use serde_json::json;
 
 /// A refusal: which kind it is, for programs, and what to do, for people.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct AdminProblem {
     status: StatusCode,
     code: &'static str,
     detail: String,
     header: Option<(HeaderName, HeaderValue)>,
 }
 
-impl Problem {
+impl AdminProblem {
     fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, detail: detail.into(), header: None }
     }
@@ -60,7 +58,7 @@ impl Problem {
     }
 }
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for AdminProblem {
     fn from(error: StoreError) -> Self {
         let (status, code) = match &error {
             StoreError::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "store-unavailable"),
@@ -70,13 +68,13 @@ impl From<StoreError> for Problem {
         };
         let passes = matches!(error, StoreError::Unavailable(_));
         let header = passes.then(|| (RETRY_AFTER, HeaderValue::from_static("1")));
-        Self { header, ..Self::new(status, code, with_causes(&error)) }
+        Self { header, ..Self::new(status, code, OneLine::of(&error).to_string()) }
     }
 }
 
-impl From<ChangeError> for Problem {
+impl From<ChangeError> for AdminProblem {
     fn from(error: ChangeError) -> Self {
-        let detail = with_causes(&error);
+        let detail = OneLine::of(&error).to_string();
         match error {
             ChangeError::Refused(refusal) => {
                 let code = match refusal {
@@ -99,7 +97,7 @@ impl From<ChangeError> for Problem {
     }
 }
 
-impl IntoResponse for Problem {
+impl IntoResponse for AdminProblem {
     fn into_response(self) -> Response {
         let document = json!({
             "type": "about:blank",
@@ -113,10 +111,4 @@ impl IntoResponse for Problem {
         response.headers_mut().extend(self.header);
         response
     }
-}
-
-/// An error and everything that led to it, on one line.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

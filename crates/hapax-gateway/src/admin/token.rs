@@ -8,16 +8,15 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use hapax_core::Store;
 use subtle::ConstantTimeEq;
 
-use super::{AdminState, problem::Problem};
+use super::{AdminState, problem::AdminProblem};
 
 /// A token that is never shown.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct AdminSecret(String);
 
-impl Secret {
+impl AdminSecret {
     /// Keeps the token; `None` if it is blank, which would let everybody in.
     pub fn new(token: impl Into<String>) -> Option<Self> {
         let token = token.into();
@@ -30,20 +29,20 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for AdminSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)")
+        f.write_str("AdminSecret(..)")
     }
 }
 
 /// Lets a request pass that shows the token.
-pub(super) async fn required<S: Store>(
-    State(state): State<AdminState<S>>,
+pub(super) async fn required(
+    State(state): State<AdminState>,
     request: Request,
     next: Next,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     let Some(token) = &state.token else {
-        return Err(Problem::unauthorized(
+        return Err(AdminProblem::unauthorized(
             "Bearer realm=\"hapax\"",
             "no token is configured, so nobody may use this API; set `admin_token` or \
              `admin_token_file` in the configuration, or HAPAX_ADMIN_TOKEN, and restart",
@@ -52,13 +51,13 @@ pub(super) async fn required<S: Store>(
     let Some(offered) =
         request.headers().get(AUTHORIZATION).and_then(|value| bearer(value.as_bytes()))
     else {
-        return Err(Problem::unauthorized(
+        return Err(AdminProblem::unauthorized(
             "Bearer realm=\"hapax\"",
             "send the gateway's admin token as `Authorization: Bearer TOKEN`",
         ));
     };
     if !token.is(offered) {
-        return Err(Problem::unauthorized(
+        return Err(AdminProblem::unauthorized(
             "Bearer realm=\"hapax\", error=\"invalid_token\"",
             "this is not the gateway's admin token",
         ));

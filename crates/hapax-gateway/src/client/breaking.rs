@@ -25,7 +25,7 @@ impl Breaking {
         }
         let cause = Arc::<Mutex<Option<BoxError>>>::default();
         let kept = Arc::clone(&cause);
-        (request.map(|body| Body::new(Watched { body, cause })), Self(Some(kept)))
+        (request.map(|body| Body::new(WatchedBody { body, cause })), Self(Some(kept)))
     }
 
     /// The error of an exchange that failed because of its own request.
@@ -35,12 +35,12 @@ impl Breaking {
     }
 }
 
-struct Watched {
+struct WatchedBody {
     body: Body,
     cause: Arc<Mutex<Option<BoxError>>>,
 }
 
-impl http_body::Body for Watched {
+impl http_body::Body for WatchedBody {
     type Data = Bytes;
     type Error = BoxError;
 

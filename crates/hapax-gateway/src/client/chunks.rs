@@ -27,7 +27,7 @@ pub(super) enum Chunks {
 }
 
 /// What comes next in a body.
-pub(super) enum Next {
+pub(super) enum NextChunk {
     Data(Bytes),
     Trailers(HeaderMap),
     End,
@@ -41,44 +41,37 @@ pub(super) enum Next {
 pub(super) struct BadChunks;
 
 impl Chunks {
-    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Next, BadChunks> {
+    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<NextChunk, BadChunks> {
         loop {
             match self {
-                Self::Size => match parse_chunk_size(buffer).map_err(|_| BadChunks)? {
-                    Status::Complete((line, size)) => {
-                        if line > SIZE_LINE_BYTES_MAX {
-                            return Err(BadChunks);
-                        }
-                        buffer.advance(line);
-                        *self = if size == 0 { Self::Trailers } else { Self::Data(size) };
-                    }
-                    Status::Partial if buffer.len() > SIZE_LINE_BYTES_MAX => return Err(BadChunks),
-                    Status::Partial => return Ok(Next::Later),
-                },
-                Self::Data(_) if buffer.is_empty() => return Ok(Next::Later),
+                Self::Size => {
+                    let Some(size) = size(buffer)? else { return Ok(NextChunk::Later) };
+                    *self = if size == 0 { Self::Trailers } else { Self::Data(size) };
+                }
+                Self::Data(_) if buffer.is_empty() => return Ok(NextChunk::Later),
                 Self::Data(left) => {
                     let data = split(buffer, left);
                     if *left == 0 {
                         *self = Self::Break;
                     }
-                    return Ok(Next::Data(data));
+                    return Ok(NextChunk::Data(data));
                 }
                 Self::Break => match **buffer {
                     [b'\r', b'\n', ..] => {
                         buffer.advance(2);
                         *self = Self::Size;
                     }
-                    [] | [b'\r'] => return Ok(Next::Later),
+                    [] | [b'\r'] => return Ok(NextChunk::Later),
                     _ => return Err(BadChunks),
                 },
                 Self::Trailers => {
-                    let Some(trailers) = trailers(buffer)? else { return Ok(Next::Later) };
+                    let Some(trailers) = trailers(buffer)? else { return Ok(NextChunk::Later) };
                     *self = Self::End;
                     if !trailers.is_empty() {
-                        return Ok(Next::Trailers(trailers));
+                        return Ok(NextChunk::Trailers(trailers));
                     }
                 }
-                Self::End => return Ok(Next::End),
+                Self::End => return Ok(NextChunk::End),
             }
         }
     }
@@ -91,6 +84,33 @@ pub(super) fn split(buffer: &mut BytesMut, left: &mut u64) -> Bytes {
     buffer.split_to(here).freeze()
 }
 
+/// Takes off the line that says how long a chunk is; `None` until all of it is there.
+fn size(buffer: &mut BytesMut) -> Result<Option<u64>, BadChunks> {
+    // To httparse a line without a digit says zero, which would be the end of the body.
+    if buffer.first().is_some_and(|digit| !digit.is_ascii_hexdigit()) {
+        return Err(BadChunks);
+    }
+    let parsed = parse_chunk_size(buffer).map_err(|_| BadChunks)?;
+    let (line, size) = match parsed {
+        Status::Complete((length, size)) => (length, Some(size)),
+        Status::Partial => (buffer.len(), None),
+    };
+    if line > SIZE_LINE_BYTES_MAX || has_bare_feed(&buffer[..line]) {
+        return Err(BadChunks);
+    }
+    if size.is_some() {
+        buffer.advance(line);
+    }
+    Ok(size)
+}
+
+/// Whether a line ends without a carriage return. Some readers end a line there and others do not,
+/// so they would not agree where a body ends.
+fn has_bare_feed(bytes: &[u8]) -> bool {
+    let feeds = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    feeds.map(|(at, _)| at.checked_sub(1).map(|before| bytes[before])).any(|b| b != Some(b'\r'))
+}
+
 fn trailers(buffer: &mut BytesMut) -> Result<Option<HeaderMap>, BadChunks> {
     let mut lines = [EMPTY_HEADER; TRAILERS_MAX];
     let (length, lines) = match parse_headers(buffer, &mut lines).map_err(|_| BadChunks)? {
@@ -99,6 +119,9 @@ fn trailers(buffer: &mut BytesMut) -> Result<Option<HeaderMap>, BadChunks> {
         Status::Partial if buffer.len() > TRAILER_BYTES_MAX => return Err(BadChunks),
         Status::Partial => return Ok(None),
     };
+    if has_bare_feed(&buffer[..length]) {
+        return Err(BadChunks);
+    }
     let mut trailers = HeaderMap::new();
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes()).map_err(|_| BadChunks)?;
@@ -120,9 +143,9 @@ mod tests {
             buffer.extend_from_slice(&[*byte]);
             loop {
                 match chunks.next(&mut buffer).ok()? {
-                    Next::Data(data) => body.extend_from_slice(&data),
-                    Next::Trailers(trailers) => after = trailers,
-                    Next::End | Next::Later => break,
+                    NextChunk::Data(data) => body.extend_from_slice(&data),
+                    NextChunk::Trailers(trailers) => after = trailers,
+                    NextChunk::End | NextChunk::Later => break,
                 }
             }
         }
@@ -148,7 +171,18 @@ mod tests {
 
     #[test]
     fn what_is_no_chunk_is_refused() {
-        for bytes in [&b"x\r\n"[..], b"-1\r\n", b"3\r\nabcd\r\n", b"fffffffffffffffff\r\n"] {
+        for bytes in [
+            &b"x\r\n"[..],
+            b"-1\r\n",
+            b"\r\n\r\n",
+            b" 0\r\n\r\n",
+            b";x\r\n\r\n",
+            b"1;x\n\r\na\r\n",
+            b"3\r\nabcd\r\n",
+            b"0\r\nx-sum: 7\n\r\n",
+            b"0\r\n\n",
+            b"fffffffffffffffff\r\n",
+        ] {
             assert!(read(bytes).is_none(), "{}", bytes.escape_ascii());
         }
     }

@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::error::ClientError;
+use super::error::UpstreamClientError;
 use crate::config::{Protocol, Upstream};
 
 /// Makes connections to one host.
@@ -39,18 +39,18 @@ pub(crate) struct Connected {
 }
 
 impl Connector {
-    pub(crate) fn new(upstream: &Upstream) -> Result<Self, ClientError> {
-        let authority = upstream.url.authority().ok_or(ClientError::NoAuthority)?;
+    pub(crate) fn new(upstream: &Upstream) -> Result<Self, UpstreamClientError> {
+        let authority = upstream.url.authority().ok_or(UpstreamClientError::NoAuthority)?;
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let scheme = upstream.url.scheme_str().unwrap_or_default();
         let (default_port, tls) = match scheme {
             "http" => (80, None),
             "https" => {
-                let name =
-                    ServerName::try_from(host.clone()).map_err(|_| ClientError::NoAuthority)?;
+                let name = ServerName::try_from(host.clone())
+                    .map_err(|_| UpstreamClientError::NoAuthority)?;
                 (443, Some((TlsConnector::from(Arc::new(client_config(upstream)?)), name)))
             }
-            other => return Err(ClientError::Scheme { scheme: other.to_owned() }),
+            other => return Err(UpstreamClientError::Scheme { scheme: other.to_owned() }),
         };
         let port = authority.port_u16().unwrap_or(default_port);
         Ok(Self { host, port, tls, prior_http2: upstream.protocol == Protocol::Http2 })
@@ -82,7 +82,7 @@ impl fmt::Debug for Connector {
     }
 }
 
-fn client_config(upstream: &Upstream) -> Result<ClientConfig, ClientError> {
+fn client_config(upstream: &Upstream) -> Result<ClientConfig, UpstreamClientError> {
     let roots = match &upstream.ca {
         Some(file) => roots_from(file)?,
         None => roots_of_the_system()?,
@@ -90,7 +90,7 @@ fn client_config(upstream: &Upstream) -> Result<ClientConfig, ClientError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let unusable = |error: rustls::Error| ClientError::Certificates {
+    let unusable = |error: rustls::Error| UpstreamClientError::Certificates {
         from: "the TLS library".to_owned(),
         cause: error.into(),
     };
@@ -103,9 +103,11 @@ fn client_config(upstream: &Upstream) -> Result<ClientConfig, ClientError> {
     Ok(config)
 }
 
-fn roots_from(file: &Path) -> Result<RootCertStore, ClientError> {
-    let unreadable =
-        |cause: BoxError| ClientError::Certificates { from: file.display().to_string(), cause };
+fn roots_from(file: &Path) -> Result<RootCertStore, UpstreamClientError> {
+    let unreadable = |cause: BoxError| UpstreamClientError::Certificates {
+        from: file.display().to_string(),
+        cause,
+    };
     let mut roots = RootCertStore::empty();
     let found = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.into()))?;
     for certificate in found {
@@ -118,14 +120,14 @@ fn roots_from(file: &Path) -> Result<RootCertStore, ClientError> {
     Ok(roots)
 }
 
-fn roots_of_the_system() -> Result<RootCertStore, ClientError> {
+fn roots_of_the_system() -> Result<RootCertStore, UpstreamClientError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let cause = found.errors.into_iter().next();
         let cause = cause.map_or_else(|| "there are none".into(), BoxError::from);
-        return Err(ClientError::Certificates { from: "the system".to_owned(), cause });
+        return Err(UpstreamClientError::Certificates { from: "the system".to_owned(), cause });
     }
     Ok(roots)
 }

@@ -36,7 +36,7 @@ pub(crate) struct OutsidePrefix;
 /// Why a client could not be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ClientError {
+pub enum UpstreamClientError {
     /// The URL names no host.
     #[error("the URL of the upstream names no host; write `http://host:port`")]
     NoAuthority,

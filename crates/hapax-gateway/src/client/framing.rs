@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use super::chunks::{BadChunks, Chunks, Next, split};
+use super::chunks::{BadChunks, Chunks, NextChunk, split};
 
 /// How the end of a body is known, and how far away it is.
 pub(super) enum Framing {
@@ -14,12 +14,12 @@ pub(super) enum Framing {
 
 impl Framing {
     /// Takes what comes next off the buffer.
-    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Next, BadChunks> {
+    pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<NextChunk, BadChunks> {
         match self {
-            Self::Left(0) => Ok(Next::End),
-            Self::Left(_) | Self::UntilClose if buffer.is_empty() => Ok(Next::Later),
-            Self::Left(left) => Ok(Next::Data(split(buffer, left))),
-            Self::UntilClose => Ok(Next::Data(buffer.split().freeze())),
+            Self::Left(0) => Ok(NextChunk::End),
+            Self::Left(_) | Self::UntilClose if buffer.is_empty() => Ok(NextChunk::Later),
+            Self::Left(left) => Ok(NextChunk::Data(split(buffer, left))),
+            Self::UntilClose => Ok(NextChunk::Data(buffer.split().freeze())),
             Self::Chunked(chunks) => chunks.next(buffer),
         }
     }

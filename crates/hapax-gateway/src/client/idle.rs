@@ -10,30 +10,30 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::link::Link;
+use super::exclusive_connection::ExclusiveConnection;
 
 /// How often unused connections are looked through for those that were closed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The connections nobody uses.
-pub(super) struct Idle {
+pub(super) struct IdleConnections {
     idle_max: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<IdleEntry>,
 }
 
 #[derive(Default)]
-struct Kept {
-    links: Vec<(Link, Instant)>,
+struct IdleEntry {
+    links: Vec<(ExclusiveConnection, Instant)>,
     /// Whether somebody looks through them now and then.
     is_watched: bool,
 }
 
-impl Idle {
+impl IdleConnections {
     pub(super) fn new(idle_max: Duration) -> Self {
         Self { idle_max, kept: Mutex::default() }
     }
 
-    pub(super) fn put_back(self: &Arc<Self>, link: Link) {
+    pub(super) fn put_back(self: &Arc<Self>, link: ExclusiveConnection) {
         let mut kept = self.lock();
         kept.links.push((link, Instant::now()));
         if !kept.is_watched
@@ -46,7 +46,7 @@ impl Idle {
     }
 
     /// The one used last, unless it was closed or unused for too long; those are dropped.
-    pub(super) fn take(&self) -> Option<Link> {
+    pub(super) fn take(&self) -> Option<ExclusiveConnection> {
         let mut kept = self.lock();
         while let Some((mut link, since)) = kept.links.pop() {
             if since.elapsed() > self.idle_max {
@@ -68,19 +68,19 @@ impl Idle {
         kept.is_watched
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, IdleEntry> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Idle {
+impl std::fmt::Debug for IdleConnections {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Idle({})", self.lock().links.len())
+        write!(f, "IdleConnections({})", self.lock().links.len())
     }
 }
 
 /// Looks through unused connections until there are none, or nobody could use them.
-async fn watch(idle: Weak<Idle>) {
+async fn watch(idle: Weak<IdleConnections>) {
     loop {
         sleep(LOOK_EVERY).await;
         let Some(idle) = idle.upgrade() else { return };

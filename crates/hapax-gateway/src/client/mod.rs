@@ -3,18 +3,18 @@
 //! Connections are kept and used again. A client belongs to no thread, but its connections are
 //! driven by the runtime they were made on: give each worker its own.
 
+mod borrowed_connection;
 mod breaking;
 mod chunks;
 mod connect;
 mod error;
+mod exclusive_connection;
 mod framing;
 mod head;
 mod idle;
-mod link;
-mod outgoing;
 mod pool;
-mod returning;
 mod transcript;
+mod unwritten_request;
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,14 +26,14 @@ use http_body_util::{BodyExt, Limited};
 pub(crate) use self::error::OutsidePrefix;
 use self::{connect::Connector, pool::Pool};
 pub use self::{
-    error::{ClientError, RequestBroken, SendError},
+    error::{RequestBroken, SendError, UpstreamClientError},
     transcript::{Transcript, read_answer},
 };
 use crate::config::Upstream;
 
 /// Sends requests to one origin. Clones share their connections.
 #[derive(Debug, Clone)]
-pub struct Client(Arc<Inner>);
+pub struct UpstreamClient(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -43,14 +43,14 @@ struct Inner {
     prefix: String,
 }
 
-impl Client {
+impl UpstreamClient {
     /// A client for the origin this upstream names, with connections of its own.
-    pub fn new(upstream: &Upstream) -> Result<Self, ClientError> {
+    pub fn new(upstream: &Upstream) -> Result<Self, UpstreamClientError> {
         let connector = Connector::new(upstream)?;
-        let authority = upstream.url.authority().ok_or(ClientError::NoAuthority)?;
+        let authority = upstream.url.authority().ok_or(UpstreamClientError::NoAuthority)?;
         let authority = HeaderValue::try_from(authority.as_str());
         Ok(Self(Arc::new(Inner {
-            authority: authority.map_err(|_| ClientError::NoAuthority)?,
+            authority: authority.map_err(|_| UpstreamClientError::NoAuthority)?,
             prefix: upstream.url.path().trim_end_matches('/').to_owned(),
             pool: Pool::new(connector, upstream),
         })))

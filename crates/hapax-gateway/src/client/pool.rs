@@ -19,14 +19,14 @@ use tokio::{
 };
 
 use super::{
+    borrowed_connection::{BorrowedConnection, Returning},
     breaking::Breaking,
     connect::{Connected, Connector},
     error::SendError,
+    exclusive_connection::{AnsweredExchange, ExclusiveConnection, NoHead},
     head::{self, Head, HeadLimits},
-    idle::Idle,
-    link::{Answered, Link, NoHead},
-    outgoing::Outgoing,
-    returning::{Lent, Returning},
+    idle::IdleConnections,
+    unwritten_request::UnwrittenRequest,
 };
 use crate::config::Upstream;
 
@@ -43,15 +43,15 @@ pub(crate) struct Pool {
     limits: HeadLimits,
     /// One for each HTTP/1.1 exchange under way.
     room: Arc<Semaphore>,
-    idle: Arc<Idle>,
+    idle: Arc<IdleConnections>,
     /// What the last new connection spoke.
     speaks_http2: AtomicBool,
     shared: tokio::sync::Mutex<Option<http2::SendRequest<Body>>>,
 }
 
 /// What a connection was made for.
-enum Made {
-    Http1(Link),
+enum ConnectionPurpose {
+    Http1(ExclusiveConnection),
     Http2(http2::SendRequest<Body>),
 }
 
@@ -64,7 +64,7 @@ impl Pool {
             connect_timeout: upstream.connect_timeout,
             limits: HeadLimits::of(upstream),
             room: Arc::new(Semaphore::new(upstream.connections_max)),
-            idle: Arc::new(Idle::new(upstream.idle)),
+            idle: Arc::new(IdleConnections::new(upstream.idle)),
             shared: tokio::sync::Mutex::default(),
         }
     }
@@ -104,14 +104,14 @@ impl Pool {
     }
 
     /// A connection for one exchange; `None` if the upstream turned out to speak HTTP/2.
-    async fn alone(&self) -> Result<Option<Link>, SendError> {
+    async fn alone(&self) -> Result<Option<ExclusiveConnection>, SendError> {
         if let Some(link) = self.idle.take() {
             return Ok(Some(link));
         }
         // Boxed, as most requests find a connection.
         match Box::pin(self.make()).await? {
-            Made::Http1(link) => Ok(Some(link)),
-            Made::Http2(fresh) => {
+            ConnectionPurpose::Http1(link) => Ok(Some(link)),
+            ConnectionPurpose::Http2(fresh) => {
                 *self.shared.lock().await = Some(fresh);
                 self.speaks_http2.store(true, Relaxed);
                 Ok(None)
@@ -122,18 +122,18 @@ impl Pool {
     /// Sends on a connection of its own, or on another one while nothing has left.
     async fn send_alone(
         &self,
-        mut link: Link,
+        mut link: ExclusiveConnection,
         mut request: Request<Body>,
         room: OwnedSemaphorePermit,
     ) -> Result<Response<Body>, SendError> {
         say_time_left(&mut request)?;
         let method = request.method().clone();
-        let mut request = Outgoing::new(request);
+        let mut request = UnwrittenRequest::new(request);
         for _ in 0..MOVES_MAX {
             match link.exchange(request, &method, self.limits).await {
-                Ok(Answered { head: Head { response, framing, keeps_open }, rest }) => {
+                Ok(AnsweredExchange { head: Head { response, framing, keeps_open }, rest }) => {
                     let idle = Arc::clone(&self.idle);
-                    let lent = Lent { link, rest, keeps_open, idle, _room: room };
+                    let lent = BorrowedConnection { link, rest, keeps_open, idle, _room: room };
                     return Ok(response.map(|()| Returning::body(framing, lent)));
                 }
                 Err(NoHead::Failed(error)) => return Err(error),
@@ -190,8 +190,8 @@ impl Pool {
             return Ok(Some(open.clone()));
         }
         match self.make().await? {
-            Made::Http2(fresh) => *shared = Some(fresh),
-            Made::Http1(link) => {
+            ConnectionPurpose::Http2(fresh) => *shared = Some(fresh),
+            ConnectionPurpose::Http1(link) => {
                 self.idle.put_back(link);
                 self.speaks_http2.store(false, Relaxed);
                 *shared = None;
@@ -201,7 +201,7 @@ impl Pool {
     }
 
     /// A new connection; one for HTTP/2 has a task that drives it.
-    async fn make(&self) -> Result<Made, SendError> {
+    async fn make(&self) -> Result<ConnectionPurpose, SendError> {
         let making = async {
             let Connected { io, http2 } = self.connector.connect().await?;
             Ok::<_, BoxError>(if http2 {
@@ -212,9 +212,9 @@ impl Pool {
                 builder.max_header_list_size(head_max);
                 let (sender, connection) = builder.handshake(io).await?;
                 tokio::spawn(connection);
-                Made::Http2(sender)
+                ConnectionPurpose::Http2(sender)
             } else {
-                Made::Http1(Link::new(io))
+                ConnectionPurpose::Http1(ExclusiveConnection::new(io))
             })
         };
         match timeout(self.connect_timeout, making).await {

@@ -5,7 +5,7 @@ use hapax_tower::BoxError;
 use http::{HeaderMap, Method, Response};
 
 use super::{
-    chunks::Next,
+    chunks::NextChunk,
     head::{self, Head, HeadLimits},
 };
 use crate::config::Upstream;
@@ -22,7 +22,7 @@ pub struct Transcript {
 }
 
 /// Reads what this upstream answers to a request with this method, piece by piece, by the rules of
-/// [`Client::send`](super::Client::send). After the last piece the connection has ended.
+/// [`UpstreamClient::send`](super::UpstreamClient::send). After the last piece the connection has ended.
 pub fn read_answer<'a>(
     upstream: &Upstream,
     method: &Method,
@@ -41,10 +41,10 @@ pub fn read_answer<'a>(
     let (mut body, mut trailers) = (BytesMut::new(), HeaderMap::new());
     loop {
         match framing.next(&mut buffer)? {
-            Next::Data(data) => body.extend_from_slice(&data),
-            Next::Trailers(after) => trailers = after,
-            Next::End => break,
-            Next::Later => match pieces.next() {
+            NextChunk::Data(data) => body.extend_from_slice(&data),
+            NextChunk::Trailers(after) => trailers = after,
+            NextChunk::End => break,
+            NextChunk::Later => match pieces.next() {
                 Some(piece) => buffer.extend_from_slice(piece),
                 None if framing.ends_here() => break,
                 None => return Err("the body ended early".into()),

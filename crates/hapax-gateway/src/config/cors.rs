@@ -6,13 +6,13 @@ use hapax_tower::{Cors, Readers};
 use http::{HeaderValue, Uri};
 use toml::Spanned;
 
-use super::{names::CORS, reader::Reader};
+use super::{names::CORS, reader::TableReader};
 
 /// How long browsers remember what they may, where nobody says.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
 /// What `[cors]` says; nothing without it.
-pub(super) fn read(top: &Reader<'_>) -> Option<Cors> {
+pub(super) fn read(top: &TableReader<'_>) -> Option<Cors> {
     if !top.has("cors") {
         return None;
     }

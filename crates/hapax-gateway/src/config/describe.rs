@@ -34,7 +34,7 @@ pub fn describe(config: &Config) -> String {
     ));
     lines.extend(config.cors.as_ref().map(readers));
     lines.extend(config.summary.iter().cloned());
-    lines.extend(config.relays.iter().map(|relay| format!("relay {relay}")));
+    lines.extend(config.beside.iter().cloned());
     lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
 }
@@ -94,7 +94,7 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         format!("timeout {}", spelled(protection.timeout)),
         format!("lease {}", spelled(policy.lease())),
         format!("in flight {in_flight}"),
-        format!("results {}", policy.results().as_str()),
+        format!("results {}", protection.results.as_str()),
         recovery(policy),
         format!("request {}", spelled_size(protection.request_bytes_max)),
         format!("response {}", spelled_size(protection.response_bytes_max)),

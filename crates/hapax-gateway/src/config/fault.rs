@@ -3,6 +3,8 @@
 
 use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
+use super::names::Home;
+
 /// Most faults told at one time; the rest is told when these are mended.
 const FAULTS_MAX: usize = 50;
 /// Most characters of a line that are shown with a fault.
@@ -35,7 +37,7 @@ pub enum ConfigError {
     )]
     NoUpstream,
     /// What it was told cannot be meant.
-    #[error("{}", Lines(faults))]
+    #[error("{}", FaultLines(faults))]
     Refused {
         /// Every fault that was found, in the order of the file.
         faults: Vec<Fault>,
@@ -76,9 +78,9 @@ impl fmt::Display for Fault {
     }
 }
 
-struct Lines<'a>(&'a [Fault]);
+struct FaultLines<'a>(&'a [Fault]);
 
-impl fmt::Display for Lines<'_> {
+impl fmt::Display for FaultLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, fault) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };
@@ -89,45 +91,65 @@ impl fmt::Display for Lines<'_> {
 }
 
 /// Gathers faults, so that a person hears of all of them at once.
-#[derive(Debug, Default)]
-pub(crate) struct Faults(RefCell<Vec<(Place, String)>>);
+#[derive(Debug)]
+pub(crate) struct ConfigFaults {
+    found: RefCell<Vec<(FaultLocation, String)>>,
+    /// Where each setting belongs.
+    homes: Vec<Home>,
+}
 
 /// Where something was said.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub enum FaultLocation {
     /// By a flag, or the variable that stands for it.
     Flag(&'static str),
     /// In the file, from one byte to another.
-    File { start: usize, end: usize },
+    File {
+        /// The first byte.
+        start: usize,
+        /// The one after the last.
+        end: usize,
+    },
 }
 
-impl From<Range<usize>> for Place {
+impl From<Range<usize>> for FaultLocation {
     fn from(span: Range<usize>) -> Self {
         Self::File { start: span.start, end: span.end }
     }
 }
 
-impl Faults {
+impl ConfigFaults {
+    /// Of a file that may hold these settings.
+    pub(crate) fn new(homes: Vec<Home>) -> Self {
+        Self { found: RefCell::default(), homes }
+    }
+
+    /// Where a setting of this name belongs, in words.
+    pub(crate) fn homes_of(&self, name: &str) -> Vec<String> {
+        let homes = self.homes.iter().filter(|(_, names)| names.contains(&name));
+        homes.map(|(home, _)| home.clone()).collect()
+    }
+
     /// Notes what is wrong here. The same fault is told once, however often it is found.
-    pub(crate) fn add(&self, place: impl Into<Place>, what: impl Into<String>) {
+    pub(crate) fn add(&self, place: impl Into<FaultLocation>, what: impl Into<String>) {
         let fault = (place.into(), what.into());
-        let mut faults = self.0.borrow_mut();
+        let mut faults = self.found.borrow_mut();
         if !faults.contains(&fault) {
             faults.push(fault);
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.found.borrow().is_empty()
     }
 
     /// The faults as they are told, in the order of the file.
     pub(crate) fn into_error(self, file: &str, text: &str) -> ConfigError {
-        let mut found = self.0.into_inner();
+        let mut found = self.found.into_inner();
         found.sort();
         let faults = found.into_iter().take(FAULTS_MAX).map(|(place, what)| match place {
-            Place::Flag(flag) => Fault { place: flag.to_owned(), what, excerpt: None },
-            Place::File { start, end } => {
+            FaultLocation::Flag(flag) => Fault { place: flag.to_owned(), what, excerpt: None },
+            FaultLocation::File { start, end } => {
                 let excerpt = excerpt(text, start, end);
                 let place = format!("{file}:{}:{}", excerpt.line, excerpt.before + 1);
                 let excerpt = (!may_hold_a_secret(&excerpt.text)).then_some(excerpt);

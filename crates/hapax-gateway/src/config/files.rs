@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::reader::{At, Reader};
+use super::reader::{At, TableReader};
 
 /// Largest file a configuration may name, in bytes: a chain of certificates fits many times over.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -54,7 +54,12 @@ pub(crate) fn text(path: &Path) -> Result<String, NoFile> {
 }
 
 /// The text of the file that this setting names; a fault if it cannot be had.
-pub(crate) fn named(table: &Reader<'_>, name: &str, path: &At<&str>, dir: &Path) -> Option<String> {
+pub(crate) fn named(
+    table: &TableReader<'_>,
+    name: &str,
+    path: &At<&str>,
+    dir: &Path,
+) -> Option<String> {
     let resolved = resolved(path.get_ref(), dir);
     let text = text(&resolved);
     text.map_err(|error| table.fault(path.span(), format!("`{name}` {}", error.refusal(&resolved))))
@@ -63,7 +68,7 @@ pub(crate) fn named(table: &Reader<'_>, name: &str, path: &At<&str>, dir: &Path)
 
 /// The path of a PEM file that must hold something of this kind.
 pub(crate) fn expected(
-    table: &Reader<'_>,
+    table: &TableReader<'_>,
     name: &str,
     path: &At<&str>,
     dir: &Path,

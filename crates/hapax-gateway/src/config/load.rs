@@ -18,12 +18,12 @@ use toml::{
 
 use super::{
     Config, Limits, Tls, Upstream, cors,
-    fault::{ConfigError, Faults, Place},
+    fault::{ConfigError, ConfigFaults, FaultLocation},
     files,
-    names::{TOP, UPSTREAM},
-    reader::Reader,
-    relays,
-    routes::Reading,
+    foreign_tables::{Beside, Surroundings},
+    names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
+    reader::TableReader,
+    routes::RouteReading,
     tenants,
     upstream::{count, origin},
 };
@@ -37,7 +37,7 @@ const CACHE_BYTES_MAX: u64 = 1 << 40;
 
 /// Where a configuration comes from. What a flag says counts for more than what the file says.
 #[derive(Debug, Clone, Default)]
-pub struct Source {
+pub struct ConfigSource {
     /// The TOML file, if there is one; without one the upstream must be given.
     pub file: Option<PathBuf>,
     /// What flags and the environment say.
@@ -70,37 +70,88 @@ impl std::fmt::Debug for Overrides {
 
 impl Config {
     /// Reads what a gateway is told. Nothing is contacted; the files it names are read.
-    pub fn load(source: &Source) -> Result<Self, ConfigError> {
-        match &source.file {
-            Some(path) => Self::parse(path, &read(path)?, &source.overrides),
-            None if source.overrides.upstream.is_none() => Err(ConfigError::NoUpstream),
-            None => Self::parse(Path::new(""), "", &source.overrides),
-        }
+    pub fn load(source: &ConfigSource) -> Result<Self, ConfigError> {
+        Self::read(source, None)
+    }
+
+    /// The same, where the file may hold tables that are not the gateway's own.
+    pub fn load_beside(source: &ConfigSource, beside: Beside<'_>) -> Result<Self, ConfigError> {
+        Self::read(source, Some(beside))
     }
 
     /// Reads the text of the file at `path`; paths in it are relative to where it is.
     pub fn parse(path: &Path, text: &str, overrides: &Overrides) -> Result<Self, ConfigError> {
-        let name = path.display().to_string();
-        let faults = Faults::default();
-        let (table, errors) = DeTable::parse_recoverable(text);
-        for error in &errors {
-            faults.add(error.span().unwrap_or(0..0), error.message());
+        Self::parse_beside(path, text, overrides, None)
+    }
+
+    fn read(source: &ConfigSource, beside: Option<Beside<'_>>) -> Result<Self, ConfigError> {
+        match &source.file {
+            Some(path) => Self::parse_beside(path, &read(path)?, &source.overrides, beside),
+            None if source.overrides.upstream.is_none() => Err(ConfigError::NoUpstream),
+            None => Self::parse_beside(Path::new(""), "", &source.overrides, beside),
         }
-        if !faults.is_empty() {
-            return Err(faults.into_error(&name, text));
+    }
+
+    fn parse_beside(
+        path: &Path,
+        text: &str,
+        overrides: &Overrides,
+        beside: Option<Beside<'_>>,
+    ) -> Result<Self, ConfigError> {
+        let (mut known, mut homes) = (TOP.to_vec(), names::homes());
+        if let Some(Beside { name, settings, .. }) = &beside {
+            known.push(*name);
+            homes.push((format!("in `[[{name}]]`"), *settings));
         }
-        let table = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
-        let top = Reader::new(&table, TOP, &faults);
-        let sheet = Sheet { text, dir: path.parent().unwrap_or(path), top, overrides };
-        let config = sheet.config();
-        match config {
-            Some(config) if faults.is_empty() => Ok(config),
-            Some(_) | None => Err(faults.into_error(&name, text)),
-        }
+        parse_file(path, text, &known, homes, |top, dir| {
+            Sources { text, dir, top: *top, overrides }.config(beside)
+        })
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
+/// Reads a file of other settings with the same care: `known` at its top, and below it tables with
+/// these names and settings, each begun with `[[name]]`.
+///
+/// `read_top` is given the top of the file, and the directory that paths in it are relative to.
+pub fn load_file<T>(
+    path: &Path,
+    known: &'static [&'static str],
+    tables: &[(&str, &'static [&'static str])],
+    read_top: impl FnOnce(&TableReader<'_>, &Path) -> Option<T>,
+) -> Result<T, ConfigError> {
+    let mut homes = vec![(TOP_OF_FILE.to_owned(), known)];
+    homes.extend(tables.iter().map(|(name, names)| (format!("in `[[{name}]]`"), *names)));
+    parse_file(path, &read(path)?, known, homes, read_top)
+}
+
+/// What `read_top` makes of a file, or everything that is wrong with it.
+fn parse_file<T>(
+    path: &Path,
+    text: &str,
+    known: &[&'static str],
+    homes: Vec<Home>,
+    read_top: impl FnOnce(&TableReader<'_>, &Path) -> Option<T>,
+) -> Result<T, ConfigError> {
+    let (name, faults) = (path.display().to_string(), ConfigFaults::new(homes));
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        faults.add(error.span().unwrap_or(0..0), error.message());
+    }
+    if !faults.is_empty() {
+        return Err(faults.into_error(&name, text));
+    }
+    let table = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
+    let made = {
+        let top = TableReader::new(&table, known, &faults);
+        read_top(&top, path.parent().unwrap_or(path))
+    };
+    match made {
+        Some(made) if faults.is_empty() => Ok(made),
+        Some(_) | None => Err(faults.into_error(&name, text)),
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
     let unreadable = |cause| ConfigError::Unreadable { path: path.to_owned(), cause };
     let (file, mut bytes) = (File::open(path).map_err(unreadable)?, Vec::new());
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -112,16 +163,16 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// What was written, in the file and by flags.
-struct Sheet<'t> {
+struct Sources<'t> {
     text: &'t str,
     dir: &'t Path,
-    top: Reader<'t>,
+    top: TableReader<'t>,
     overrides: &'t Overrides,
 }
 
-impl Sheet<'_> {
+impl Sources<'_> {
     /// The configuration; what is wrong with it is noted with the reader.
-    fn config(&self) -> Option<Config> {
+    fn config(&self, beside: Option<Beside<'_>>) -> Option<Config> {
         let top = &self.top;
         let duration = |name| top.duration(name).map(Spanned::into_inner);
         let limits = Limits::read(top);
@@ -132,12 +183,9 @@ impl Sheet<'_> {
         let (admin, admin_token) = self.admin(listen);
         let tenants = tenants::read(top, self.dir).unwrap_or_default();
         let store = self.store();
-        let relays = relays::read(top, "relay", self.dir);
-        if store == "memory:" && !relays.is_empty() {
-            let what = "nothing can be emitted into a store in memory";
-            top.fault(top.place("relay"), format!("{what}; leave `[[relay]]` out"));
-        }
-        let read = Reading {
+        let surroundings = Surroundings { dir: self.dir, store: &store };
+        let beside = beside.map_or_else(Vec::new, |beside| (beside.read)(top, &surroundings));
+        let read = RouteReading {
             text: self.text,
             dir: self.dir,
             upstream: &upstream,
@@ -179,7 +227,7 @@ impl Sheet<'_> {
             sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
             clock_stays,
             upstream,
-            relays,
+            beside,
             tenant: tenants.described,
             summary: read.summary,
             notes: read.notes,
@@ -192,13 +240,14 @@ impl Sheet<'_> {
         flag: &'static str,
         given: &Option<String>,
         name: &str,
-        table: &Reader<'_>,
+        table: &TableReader<'_>,
         parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<(T, Place)> {
+    ) -> Option<(T, FaultLocation)> {
         let written = table.parsed(name, &parse);
         if let Some(text) = given {
-            let refuse = |refusal| self.top.fault(Place::Flag(flag), format!("it {refusal}"));
-            return Some((parse(text).map_err(refuse).ok()?, Place::Flag(flag)));
+            let refuse =
+                |refusal| self.top.fault(FaultLocation::Flag(flag), format!("it {refusal}"));
+            return Some((parse(text).map_err(refuse).ok()?, FaultLocation::Flag(flag)));
         }
         written
             .map(|value| (value.span().into(), value.into_inner()))
@@ -260,14 +309,19 @@ impl Sheet<'_> {
         let store = self.either("--store", &self.overrides.store, "store", &self.top, store);
         let Some((store, place)) = store else { return STORE.to_owned() };
         match place {
-            Place::File { .. } => beside(&store, self.dir),
-            Place::Flag(_) => store,
+            FaultLocation::File { .. } => beside(&store, self.dir),
+            FaultLocation::Flag(_) => store,
         }
     }
 }
 
+/// The store that the setting `store` names, if there is one; a file's path is relative to `dir`.
+pub fn store_of(top: &TableReader<'_>, dir: &Path) -> Option<String> {
+    top.parsed("store", store).map(|store| beside(store.get_ref(), dir))
+}
+
 /// The same store; a file's path is relative to the file that names it.
-pub(super) fn beside(store: &str, dir: &Path) -> String {
+fn beside(store: &str, dir: &Path) -> String {
     match store.strip_prefix("sqlite:") {
         Some(path) if !dir.as_os_str().is_empty() => {
             format!("sqlite:{}", files::resolved(path, dir).display())
@@ -288,7 +342,7 @@ fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("cannot be {text:?}; {advice}"))
 }
 
-pub(super) fn store(text: &str) -> Result<String, String> {
+fn store(text: &str) -> Result<String, String> {
     let is_known = match text.split_once(':') {
         Some(("sqlite", path)) => !path.is_empty(),
         Some(("postgres" | "postgresql", rest)) => rest.starts_with("//"),

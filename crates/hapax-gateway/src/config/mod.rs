@@ -1,19 +1,20 @@
 //! What a gateway is told: typed, checked, and free of contradictions.
 //!
-//! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`,
-//! `routes` and [`relays`]; each setting goes through `reader`, which notes what is wrong in `fault` and goes on.
+//! `load` puts a file and flags together. The tables of the file are read by `upstream`, `tenants`
+//! and `routes`; each setting goes through [`reader`], which notes what is wrong in `fault` and goes on. Tables that
+//! are not the gateway's own are read by whoever runs it: `beside`.
 
 mod cors;
 mod describe;
 mod fault;
 mod files;
+mod foreign_tables;
 mod load;
 mod names;
 mod pattern;
 mod probe;
 mod protection;
-mod reader;
-pub mod relays;
+pub mod reader;
 mod revalidate;
 mod routes;
 mod tenants;
@@ -28,9 +29,9 @@ use http::Uri;
 pub use self::{
     describe::describe,
     fault::{ConfigError, Excerpt, Fault},
-    load::{Overrides, Source},
+    foreign_tables::{Beside, Surroundings},
+    load::{ConfigSource, Overrides, load_file, store_of},
     names::SETTINGS,
-    relays::{RelayConfig, RelayFile},
 };
 
 /// Everything a gateway needs to know.
@@ -56,8 +57,6 @@ pub struct Config {
     pub tenancy: Tenancy,
     /// Which requests are protected, and how.
     pub routes: Routes,
-    /// Where events of the store's outbox are sent.
-    pub relays: Vec<RelayConfig>,
     /// The hosts this gateway answers for; any if empty.
     pub hosts: Vec<String>,
     /// How many threads serve clients; as many as there are cores if `None`.
@@ -74,6 +73,8 @@ pub struct Config {
     pub tenant: String,
     /// A line for each route, in order, and one for what no route names.
     pub summary: Vec<String>,
+    /// A line for each thing that was read beside it.
+    pub beside: Vec<String>,
     /// What whoever starts the gateway should know.
     pub notes: Vec<String>,
 }

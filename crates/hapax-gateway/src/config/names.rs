@@ -11,7 +11,6 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("defaults", DEFAULTS),
     ("route", ROUTE),
     ("fingerprint", FINGERPRINT),
-    ("relay", RELAY),
 ];
 
 pub(crate) const TOP: &[&str] = &[
@@ -34,7 +33,6 @@ pub(crate) const TOP: &[&str] = &[
     "tenant",
     "defaults",
     "route",
-    "relay",
 ];
 pub(crate) const UPSTREAM: &[&str] = &[
     "url",
@@ -134,38 +132,22 @@ pub(crate) const ROUTE: &[&str] = &{
     names
 };
 pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
-pub(crate) const RELAY: &[&str] = &[
-    "name",
-    "to",
-    "to_env",
-    "to_file",
-    "topics",
-    "from",
-    "on_failure",
-    "attempts",
-    "refusals",
-    "lease",
-    "source",
-    "secret_env",
-    "secret_file",
-    "exchange",
-    "prefix",
-];
-/// The top of a file that has nothing but destinations, each with the settings of a `[[relay]]`.
-pub(crate) const RELAY_FILE: &[&str] = &["store", "destination"];
+/// Settings, and where they belong, in words.
+pub(crate) type Home = (String, &'static [&'static str]);
 
-/// Where a setting of this name belongs, in words.
-pub(crate) fn homes(name: &str) -> Vec<String> {
-    let tables = SETTINGS.iter().filter(|(_, names)| names.contains(&name));
-    let homes = tables.map(|(table, _)| match *table {
-        "" => "at the top of the file, above every table,".to_owned(),
+/// Where each setting of a gateway's file belongs.
+pub(crate) fn homes() -> Vec<Home> {
+    let words = |table: &str| match table {
+        "" => TOP_OF_FILE.to_owned(),
         "route" => "in `[[route]]`".to_owned(),
-        "relay" => "in `[[relay]]`".to_owned(),
         "fingerprint" => "in `fingerprint` of a route".to_owned(),
         table => format!("in `[{table}]`"),
-    });
-    homes.collect()
+    };
+    SETTINGS.iter().map(|(table, names)| (words(table), *names)).collect()
 }
+
+/// Where what belongs to no table is.
+pub(crate) const TOP_OF_FILE: &str = "at the top of the file, above every table,";
 
 /// The known name that is spelled most like this one, if any is near.
 pub(crate) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_tower::{Asked, Hosts, Probed, Prober, signal};
+use hapax_tower::{Hosts, ProbeAnswer, ProbeRequest, Prober, signal};
 use http::{
     HeaderValue, Request, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION, HOST},
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::client::Client;
+use crate::client::UpstreamClient;
 
 /// A path with places for the key and for the path of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 
 /// How an answer is read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading {
+pub(super) struct AnswerReading {
     /// Largest body, in bytes.
     pub(super) bytes_max: usize,
     /// How long it may take.
@@ -82,7 +82,7 @@ impl Template {
     /// Asks the upstream with GET: 202, 409 and 425 mean that it is still at work, any other 2xx is the
     /// answer of the operation, 404 and 410 mean that it did not happen, and everything else that
     /// nobody knows.
-    pub(super) fn prober(self, client: Client, reading: Reading) -> Prober {
+    pub(super) fn prober(self, client: UpstreamClient, reading: AnswerReading) -> Prober {
         let template = Arc::new(self);
         Prober::from_fn(move |asked| {
             let (template, client) = (Arc::clone(&template), client.clone());
@@ -90,14 +90,19 @@ impl Template {
         })
     }
 
-    async fn ask(&self, client: &Client, asked: &Asked, reading: Reading) -> Probed {
+    async fn ask(
+        &self,
+        client: &UpstreamClient,
+        asked: &ProbeRequest,
+        reading: AnswerReading,
+    ) -> ProbeAnswer {
         let key = asked.operation.key().as_str();
         // Such a segment means another path, however it is written.
         if matches!(key, "." | "..") {
-            return Probed::Unknown;
+            return ProbeAnswer::Unknown;
         }
         let target = self.filled(key, asked.request.uri().path());
-        let Ok(target) = Uri::try_from(target) else { return Probed::Unknown };
+        let Ok(target) = Uri::try_from(target) else { return ProbeAnswer::Unknown };
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = target;
         for name in [ACCEPT, AUTHORIZATION] {
@@ -115,23 +120,23 @@ impl Template {
         match client.fetch(request, reading.bytes_max, reading.within).await {
             Ok(mut answer) => match answer.status() {
                 StatusCode::ACCEPTED | StatusCode::CONFLICT | StatusCode::TOO_EARLY => {
-                    Probed::AtWork
+                    ProbeAnswer::AtWork
                 }
                 status if status.is_success() => {
                     *answer.status_mut() = reading.status.unwrap_or(status);
-                    Probed::Happened(answer)
+                    ProbeAnswer::Happened(answer)
                 }
-                StatusCode::NOT_FOUND | StatusCode::GONE => Probed::DidNotHappen,
+                StatusCode::NOT_FOUND | StatusCode::GONE => ProbeAnswer::DidNotHappen,
                 status => {
                     let operation = asked.operation.id();
                     tracing::warn!(%operation, %status, "the upstream does not say whether it happened");
-                    Probed::Unknown
+                    ProbeAnswer::Unknown
                 }
             },
             Err(error) => {
                 let operation = asked.operation.id();
                 tracing::warn!(%operation, %error, "the upstream cannot be asked whether it happened");
-                Probed::Unknown
+                ProbeAnswer::Unknown
             }
         }
     }

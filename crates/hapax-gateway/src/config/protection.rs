@@ -3,25 +3,25 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use hapax_core::{
-    Policy, Recovery, ResultPolicy, RetainFrom, Retention, Scope,
+    Policy, Recovery, RetainFrom, Retention, Scope,
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule,
-    KeySpelling, Prober, Protection, RateLimit, Revalidator, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptCredentials, KeyForm, KeyRule,
+    KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping, StoreDown,
 };
 use http::{HeaderName, StatusCode};
 use toml::Spanned;
 
 use super::{
     names::FINGERPRINT,
-    probe::{Reading, Template},
-    reader::Reader,
+    probe::{AnswerReading, Template},
+    reader::TableReader,
     revalidate::{self, Revalidation},
     tenants::header_name,
     units,
 };
-use crate::client::Client;
+use crate::client::UpstreamClient;
 
 /// How much longer than its timeout a lease is, where nobody says.
 const LEASE_MARGIN: Duration = Duration::from_secs(5);
@@ -33,10 +33,10 @@ const REQUEST_BODY_BYTES_MAX: usize = REQUEST_BYTES_MAX - (1 << 20);
 /// What `route` says. A key is needed as `unsaid` says where it does not say so itself; `client`
 /// is asked for when the upstream is to be asked something.
 pub(super) fn read(
-    route: &Reader<'_>,
+    route: &TableReader<'_>,
     unsaid: KeyRule,
     hosts: Hosts,
-    client: impl Fn() -> Option<Client>,
+    client: impl Fn() -> Option<UpstreamClient>,
 ) -> Protection {
     let usual = Protection::default();
     let duration = |name| route.duration(name).map(Spanned::into_inner);
@@ -50,13 +50,14 @@ pub(super) fn read(
         cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
     let policy = policy(route, timeout, usual.policy);
     let status = probe_status(route, policy.recovery());
-    let reading = Reading { bytes_max: response_bytes_max, within: timeout, status, hosts };
+    let reading = AnswerReading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     let dialect = dialect(route).unwrap_or(usual.dialect);
     let asking = Asking { key_header: dialect.key_header().clone(), hosts, within: timeout };
     Protection {
         label: usual.label,
         policy,
+        results: results(route, usual.results),
         key,
         key_form,
         dialect,
@@ -85,14 +86,14 @@ pub(super) fn read(
         limit: limit(route),
         secret_headers: headers("secret_headers").unwrap_or(usual.secret_headers),
         credentials: match route.flag("keep_credentials") {
-            Some(true) => Credentials::Keep,
+            Some(true) => KeptCredentials::Keep,
             Some(false) | None => usual.credentials,
         },
         ..usual
     }
 }
 
-fn key(route: &Reader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
+fn key(route: &TableReader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
     let words = [
         ("required", (KeyRule::Required, KeyForm::QuotedOrBare)),
         ("optional", (KeyRule::Optional, KeyForm::QuotedOrBare)),
@@ -102,12 +103,12 @@ fn key(route: &Reader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
     key.unwrap_or((unsaid, KeyForm::QuotedOrBare))
 }
 
-fn key_spelling(route: &Reader<'_>) -> Option<KeySpelling> {
+fn key_spelling(route: &TableReader<'_>) -> Option<KeySpelling> {
     let words = [("quoted", KeySpelling::Quoted), ("bare", KeySpelling::Bare)];
     route.word("forward_key", &words).map(Spanned::into_inner)
 }
 
-fn dialect(route: &Reader<'_>) -> Option<Dialect> {
+fn dialect(route: &TableReader<'_>) -> Option<Dialect> {
     let header = route.parsed("header", header_name);
     let words = [("idempotency-key", Standard::Ietf), ("repeatability", Standard::Oasis)];
     let dialect = route.word("dialect", &words);
@@ -132,7 +133,7 @@ enum Standard {
     Oasis,
 }
 
-fn scope(route: &Reader<'_>) -> Option<Scoping> {
+fn scope(route: &TableReader<'_>) -> Option<Scoping> {
     let scope = route.parsed("scope", |text| match text {
         "path" => Ok(Scoping::MethodAndPath),
         name => Scope::parse(name).map(Scoping::Named).map_err(|_| {
@@ -143,7 +144,7 @@ fn scope(route: &Reader<'_>) -> Option<Scoping> {
     scope.map(Spanned::into_inner)
 }
 
-fn in_flight(route: &Reader<'_>) -> Option<InFlight> {
+fn in_flight(route: &TableReader<'_>) -> Option<InFlight> {
     let wait = route.duration("wait").map_or(WAIT, Spanned::into_inner);
     let words = [
         ("reject", InFlight::Reject),
@@ -159,7 +160,7 @@ fn in_flight(route: &Reader<'_>) -> Option<InFlight> {
     in_flight
 }
 
-fn body(fingerprint: &Reader<'_>) -> BodyForm {
+fn body(fingerprint: &TableReader<'_>) -> BodyForm {
     let ignored = fingerprint.list("ignore", |pointer| {
         let advice = "write a JSON pointer, such as \"/sent_at\", instead";
         let refusal = || format!("cannot be {pointer:?}; {advice}");
@@ -195,25 +196,22 @@ enum Form {
     Multipart,
 }
 
-fn cap(route: &Reader<'_>, name: &str, max: usize) -> Option<usize> {
+fn cap(route: &TableReader<'_>, name: &str, max: usize) -> Option<usize> {
     let max = u64::try_from(max).unwrap_or(u64::MAX);
     route.size(name, 1, max).map(Spanned::into_inner)
 }
 
-/// Leases, retention and what results mean; where they contradict each other, the usual ones.
-fn policy(route: &Reader<'_>, timeout: Duration, usual: Policy) -> Policy {
-    let results = [
-        ResultPolicy::Terminal,
-        ResultPolicy::Stripe,
-        ResultPolicy::SuccessOnly,
-        ResultPolicy::AtMostOnce,
-    ];
-    let results = results.map(|results| (results.as_str(), results));
+/// What results mean.
+fn results(route: &TableReader<'_>, usual: ResultPolicy) -> ResultPolicy {
+    let results = ResultPolicy::ALL.map(|results| (results.as_str(), results));
+    route.word("results", &results).map_or(usual, Spanned::into_inner)
+}
+
+/// Leases and retention; where they contradict each other, the usual ones.
+fn policy(route: &TableReader<'_>, timeout: Duration, usual: Policy) -> Policy {
     let recovery = [Recovery::Resend, Recovery::Probe, Recovery::Hold];
     let recovery = recovery.map(|recovery| (recovery.as_str(), recovery));
     let from = [("creation", RetainFrom::Creation), ("completion", RetainFrom::Completion)];
-    let results =
-        route.word("results", &results).map_or_else(|| usual.results(), Spanned::into_inner);
     let recovery =
         route.word("recovery", &recovery).map_or_else(|| usual.recovery(), Spanned::into_inner);
     let from = route.word("retain_from", &from);
@@ -228,11 +226,11 @@ fn policy(route: &Reader<'_>, timeout: Duration, usual: Policy) -> Policy {
     let lease = lease(route, timeout, usual.lease());
     check_retention(route, retention.window, lease);
     let works_for = works_for(route, recovery).unwrap_or(timeout);
-    Policy::new(lease, retention, results, recovery).unwrap_or(usual).working_for(works_for)
+    Policy::new(lease, retention, recovery).unwrap_or(usual).working_for(works_for)
 }
 
 /// How long the upstream may be at work on what nobody waits for any more.
-fn works_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
+fn works_for(route: &TableReader<'_>, recovery: Recovery) -> Option<Duration> {
     if recovery != Recovery::Probe && route.counts_beside("upstream_works_for", "recovery") {
         let what = "`upstream_works_for` means nothing here: nobody asks whether it happened";
         let advice = "write `recovery = \"probe\"` too, or leave it out";
@@ -242,7 +240,7 @@ fn works_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
 }
 
 /// The status of what the probe says happened, where it is not the probe's own.
-fn probe_status(route: &Reader<'_>, recovery: Recovery) -> Option<StatusCode> {
+fn probe_status(route: &TableReader<'_>, recovery: Recovery) -> Option<StatusCode> {
     let status = route.count("probe_status", 299)?;
     let (place, status) = (status.span(), status.into_inner());
     if recovery != Recovery::Probe && route.counts_beside("probe_status", "recovery") {
@@ -258,7 +256,7 @@ fn probe_status(route: &Reader<'_>, recovery: Recovery) -> Option<StatusCode> {
 }
 
 /// The lease, longer than the timeout.
-fn lease(route: &Reader<'_>, timeout: Duration, usual: Duration) -> Duration {
+fn lease(route: &TableReader<'_>, timeout: Duration, usual: Duration) -> Duration {
     let enough = timeout + LEASE_MARGIN;
     let Some(lease) = route.duration("lease") else {
         if timeout >= LEASE_MAX {
@@ -286,7 +284,7 @@ fn lease(route: &Reader<'_>, timeout: Duration, usual: Duration) -> Duration {
     lease
 }
 
-fn check_retention(route: &Reader<'_>, window: Duration, lease: Duration) {
+fn check_retention(route: &TableReader<'_>, window: Duration, lease: Duration) {
     let (least, than) = match lease.max(RETENTION_MIN) {
         least if least == lease => (least, "the `lease`"),
         least => (least, "the shortest there is"),
@@ -300,10 +298,10 @@ fn check_retention(route: &Reader<'_>, window: Duration, lease: Duration) {
 }
 
 fn probe(
-    route: &Reader<'_>,
+    route: &TableReader<'_>,
     recovery: Recovery,
-    reading: Reading,
-    client: impl FnOnce() -> Option<Client>,
+    reading: AnswerReading,
+    client: impl FnOnce() -> Option<UpstreamClient>,
 ) -> Option<Prober> {
     let template = route.parsed("probe", Template::parse);
     match recovery {
@@ -334,9 +332,9 @@ struct Asking {
 }
 
 fn revalidate(
-    route: &Reader<'_>,
+    route: &TableReader<'_>,
     asking: Asking,
-    client: impl FnOnce() -> Option<Client>,
+    client: impl FnOnce() -> Option<UpstreamClient>,
 ) -> Option<Revalidator> {
     let target = route.parsed("revalidate", revalidate::target)?.into_inner();
     let Asking { key_header, hosts, within } = asking;
@@ -344,7 +342,7 @@ fn revalidate(
     Some(revalidation.revalidator(client()?))
 }
 
-fn recover_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
+fn recover_for(route: &TableReader<'_>, recovery: Recovery) -> Option<Duration> {
     if recovery == Recovery::Hold && route.counts_beside("recover_for", "recovery") {
         let what = "`recover_for` means nothing here";
         let advice = "write `recovery = \"resend\"` or \"probe\" too, or leave it out";
@@ -353,7 +351,7 @@ fn recover_for(route: &Reader<'_>, recovery: Recovery) -> Option<Duration> {
     route.duration_or_zero("recover_for").map(Spanned::into_inner)
 }
 
-fn limit(route: &Reader<'_>) -> Option<RateLimit> {
+fn limit(route: &TableReader<'_>) -> Option<RateLimit> {
     let rate = route.parsed("rate_limit", units::rate);
     let burst = route.count("burst", units::RATE_MAX).map(Spanned::into_inner);
     if !route.has("rate_limit") && route.has("burst") {

@@ -1,36 +1,33 @@
 //! A table of the file, read setting by setting. What is wrong is noted, and reading goes on, so
 //! that a person hears of every fault at once.
 
-use std::{ops::Range, time::Duration};
+use std::{ops::Range, path::Path, time::Duration};
 
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
 };
 
-use super::{
-    fault::{Faults, Place},
-    names::{self, nearest},
-    units,
-};
+pub use super::fault::FaultLocation;
+use super::{fault::ConfigFaults, files, names::nearest, units};
 
 /// A table, and the table its settings come from where it says nothing itself.
-#[derive(Clone, Copy)]
-pub(crate) struct Reader<'t> {
+#[derive(Debug, Clone, Copy)]
+pub struct TableReader<'t> {
     own: Option<&'t Spanned<DeValue<'t>>>,
     fallback: Option<&'t Spanned<DeValue<'t>>>,
-    faults: &'t Faults,
+    faults: &'t ConfigFaults,
 }
 
 /// A value, and where it was written.
-pub(crate) type At<T> = Spanned<T>;
+pub type At<T> = Spanned<T>;
 
-impl<'t> Reader<'t> {
+impl<'t> TableReader<'t> {
     /// Reads this table; what it holds beside the `known` settings is a fault.
     pub(crate) fn new(
         table: &'t Spanned<DeValue<'t>>,
         known: &[&'static str],
-        faults: &'t Faults,
+        faults: &'t ConfigFaults,
     ) -> Self {
         match table.get_ref().as_table() {
             Some(settings) => refuse_unknown(settings, known, faults),
@@ -45,28 +42,29 @@ impl<'t> Reader<'t> {
     }
 
     /// Notes a fault at this place.
-    pub(crate) fn fault(&self, place: impl Into<Place>, what: impl Into<String>) {
+    pub fn fault(&self, place: impl Into<FaultLocation>, what: impl Into<String>) {
         self.faults.add(place, what);
     }
 
     /// Whether nothing is wrong so far.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// Where the table itself is.
-    pub(crate) fn span(&self) -> Range<usize> {
+    pub fn span(&self) -> Range<usize> {
         self.own.or(self.fallback).map_or(0..0, Spanned::span)
     }
 
     /// Where the setting is written.
-    pub(crate) fn place(&self, name: &str) -> Range<usize> {
+    pub fn place(&self, name: &str) -> Range<usize> {
         let tables = [self.own, self.fallback].into_iter().flatten();
         let keys = tables.filter_map(|table| table.get_ref().as_table()?.get_key_value(name));
         keys.map(|(key, _)| key.span()).next().unwrap_or_else(|| self.span())
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
+    /// Whether the setting is written.
+    pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
 
@@ -77,8 +75,14 @@ impl<'t> Reader<'t> {
         level(first).is_some_and(|first| level(second).is_none_or(|second| first <= second))
     }
 
-    pub(crate) fn text(&self, name: &str) -> Option<At<&'t str>> {
+    /// A text in quotes.
+    pub fn text(&self, name: &str) -> Option<At<&'t str>> {
         self.text_as(name, "text in quotes")
+    }
+
+    /// The text of the file that this setting names; a fault if it cannot be had.
+    pub fn file(&self, name: &str, path: &At<&str>, dir: &Path) -> Option<String> {
+        files::named(self, name, path, dir)
     }
 
     /// A text; `instead` says what to write where there is something else.
@@ -92,7 +96,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A text that is understood by `parse`, whose refusal goes on after the name of the setting.
-    pub(crate) fn parsed<T>(
+    pub fn parsed<T>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Result<T, String>,
@@ -116,7 +120,7 @@ impl<'t> Reader<'t> {
     }
 
     /// One of a few words.
-    pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Option<At<T>> {
+    pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Option<At<T>> {
         let all = || alternatives(words.iter().map(|(word, _)| format!("\"{word}\"")));
         self.understood(name, &self.text_as(name, &all())?, |text| {
             let found = words.iter().find(|(word, _)| *word == text);
@@ -125,7 +129,8 @@ impl<'t> Reader<'t> {
         })
     }
 
-    pub(crate) fn duration(&self, name: &str) -> Option<At<Duration>> {
+    /// How long: "10s", "24h".
+    pub fn duration(&self, name: &str) -> Option<At<Duration>> {
         self.understood(name, &self.text_as(name, DURATION)?, units::duration)
     }
 
@@ -150,7 +155,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A whole number from one to `max`.
-    pub(crate) fn count(&self, name: &str, max: u32) -> Option<At<u32>> {
+    pub fn count(&self, name: &str, max: u32) -> Option<At<u32>> {
         let value = self.value(name)?;
         let Some(integer) = value.get_ref().as_integer() else {
             self.wrong_type(name, value, "a whole number");
@@ -177,7 +182,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A list of texts that are understood by `parse`; one text stands for a list of one.
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Result<T, String>,
@@ -224,7 +229,7 @@ impl<'t> Reader<'t> {
     }
 
     /// The tables of this name, each begun with `[[name]]`.
-    pub(crate) fn tables(&self, name: &str, known: &[&'static str]) -> Vec<Self> {
+    pub fn tables(&self, name: &str, known: &[&'static str]) -> Vec<Self> {
         let Some(value) = self.value(name) else { return Vec::new() };
         let Some(items) = value.get_ref().as_array() else {
             self.wrong_type(name, value, &format!("tables, each begun with `[[{name}]]`,"));
@@ -260,10 +265,10 @@ fn holds(table: Option<&Spanned<DeValue<'_>>>, name: &str) -> bool {
     table.and_then(|table| table.get_ref().as_table()).is_some_and(|table| table.contains_key(name))
 }
 
-fn refuse_unknown(table: &DeTable<'_>, known: &[&'static str], faults: &Faults) {
+fn refuse_unknown(table: &DeTable<'_>, known: &[&'static str], faults: &ConfigFaults) {
     for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
         let written = key.get_ref();
-        let homes = names::homes(written);
+        let homes = faults.homes_of(written);
         let advice = if let Some(name) = nearest(written, known) {
             format!("write `{name}` instead")
         } else if homes.is_empty() {

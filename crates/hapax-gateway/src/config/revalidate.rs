@@ -9,7 +9,7 @@ use http::{
     header::{EXPECT, RANGE},
 };
 
-use crate::{client::Client, proxy::prepare, tenant::original};
+use crate::{client::UpstreamClient, proxy::prepare, tenant::original};
 
 /// Most bytes of a refusal that are passed on.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
@@ -37,7 +37,7 @@ pub(super) fn target(text: &str) -> Result<Uri, String> {
 impl Revalidation {
     /// Asks the upstream with GET, as the caller itself would: 2xx means that it may hear, 401 and
     /// 403 are told to it, and everything else means that nobody knows.
-    pub(super) fn revalidator(self, client: Client) -> Revalidator {
+    pub(super) fn revalidator(self, client: UpstreamClient) -> Revalidator {
         let question = Arc::new(self);
         Revalidator::from_fn(move |caller| {
             let (question, client) = (Arc::clone(&question), client.clone());
@@ -45,7 +45,7 @@ impl Revalidation {
         })
     }
 
-    async fn ask(&self, client: &Client, caller: Caller) -> Revalidated {
+    async fn ask(&self, client: &UpstreamClient, caller: Caller) -> Revalidated {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = self.target.clone();
         let original = original(&caller);

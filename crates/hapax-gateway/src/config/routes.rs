@@ -2,9 +2,10 @@
 
 use std::{cell::OnceCell, path::Path};
 
-use hapax_core::{Recovery, ResultPolicy};
+use hapax_core::Recovery;
 use hapax_tower::{
-    Credentials, Hosts, InFlight, InvalidRoute, KeyRule, Protection, Routes, StoreDown, Treatment,
+    Hosts, InFlight, InvalidRoute, KeptCredentials, KeyRule, Protection, ResultPolicy, Routes,
+    StoreDown, Treatment,
 };
 use toml::Spanned;
 
@@ -14,16 +15,16 @@ use super::{
     names::{DEFAULTS, ROUTE},
     pattern::Match,
     protection,
-    reader::{At, Reader},
+    reader::{At, TableReader},
     tenants::{self, Tenants},
 };
-use crate::client::Client;
+use crate::client::UpstreamClient;
 
 /// Most routes of one gateway: each request looks through them.
 const ROUTES_MAX: usize = 1000;
 
 /// What routes are read with.
-pub(super) struct Reading<'a> {
+pub(super) struct RouteReading<'a> {
     /// The file, to name lines of it.
     pub(super) text: &'a str,
     /// Where its paths start.
@@ -34,11 +35,11 @@ pub(super) struct Reading<'a> {
     /// Most bytes of request bodies in memory at one time.
     pub(super) buffered_bytes_max: usize,
     /// Made when the first route wants to ask the upstream.
-    pub(super) client: OnceCell<Option<Client>>,
+    pub(super) client: OnceCell<Option<UpstreamClient>>,
 }
 
 /// The routes, and what is worth saying about them.
-pub(super) struct Read {
+pub(super) struct RoutesRead {
     pub(super) routes: Option<Routes>,
     /// A line for each route, in order, and one for the rest.
     pub(super) summary: Vec<String>,
@@ -47,11 +48,11 @@ pub(super) struct Read {
     pub(super) trusts_the_usual_tenant: bool,
 }
 
-impl Reading<'_> {
+impl RouteReading<'_> {
     /// Reads every route of the file.
-    pub(super) fn read(&self, top: &Reader<'_>) -> Read {
+    pub(super) fn read(&self, top: &TableReader<'_>) -> RoutesRead {
         let defaults = top.table("defaults", DEFAULTS);
-        let mut read = Read {
+        let mut read = RoutesRead {
             routes: None,
             summary: Vec::new(),
             notes: Vec::new(),
@@ -90,10 +91,10 @@ impl Reading<'_> {
 
     fn route(
         &self,
-        route: &Reader<'_>,
-        defaults: Reader<'_>,
+        route: &TableReader<'_>,
+        defaults: TableReader<'_>,
         seen: &mut Vec<At<Match>>,
-        read: &mut Read,
+        read: &mut RoutesRead,
     ) {
         let matched = route.parsed("match", Match::parse);
         if !route.has("match") {
@@ -124,7 +125,7 @@ impl Reading<'_> {
         seen.push(matched);
     }
 
-    fn protected(&self, route: &Reader<'_>) -> (Treatment, Tenants) {
+    fn protected(&self, route: &TableReader<'_>) -> (Treatment, Tenants) {
         let tenants = tenants::read(route, self.dir);
         let mut protection =
             protection::read(route, KeyRule::Required, self.hosts(), || self.client(route));
@@ -139,14 +140,14 @@ impl Reading<'_> {
     }
 
     /// No body may be larger than the room for all of them.
-    fn check_room(&self, route: &Reader<'_>, protection: &Protection) {
+    fn check_room(&self, route: &TableReader<'_>, protection: &Protection) {
         if protection.request_bytes_max > self.buffered_bytes_max {
             let what = "`request_max` is larger than `buffered` in `[limits]`, so it never fits";
             route.fault(route.place("request_max"), format!("{what}; write a larger `buffered`"));
         }
     }
 
-    fn refuse_twice(&self, route: &Reader<'_>, matched: &At<Match>, seen: &[At<Match>]) {
+    fn refuse_twice(&self, route: &TableReader<'_>, matched: &At<Match>, seen: &[At<Match>]) {
         let line = |earlier: &At<Match>| line_of(self.text, earlier.span().start);
         for earlier in seen {
             if let Some(method) = matched.get_ref().same_as(earlier.get_ref()) {
@@ -166,9 +167,9 @@ impl Reading<'_> {
         }
     }
 
-    fn client(&self, table: &Reader<'_>) -> Option<Client> {
+    fn client(&self, table: &TableReader<'_>) -> Option<UpstreamClient> {
         let made = self.client.get_or_init(|| {
-            let client = Client::new(self.upstream);
+            let client = UpstreamClient::new(self.upstream);
             client.map_err(|error| table.fault(table.span(), error.to_string())).ok()
         });
         made.clone()
@@ -177,8 +178,7 @@ impl Reading<'_> {
 
 /// What a server error of the upstream means on this route, where it could be a second effect.
 fn server_errors(protection: &Protection) -> Option<&'static str> {
-    let policy = &protection.policy;
-    match (policy.results(), policy.recovery()) {
+    match (protection.results, protection.policy.recovery()) {
         (ResultPolicy::Terminal | ResultPolicy::SuccessOnly, Recovery::Hold) => Some(
             "a 500 or 503 of the upstream frees the key, and a retry runs again: if it had its \
              effect first, that happens twice",
@@ -206,7 +206,7 @@ const TREATMENTS: [(&str, TreatmentWord); 3] = [
 ];
 
 /// A route that passes, or is refused, has nothing else to say.
-fn refuse_idle_settings(route: &Reader<'_>) {
+fn refuse_idle_settings(route: &TableReader<'_>) {
     for name in ROUTE.iter().filter(|name| !["match", "treatment"].contains(name)) {
         if route.has(name) {
             let what = format!("`{name}` means nothing on an unprotected route; leave it out");
@@ -215,7 +215,7 @@ fn refuse_idle_settings(route: &Reader<'_>) {
     }
 }
 
-impl Read {
+impl RoutesRead {
     /// The line that sums this route up; what somebody should know about it becomes a note.
     fn tell(
         &mut self,
@@ -241,7 +241,7 @@ impl Read {
             self.notes.push(format!("{label}: {what}"));
         }
         let later = accepts || protection.respond_async;
-        if later && protection.credentials == Credentials::LeaveOut {
+        if later && protection.credentials == KeptCredentials::LeaveOut {
             let what = "requests with credentials are refused where they would be run later";
             let advice = "write `keep_credentials = true` to accept them";
             self.notes.push(format!("{label}: {what}; {advice}"));

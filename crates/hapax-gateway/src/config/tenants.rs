@@ -9,11 +9,11 @@ use toml::{Spanned, de::DeValue};
 use super::{
     Upstream, files,
     names::TENANT,
-    reader::{At, Reader, alternatives},
+    reader::{At, TableReader, alternatives},
     upstream::address,
 };
 use crate::{
-    client::Client,
+    client::UpstreamClient,
     tenant::{self, Network, Question, Verifier, VerifierKey},
 };
 
@@ -31,7 +31,7 @@ impl Default for Tenants {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TenantSourceKind {
     Credential,
     Single,
     Header,
@@ -39,15 +39,15 @@ enum Kind {
     Subrequest,
 }
 
-const SOURCES: &[(&str, Kind)] = &[
-    ("credential", Kind::Credential),
-    ("single", Kind::Single),
-    ("header", Kind::Header),
-    ("jwt", Kind::Jwt),
-    ("subrequest", Kind::Subrequest),
+const SOURCES: &[(&str, TenantSourceKind)] = &[
+    ("credential", TenantSourceKind::Credential),
+    ("single", TenantSourceKind::Single),
+    ("header", TenantSourceKind::Header),
+    ("jwt", TenantSourceKind::Jwt),
+    ("subrequest", TenantSourceKind::Subrequest),
 ];
 
-impl Kind {
+impl TenantSourceKind {
     /// The settings that mean something for this source, beside `from`.
     fn settings(self) -> &'static [&'static str] {
         match self {
@@ -70,14 +70,14 @@ impl Kind {
 }
 
 /// What `tenant` says, as a word or as a table; `None` if it says nothing.
-pub(super) fn read(holder: &Reader<'_>, dir: &Path) -> Option<Tenants> {
+pub(super) fn read(holder: &TableReader<'_>, dir: &Path) -> Option<Tenants> {
     let value = holder.value("tenant")?;
     if matches!(value.get_ref(), DeValue::String(_)) {
         let from = holder.word("tenant", SOURCES)?;
         return match from.get_ref() {
-            Kind::Credential => Some(Tenants::default()),
-            Kind::Single => single(None),
-            Kind::Header | Kind::Jwt | Kind::Subrequest => {
+            TenantSourceKind::Credential => Some(Tenants::default()),
+            TenantSourceKind::Single => single(None),
+            TenantSourceKind::Header | TenantSourceKind::Jwt | TenantSourceKind::Subrequest => {
                 let what = "`tenant` needs to be told more; write a table, such as";
                 let advice = "`tenant = { from = \"header\", header = \"X-Account\", … }`, instead";
                 holder.fault(from.span(), format!("{what} {advice}"));
@@ -97,15 +97,15 @@ pub(super) fn read(holder: &Reader<'_>, dir: &Path) -> Option<Tenants> {
     let from = from?;
     refuse_other_settings(&table, *from.get_ref());
     match from.get_ref() {
-        Kind::Credential => Some(Tenants::default()),
-        Kind::Single => single(Some(&table)),
-        Kind::Header => by_header(&table),
-        Kind::Jwt => by_token(&table, dir),
-        Kind::Subrequest => by_question(&table),
+        TenantSourceKind::Credential => Some(Tenants::default()),
+        TenantSourceKind::Single => single(Some(&table)),
+        TenantSourceKind::Header => by_header(&table),
+        TenantSourceKind::Jwt => by_token(&table, dir),
+        TenantSourceKind::Subrequest => by_question(&table),
     }
 }
 
-fn refuse_other_settings(table: &Reader<'_>, from: Kind) {
+fn refuse_other_settings(table: &TableReader<'_>, from: TenantSourceKind) {
     for name in TENANT.iter().filter(|name| **name != "from" && table.has(name)) {
         if !from.settings().contains(name) {
             let owners = SOURCES.iter().filter(|(_, owner)| owner.settings().contains(name));
@@ -117,7 +117,7 @@ fn refuse_other_settings(table: &Reader<'_>, from: Kind) {
     }
 }
 
-fn single(table: Option<&Reader<'_>>) -> Option<Tenants> {
+fn single(table: Option<&TableReader<'_>>) -> Option<Tenants> {
     let name = match table.filter(|table| table.has("name")) {
         Some(table) => table.parsed("name", named_tenancy)?.into_inner(),
         None => named_tenancy("everybody").ok()?,
@@ -130,7 +130,7 @@ fn named_tenancy(name: &str) -> Result<Tenancy, String> {
     Tenancy::single(name).map_err(|_| format!("cannot be {name:?}; {advice}"))
 }
 
-fn by_header(table: &Reader<'_>) -> Option<Tenants> {
+fn by_header(table: &TableReader<'_>) -> Option<Tenants> {
     let header = required(table, "header", table.parsed("header", header_name));
     let trusted = table.list("trusted_proxies", network);
     let named = table.value("trusted_proxies");
@@ -146,7 +146,7 @@ fn by_header(table: &Reader<'_>) -> Option<Tenants> {
     Some(Tenants { tenancy: tenant::from_header(header, trusted), described })
 }
 
-fn by_token(table: &Reader<'_>, dir: &Path) -> Option<Tenants> {
+fn by_token(table: &TableReader<'_>, dir: &Path) -> Option<Tenants> {
     let text = |text: &str| Ok(text.to_owned());
     let names = |name| table.list(name, text).map(Spanned::into_inner).unwrap_or_default();
     let issuers = table.list("issuer", |issuer| {
@@ -170,7 +170,7 @@ fn by_token(table: &Reader<'_>, dir: &Path) -> Option<Tenants> {
     Some(Tenants { tenancy: tenant::from_token(verifier), described })
 }
 
-fn token_key(table: &Reader<'_>, algorithms: &[String], dir: &Path) -> Option<VerifierKey> {
+fn token_key(table: &TableReader<'_>, algorithms: &[String], dir: &Path) -> Option<VerifierKey> {
     const KEYS: [&str; 3] = ["secret", "secret_file", "public_key_file"];
     let given: Vec<_> = KEYS.into_iter().filter(|name| table.has(name)).collect();
     let [name] = given[..] else {
@@ -208,7 +208,7 @@ fn token_key(table: &Reader<'_>, algorithms: &[String], dir: &Path) -> Option<Ve
     key.map_err(|error| table.fault(blame(&error), error.to_string())).ok()
 }
 
-fn by_question(table: &Reader<'_>) -> Option<Tenants> {
+fn by_question(table: &TableReader<'_>) -> Option<Tenants> {
     let url = required(table, "url", table.parsed("url", address));
     let header = required(table, "header", table.parsed("header", header_name));
     let forward = table.list("forward", header_name).map(Spanned::into_inner);
@@ -222,7 +222,7 @@ fn by_question(table: &Reader<'_>) -> Option<Tenants> {
         within: within.unwrap_or(Duration::from_secs(2)),
     };
     let described = format!("header {} of {}", question.header, url.get_ref());
-    let client = Client::new(&Upstream::at(without_path(url.get_ref())?));
+    let client = UpstreamClient::new(&Upstream::at(without_path(url.get_ref())?));
     let client = client.map_err(|error| table.fault(url.span(), error.to_string())).ok()?;
     Some(Tenants { tenancy: tenant::from_answer(client, question), described })
 }
@@ -232,7 +232,7 @@ fn without_path(url: &Uri) -> Option<Uri> {
     Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build().ok()
 }
 
-fn required<T>(table: &Reader<'_>, name: &str, value: Option<At<T>>) -> Option<At<T>> {
+fn required<T>(table: &TableReader<'_>, name: &str, value: Option<At<T>>) -> Option<At<T>> {
     if !table.has(name) {
         table.fault(table.place("from"), format!("`{name}` is missing; write it too"));
     }

@@ -6,7 +6,7 @@ use hapax_tower::PathReading;
 use http::Uri;
 use toml::Spanned;
 
-use super::{Limits, Protocol, Tls, Upstream, files, names, reader::Reader};
+use super::{Limits, Protocol, Tls, Upstream, files, names, reader::TableReader};
 
 /// Most connections in either direction.
 const CONNECTIONS_MAX: u32 = 1_000_000;
@@ -51,7 +51,7 @@ impl Upstream {
     }
 
     /// What `[upstream]` says about the API at this address.
-    pub(super) fn read(table: &Reader<'_>, url: Uri, dir: &Path) -> Self {
+    pub(super) fn read(table: &TableReader<'_>, url: Uri, dir: &Path) -> Self {
         let usual = Self::at(url);
         let protocols =
             [("auto", Protocol::Automatic), ("http1", Protocol::Http1), ("http2", Protocol::Http2)];
@@ -85,7 +85,7 @@ impl Upstream {
 
 impl Tls {
     /// What `[tls]` says, if it is there.
-    pub(super) fn read(top: &Reader<'_>, dir: &Path) -> Option<Self> {
+    pub(super) fn read(top: &TableReader<'_>, dir: &Path) -> Option<Self> {
         if !top.has("tls") {
             return None;
         }
@@ -127,7 +127,7 @@ impl Default for Limits {
 
 impl Limits {
     /// What `[limits]` says.
-    pub(super) fn read(top: &Reader<'_>) -> Self {
+    pub(super) fn read(top: &TableReader<'_>) -> Self {
         let (table, usual) = (top.table("limits", names::LIMITS), Self::default());
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let size = |name, (min, max)| table.size(name, min, max).map(Spanned::into_inner);
@@ -159,7 +159,7 @@ impl Limits {
 
 /// How many of the connections to the upstream only protected requests may use: always one less
 /// than there are, so that others can be served at all.
-fn reserve(table: &Reader<'_>, connections_max: usize) -> usize {
+fn reserve(table: &TableReader<'_>, connections_max: usize) -> usize {
     let reserve = count(table, "reserve", CONNECTIONS_MAX);
     if reserve.is_some_and(|reserve| reserve >= connections_max) {
         let what = "`reserve` leaves no connection for requests that are not protected";
@@ -169,7 +169,7 @@ fn reserve(table: &Reader<'_>, connections_max: usize) -> usize {
 }
 
 /// A whole number from one to `max`.
-pub(super) fn count(table: &Reader<'_>, name: &str, max: u32) -> Option<usize> {
+pub(super) fn count(table: &TableReader<'_>, name: &str, max: u32) -> Option<usize> {
     usize::try_from(table.count(name, max)?.into_inner()).ok()
 }
 

@@ -1,6 +1,6 @@
 //! What of a request's and an answer's head belongs to one connection, and what is passed on.
 
-use hapax_tower::is_for_everybody;
+use hapax_tower::{HOP_BY_HOP, is_for_everybody};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Uri, Version,
     header::{self, CONNECTION, COOKIE, HOST},
@@ -8,18 +8,6 @@ use http::{
 };
 
 use crate::server::Peer;
-
-/// Headers that belong to one connection, by RFC 9110.
-static HOPS: [HeaderName; 8] = [
-    HeaderName::from_static("http2-settings"),
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::PROXY_AUTHENTICATE,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -33,7 +21,6 @@ pub(crate) fn prepare<B>(request: &mut Request<B>, host: Option<&HeaderValue>) {
     let headers = request.headers_mut();
     strip_hops(headers);
     remove_shadows(headers);
-    headers.remove(header::PROXY_AUTHORIZATION);
     // The gateway has answered it by reading the body.
     headers.remove(header::EXPECT);
     if version == Version::HTTP_2 {
@@ -56,8 +43,8 @@ pub(crate) fn strip_hops(headers: &mut HeaderMap) {
         }
     }
     // Most heads have none, which one look at each name shows.
-    if headers.keys().any(|name| HOPS.contains(name)) {
-        for name in &HOPS {
+    if headers.keys().any(|name| HOP_BY_HOP.contains(name)) {
+        for name in &HOP_BY_HOP {
             headers.remove(name);
         }
     }
@@ -80,7 +67,7 @@ fn remove_shadows(headers: &mut HeaderMap) {
         read != name.as_str()
             && (is_for_everybody(&read)
                 || SHADOWED.contains(&&*read)
-                || HOPS.iter().any(|hop| *hop == *read)
+                || HOP_BY_HOP.iter().any(|hop| *hop == *read)
                 || headers.contains_key(&read))
     };
     let shadows: Vec<_> = headers.keys().filter(casts).cloned().collect();
@@ -90,11 +77,10 @@ fn remove_shadows(headers: &mut HeaderMap) {
 }
 
 /// Names that count beside those that are for everybody and those that belong to one connection.
-const SHADOWED: [&str; 6] = [
+const SHADOWED: [&str; 5] = [
     "idempotency-key",
     "idempotency-expires",
     "idempotent-replayed",
-    "proxy-authorization",
     "repeatability-request-id",
     "repeatability-first-sent",
 ];

@@ -21,8 +21,8 @@ use tower_service::Service;
 pub(crate) use self::forward::{origin, prepare};
 use self::{stall::Stalling, turns::Turns, upload::Upload};
 use crate::{
-    admin::{Exchange, Meter},
-    client::{Client, SendError},
+    admin::{Meter, UpstreamExchange},
+    client::{SendError, UpstreamClient},
     config::Upstream,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Proxy(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    client: Client,
+    client: UpstreamClient,
     keep_host: bool,
     answer_timeout: Duration,
     turns: Turns,
@@ -40,7 +40,7 @@ struct Inner {
 }
 
 impl Proxy {
-    pub(crate) fn new(client: Client, upstream: &Upstream, meter: Arc<Meter>) -> Self {
+    pub(crate) fn new(client: UpstreamClient, upstream: &Upstream, meter: Arc<Meter>) -> Self {
         let (keep_host, answer_timeout) = (upstream.keep_host, upstream.answer_timeout);
         let turns = Turns::new(upstream);
         Self(Arc::new(Inner { client, keep_host, answer_timeout, turns, meter }))
@@ -112,15 +112,15 @@ async fn pass_unprotected(
 struct MeteredExchange<'a> {
     meter: &'a Meter,
     began: Instant,
-    ended: Option<Exchange>,
+    ended: Option<UpstreamExchange>,
 }
 
 impl<'a> MeteredExchange<'a> {
     fn begin(meter: &'a Meter) -> Self {
-        Self { meter, began: Instant::now(), ended: Some(Exchange::Unanswered) }
+        Self { meter, began: Instant::now(), ended: Some(UpstreamExchange::Unanswered) }
     }
 
-    fn end(mut self, exchange: Option<Exchange>) {
+    fn end(mut self, exchange: Option<UpstreamExchange>) {
         self.ended = exchange;
     }
 }
@@ -134,12 +134,12 @@ impl Drop for MeteredExchange<'_> {
 }
 
 /// How the upstream did; `None` where its client did not let it.
-fn exchange(answered: &Result<Response<Body>, SendError>) -> Option<Exchange> {
+fn exchange(answered: &Result<Response<Body>, SendError>) -> Option<UpstreamExchange> {
     match answered {
-        Ok(response) => Some(Exchange::Answered(response.status())),
+        Ok(response) => Some(UpstreamExchange::Answered(response.status())),
         Err(error) if error.is_request_broken() => None,
-        Err(SendError::NothingSent(_)) => Some(Exchange::NothingSent),
-        Err(SendError::Unanswered(_)) => Some(Exchange::Unanswered),
+        Err(SendError::NothingSent(_)) => Some(UpstreamExchange::NothingSent),
+        Err(SendError::Unanswered(_)) => Some(UpstreamExchange::Unanswered),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use hapax_core::Store;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::watch,
@@ -48,15 +47,15 @@ pub(super) fn refuse(connection: &TcpStream, from: SocketAddr) {
 }
 
 /// Accepts the connections of clients and hands each to the worker with the fewest.
-pub(crate) struct Acceptor<S: Store> {
+pub(crate) struct Acceptor {
     pub(crate) listener: TcpListener,
-    pub(crate) workers: Arc<Workers<S>>,
+    pub(crate) workers: Arc<Workers>,
     pub(crate) connections_max: usize,
     pub(crate) meter: Arc<Meter>,
     pub(crate) stop: watch::Receiver<bool>,
 }
 
-impl<S: Store> Acceptor<S> {
+impl Acceptor {
     pub(crate) async fn run(self) {
         let Self { listener, workers, connections_max, meter, stop } = self;
         accept(listener, stop, |connection, from| {

@@ -18,10 +18,10 @@ use tower_service::Service as _;
 
 use super::{
     accept::{accept, refuse},
-    answering::{AnswerRoom, Answering},
     connection::{Protocols, drive},
     pace::{Pace, Paced},
-    watch::{Bounds, Watch},
+    response_body::{AnswerRoom, ResponseBody},
+    watch::{Bounds, ConnectionWatch},
     worker::OpenConnection,
 };
 
@@ -66,7 +66,7 @@ async fn serve(
     answers: AnswerRoom,
     draining: channel::Receiver<bool>,
 ) {
-    let watch = Watch::new(server.bounds);
+    let watch = ConnectionWatch::new(server.bounds);
     let (router, body_pace) = (server.router.clone(), server.body_pace);
     let pages = Pages { router, watch: Arc::clone(&watch), answers, body_pace };
     drive(connection, pages, &watch, server.protocols.agreed(None), draining).await;
@@ -75,15 +75,15 @@ async fn serve(
 /// Answers the requests of one connection.
 struct Pages {
     router: Router,
-    watch: Arc<Watch>,
+    watch: Arc<ConnectionWatch>,
     answers: AnswerRoom,
     body_pace: Pace,
 }
 
 impl Service<Request<Incoming>> for Pages {
-    type Response = Response<Answering>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answering>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let in_flight = self.watch.request_began(request.version() == Version::HTTP_2);

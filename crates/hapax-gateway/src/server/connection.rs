@@ -3,7 +3,6 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hapax_core::Store;
 use hapax_tower::{Cors, Idempotency, Room};
 use http::{Request, Response};
 use hyper::{body::Incoming, service::Service};
@@ -22,21 +21,21 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    answering::Answering,
     handler::Handler,
     linger::Lingering,
     pace::Pace,
     peer::Peer,
+    response_body::ResponseBody,
     tls::{HTTP1, HTTP2},
-    watch::{Bounds, Standing, Watch},
-    watched::Watched,
+    watch::{Bounds, ConnectionWatch, Liveness},
+    watched_io::WatchedIo,
 };
 use crate::{admin::Meter, config::Limits, proxy::Proxy};
 
 /// What every connection of a worker needs.
 #[derive(Debug)]
-pub(crate) struct Wiring<S: Store> {
-    pub(crate) serving: ArcSwap<Serving<S>>,
+pub(crate) struct Wiring {
+    pub(crate) serving: ArcSwap<Serving>,
     pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
     pub(crate) bounds: Bounds,
     pub(crate) shares: Shares,
@@ -58,8 +57,8 @@ pub(crate) struct Shares {
 
 /// What a reload replaces.
 #[derive(Debug)]
-pub(crate) struct Serving<S: Store> {
-    pub(crate) service: Idempotency<Proxy, S>,
+pub(crate) struct Serving {
+    pub(crate) service: Idempotency<Proxy>,
     pub(crate) hosts: Vec<String>,
     /// Which pages of other origins may read what the gateway itself says.
     pub(crate) cors: Option<Arc<Cors>>,
@@ -101,8 +100,8 @@ fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_buf_size(limits.head_bytes_max.max(BUFFER_MIN));
-    // Said only where it differs: room for a number that is said is cleared for each request.
-    if limits.headers_max != HEADERS_MAX_UNSAID {
+    // Set only where it differs: hyper clears its room for a number that was set at each request.
+    if limits.headers_max != HYPER_HEADERS_DEFAULT {
         builder.http1().max_headers(limits.headers_max);
     }
     builder
@@ -117,7 +116,7 @@ fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
 }
 
 /// Most headers hyper reads unless told otherwise.
-const HEADERS_MAX_UNSAID: usize = 100;
+const HYPER_HEADERS_DEFAULT: usize = 100;
 /// The smallest buffer hyper accepts.
 const BUFFER_MIN: usize = 8 << 10;
 /// Most streams a client may open and reset, before they are looked at, until its connection is
@@ -125,11 +124,11 @@ const BUFFER_MIN: usize = 8 << 10;
 const RESETS_MAX: usize = 64;
 
 /// Serves a connection of a client until it ends, is overdue, or everything does.
-pub(crate) async fn serve<S: Store>(tcp: TcpStream, wiring: Arc<Wiring<S>>) {
+pub(crate) async fn serve(tcp: TcpStream, wiring: Arc<Wiring>) {
     let Ok(address) = tcp.peer_addr() else { return };
     let _ = tcp.set_nodelay(true);
     let _counted = wiring.serving.load().meter.connection();
-    let watch = Watch::new(wiring.bounds);
+    let watch = ConnectionWatch::new(wiring.bounds);
     let handler = |is_secure| {
         let peer = Peer::new(address, is_secure);
         Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer)
@@ -151,15 +150,15 @@ pub(crate) async fn serve<S: Store>(tcp: TcpStream, wiring: Arc<Wiring<S>>) {
 pub(super) async fn drive<I, H>(
     io: I,
     handler: H,
-    watch: &Arc<Watch>,
+    watch: &Arc<ConnectionWatch>,
     protocols: &auto::Builder<TokioExecutor>,
     mut draining: channel::Receiver<bool>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    H: Service<Request<Incoming>, Response = Response<Answering>, Error = Infallible>,
+    H: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
     H::Future: Send + 'static,
 {
-    let io = TokioIo::new(Watched::new(Lingering::new(io), Arc::clone(watch)));
+    let io = TokioIo::new(WatchedIo::new(Lingering::new(io), Arc::clone(watch)));
     let connection = protocols.serve_connection(io, handler);
     let timer = sleep(Duration::ZERO);
     pin!(connection, timer);
@@ -174,8 +173,8 @@ pub(super) async fn drive<I, H>(
                 return;
             }
             () = timer.as_mut() => match watch.standing() {
-                Standing::Good { look_again } => timer.set(sleep(look_again)),
-                Standing::Overdue => return,
+                Liveness::Good { look_again } => timer.set(sleep(look_again)),
+                Liveness::Overdue => return,
             },
             () = watch.too_many_taken_back(), if !told_to_end => {
                 tracing::warn!("a client takes back more requests than it waits for");

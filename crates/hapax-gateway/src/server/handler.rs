@@ -2,7 +2,6 @@
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
-use hapax_core::Store;
 use hapax_tower::{Body, Share, TransferCoding, Verdict};
 use http::{
     Method, Request, Response, Version,
@@ -12,25 +11,25 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::{
-    answering::{AnswerRoom, Answering},
     connection::{Shares, Wiring},
     pace::Paced,
     peer::Peer,
     refusal,
-    watch::Watch,
+    response_body::{AnswerRoom, ResponseBody},
+    watch::ConnectionWatch,
 };
 
 /// Answers the requests of one connection.
-pub(crate) struct Handler<S: Store> {
-    wiring: Arc<Wiring<S>>,
-    watch: Arc<Watch>,
+pub(crate) struct Handler {
+    wiring: Arc<Wiring>,
+    watch: Arc<ConnectionWatch>,
     peer: Peer,
     share: Share,
     answers: AnswerRoom,
 }
 
-impl<S: Store> Handler<S> {
-    pub(crate) fn new(wiring: Arc<Wiring<S>>, watch: Arc<Watch>, peer: Peer) -> Self {
+impl Handler {
+    pub(crate) fn new(wiring: Arc<Wiring>, watch: Arc<ConnectionWatch>, peer: Peer) -> Self {
         let Shares { answers, bytes_max, under_way_max } = &wiring.shares;
         let share = Share::new(*bytes_max, *under_way_max);
         let answers = AnswerRoom::new(answers, *bytes_max);
@@ -38,10 +37,10 @@ impl<S: Store> Handler<S> {
     }
 }
 
-impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
-    type Response = Response<Answering>;
+impl hyper::service::Service<Request<Incoming>> for Handler {
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Answering>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         let version = request.version();
@@ -50,7 +49,7 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
         let serving = self.wiring.serving.load();
         let (meter, answers) = (Arc::clone(&serving.meter), self.answers.clone());
         let welcome = if answers.is_full() {
-            Err(refusal::Refused::AnswersNotTaken)
+            Err(refusal::RefusedRequest::AnswersNotTaken)
         } else {
             meant_for_us(&request, &serving.hosts)
         };
@@ -95,39 +94,39 @@ impl<S: Store> hyper::service::Service<Request<Incoming>> for Handler<S> {
 }
 
 /// Refuses what a gateway does not pass on, and what names another target than this one, or none.
-fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal::Refused> {
+fn meant_for_us<B>(request: &Request<B>, hosts: &[String]) -> Result<(), refusal::RefusedRequest> {
     match *request.method() {
-        Method::CONNECT => return Err(refusal::Refused::Connect),
-        Method::TRACE => return Err(refusal::Refused::Trace),
+        Method::CONNECT => return Err(refusal::RefusedRequest::Connect),
+        Method::TRACE => return Err(refusal::RefusedRequest::Trace),
         _ => {}
     }
     match TransferCoding::of(request.headers()) {
         TransferCoding::Absent | TransferCoding::Chunked => {}
-        TransferCoding::ChunkedTwice => return Err(refusal::Refused::ChunkedTwice),
-        TransferCoding::Other => return Err(refusal::Refused::Coding),
+        TransferCoding::ChunkedTwice => return Err(refusal::RefusedRequest::ChunkedTwice),
+        TransferCoding::Other => return Err(refusal::RefusedRequest::Coding),
     }
     let mut lines = request.headers().get_all(HOST).iter();
     let (named, further) = (lines.next(), lines.next());
     let target = request.uri().authority();
     let host = match (named, further, target) {
-        (_, Some(_), _) => return Err(refusal::Refused::Host),
+        (_, Some(_), _) => return Err(refusal::RefusedRequest::Host),
         (None, None, None) if request.version() > Version::HTTP_10 => {
-            return Err(refusal::Refused::Host);
+            return Err(refusal::RefusedRequest::Host);
         }
         (Some(named), None, Some(target)) if *named != target.as_str() => {
-            return Err(refusal::Refused::Host);
+            return Err(refusal::RefusedRequest::Host);
         }
-        (Some(named), _, _) => named.to_str().map_err(|_| refusal::Refused::Host)?,
+        (Some(named), _, _) => named.to_str().map_err(|_| refusal::RefusedRequest::Host)?,
         (None, _, Some(target)) => target.as_str(),
         (None, _, None) => "",
     };
     // A name before the host is no part of it, and who reads it as one goes elsewhere.
     if host.contains('@') {
-        return Err(refusal::Refused::Host);
+        return Err(refusal::RefusedRequest::Host);
     }
     let name = host.rsplit_once(':').map_or(host, |(name, port)| {
         if port.bytes().all(|digit| digit.is_ascii_digit()) { name } else { host }
     });
     let known = hosts.is_empty() || hosts.iter().any(|known| known.eq_ignore_ascii_case(name));
-    if known { Ok(()) } else { Err(refusal::Refused::Misdirected) }
+    if known { Ok(()) } else { Err(refusal::RefusedRequest::Misdirected) }
 }

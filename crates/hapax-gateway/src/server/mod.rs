@@ -2,7 +2,6 @@
 
 mod accept;
 mod admin;
-mod answering;
 mod connection;
 mod descriptors;
 mod handler;
@@ -10,9 +9,10 @@ mod linger;
 mod pace;
 mod peer;
 mod refusal;
+mod response_body;
 mod tls;
 mod watch;
-mod watched;
+mod watched_io;
 mod worker;
 
 pub(crate) use self::{

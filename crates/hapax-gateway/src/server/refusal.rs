@@ -15,7 +15,7 @@ use crate::{
 
 /// Why a request was not even looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedRequest {
     /// It asks for a tunnel.
     Connect,
     /// It asks to be shown what arrived, with what others must not see.
@@ -33,15 +33,17 @@ pub(crate) enum Refused {
 }
 
 /// What the client of a refused request hears.
-pub(crate) fn answer(refused: Refused) -> Response<Body> {
+pub(crate) fn answer(refused: RefusedRequest) -> Response<Body> {
     let (code, detail) = match refused {
-        Refused::Connect => (Code::MethodRefused, "This gateway makes no tunnels."),
-        Refused::Trace => (Code::MethodRefused, "This gateway does not pass TRACE on."),
-        Refused::Coding => (Code::TransferCodingUnknown, "Send it as it is, or in chunks."),
-        Refused::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
-        Refused::Host => (Code::HostUnclear, "Send one Host header that names this server."),
-        Refused::Misdirected => (Code::HostUnknown, "This server does not answer for that host."),
-        Refused::AnswersNotTaken => (
+        RefusedRequest::Connect => (Code::MethodRefused, "This gateway makes no tunnels."),
+        RefusedRequest::Trace => (Code::MethodRefused, "This gateway does not pass TRACE on."),
+        RefusedRequest::Coding => (Code::TransferCodingUnknown, "Send it as it is, or in chunks."),
+        RefusedRequest::ChunkedTwice => (Code::TransferCodingRepeated, "Name chunks once."),
+        RefusedRequest::Host => (Code::HostUnclear, "Send one Host header that names this server."),
+        RefusedRequest::Misdirected => {
+            (Code::HostUnknown, "This server does not answer for that host.")
+        }
+        RefusedRequest::AnswersNotTaken => (
             Code::Overloaded,
             "Too many answers of this connection were not taken. Nothing was run. Ask again.",
         ),
@@ -49,12 +51,17 @@ pub(crate) fn answer(refused: Refused) -> Response<Body> {
     let mut response = code.answer(detail, &Site::default());
     match refused {
         // Whoever frames requests so may mean another end of this one than we do.
-        Refused::Coding | Refused::ChunkedTwice => closing(response, Version::HTTP_11),
-        Refused::AnswersNotTaken => {
+        RefusedRequest::Coding | RefusedRequest::ChunkedTwice => {
+            closing(response, Version::HTTP_11)
+        }
+        RefusedRequest::AnswersNotTaken => {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             response
         }
-        Refused::Connect | Refused::Trace | Refused::Host | Refused::Misdirected => response,
+        RefusedRequest::Connect
+        | RefusedRequest::Trace
+        | RefusedRequest::Host
+        | RefusedRequest::Misdirected => response,
     }
 }
 

@@ -14,7 +14,7 @@ use super::pace::Pace;
 
 /// Watches one connection. All times are milliseconds since it was made, plus one; zero is never.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ConnectionWatch {
     made_at: Instant,
     bounds: Bounds,
     /// Requests that were called, until their answers are taken.
@@ -47,14 +47,14 @@ pub(crate) struct Bounds {
 
 /// What is to be done with a connection now.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Liveness {
     /// Look again after this time.
     Good { look_again: Duration },
     /// It is unused, a head takes too long, or an answer is not taken: close it.
     Overdue,
 }
 
-impl Watch {
+impl ConnectionWatch {
     pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new(Self {
             made_at: Instant::now(),
@@ -71,14 +71,14 @@ impl Watch {
     }
 
     /// A request's head is complete.
-    pub(crate) fn request_began(self: &Arc<Self>, is_http2: bool) -> InFlight {
+    pub(crate) fn request_began(self: &Arc<Self>, is_http2: bool) -> InFlightCount {
         self.in_flight.fetch_add(1, Relaxed);
         self.head_since.store(0, Relaxed);
         self.served.store(self.now(), Relaxed);
         if is_http2 {
             self.is_http2.store(true, Relaxed);
         }
-        InFlight { watch: Arc::clone(self), is_answered: false }
+        InFlightCount { watch: Arc::clone(self), is_answered: false }
     }
 
     /// Ends when the client has taken back so many requests that the connection should.
@@ -86,7 +86,7 @@ impl Watch {
         self.too_many_taken_back.notified().await;
     }
 
-    pub(crate) fn standing(&self) -> Standing {
+    pub(crate) fn standing(&self) -> Liveness {
         let (now, Bounds { head, idle, answer, .. }) = (self.now(), self.bounds);
         let age = |since: u64| Duration::from_millis(now.saturating_sub(since));
         let is_overdue = |answer: &Arc<AnswerProgress>| {
@@ -94,9 +94,9 @@ impl Watch {
             since > 0 && age(since) >= self.bounds.answer.span
         };
         if self.answers().iter().any(is_overdue) {
-            return Standing::Overdue;
+            return Liveness::Overdue;
         }
-        let good = Standing::Good { look_again: head.min(idle).min(answer.span) };
+        let good = Liveness::Good { look_again: head.min(idle).min(answer.span) };
         if self.in_flight.load(Relaxed) > 0 {
             // Whoever works on the request has deadlines of its own.
             return good;
@@ -110,7 +110,7 @@ impl Watch {
         } else {
             age(served.max(last_written)) >= idle
         };
-        if overdue { Standing::Overdue } else { good }
+        if overdue { Liveness::Overdue } else { good }
     }
 
     fn now(&self) -> u64 {
@@ -141,12 +141,12 @@ impl Watch {
 /// Counts a request as under way until it is dropped. One that was not answered by then was taken
 /// back by its client.
 #[derive(Debug)]
-pub(crate) struct InFlight {
-    watch: Arc<Watch>,
+pub(crate) struct InFlightCount {
+    watch: Arc<ConnectionWatch>,
     is_answered: bool,
 }
 
-impl InFlight {
+impl InFlightCount {
     /// There is an answer, which the client has to take in time.
     pub(crate) fn answered(mut self) -> Owed {
         self.is_answered = true;
@@ -159,7 +159,7 @@ impl InFlight {
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlightCount {
     fn drop(&mut self) {
         let watch = &self.watch;
         watch.in_flight.fetch_sub(1, Relaxed);
@@ -175,7 +175,7 @@ impl Drop for InFlight {
 /// An answer, until nothing of it is left in memory.
 #[derive(Debug)]
 pub(crate) struct Owed {
-    in_flight: InFlight,
+    in_flight: InFlightCount,
     progress: Arc<AnswerProgress>,
 }
 
@@ -231,71 +231,71 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_head_that_does_not_end_is_overdue_however_busy_its_sender_is() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         for _ in 0..10 {
             watch.saw_bytes_come();
-            assert_ne!(watch.standing(), Standing::Overdue);
+            assert_ne!(watch.standing(), Liveness::Overdue);
             advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_head_that_came_before_its_turn_waits_for_the_answer_before_it() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         drop(watch.request_began(false).answered());
         watch.saw_bytes_come();
         for _ in 0..20 {
             advance(Duration::from_secs(1)).await;
             watch.saw_bytes_leave();
-            assert_ne!(watch.standing(), Standing::Overdue);
+            assert_ne!(watch.standing(), Liveness::Overdue);
         }
         advance(BOUNDS.head).await;
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_under_way_may_take_as_long_as_its_own_deadlines_say() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         watch.saw_bytes_come();
         let request = watch.request_began(false);
         advance(Duration::from_secs(600)).await;
-        assert_ne!(watch.standing(), Standing::Overdue);
+        assert_ne!(watch.standing(), Liveness::Overdue);
         drop(request);
         advance(Duration::from_secs(74)).await;
-        assert_ne!(watch.standing(), Standing::Overdue);
+        assert_ne!(watch.standing(), Liveness::Overdue);
         advance(Duration::from_secs(1)).await;
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_http2_connection_that_only_pings_is_unused_and_no_slow_head() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         drop(watch.request_began(true).answered());
         for second in 0..75 {
-            assert_ne!(watch.standing(), Standing::Overdue, "after {second} s");
+            assert_ne!(watch.standing(), Liveness::Overdue, "after {second} s");
             advance(Duration::from_secs(1)).await;
             watch.saw_bytes_come();
             watch.saw_bytes_leave();
         }
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_pings_before_its_first_request_is_a_slow_head() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         for _ in 0..10 {
             watch.saw_bytes_come();
             watch.saw_bytes_leave();
-            assert_ne!(watch.standing(), Standing::Overdue);
+            assert_ne!(watch.standing(), Liveness::Overdue);
             advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_overdue_that_is_not_taken_whatever_else_goes_on() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         let _not_taken = watch.request_began(true).answered();
         for _ in 0..59 {
             advance(Duration::from_secs(1)).await;
@@ -303,44 +303,44 @@ mod tests {
             other.handed_on(1000);
             watch.saw_bytes_come();
             watch.saw_bytes_leave();
-            assert_ne!(watch.standing(), Standing::Overdue);
+            assert_ne!(watch.standing(), Liveness::Overdue);
         }
         advance(Duration::from_secs(1)).await;
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_may_be_taken_slowly_but_not_in_drops() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         let answer = watch.request_began(true).answered();
         for _ in 0..10 {
             advance(SPAN - Duration::from_secs(1)).await;
             answer.handed_on(100);
-            assert_ne!(watch.standing(), Standing::Overdue);
+            assert_ne!(watch.standing(), Liveness::Overdue);
         }
         for _ in 0..60 {
             answer.handed_on(1);
             advance(Duration::from_secs(1)).await;
         }
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_waits_for_the_upstream_is_not_the_clients_fault() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         let answer = watch.request_began(false).answered();
         answer.handed_on(10);
         answer.waits();
         advance(Duration::from_secs(3600)).await;
-        assert_ne!(watch.standing(), Standing::Overdue);
+        assert_ne!(watch.standing(), Liveness::Overdue);
         answer.handed_on(10);
         advance(SPAN).await;
-        assert_eq!(watch.standing(), Standing::Overdue);
+        assert_eq!(watch.standing(), Liveness::Overdue);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_back_more_than_it_waits_for_is_noticed() {
-        let watch = Watch::new(BOUNDS);
+        let watch = ConnectionWatch::new(BOUNDS);
         for _ in 0..10 {
             drop(watch.request_began(true));
             drop(watch.request_began(true).answered());

@@ -12,7 +12,6 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use hapax_core::Store;
 use tokio::{
     runtime,
     sync::{mpsc, watch},
@@ -26,23 +25,23 @@ const ARRIVING_MAX: usize = 1024;
 
 /// All workers of a gateway.
 #[derive(Debug)]
-pub(crate) struct Workers<S: Store> {
-    workers: Vec<Worker<S>>,
+pub(crate) struct Workers {
+    workers: Vec<ServerWorker>,
     stop: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct Worker<S: Store> {
-    wiring: Arc<Wiring<S>>,
+struct ServerWorker {
+    wiring: Arc<Wiring>,
     connections: Arc<AtomicUsize>,
     inbox: mpsc::Sender<(TcpStream, OpenConnection)>,
     /// Taken when it is waited for.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl<S: Store> Workers<S> {
+impl Workers {
     /// Starts one thread for each wiring.
-    pub(crate) fn start(wirings: Vec<Arc<Wiring<S>>>) -> io::Result<Self> {
+    pub(crate) fn start(wirings: Vec<Arc<Wiring>>) -> io::Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let workers = wirings.into_iter().enumerate().map(|(number, wiring)| {
             let (inbox, arriving) = mpsc::channel(ARRIVING_MAX);
@@ -59,7 +58,7 @@ impl<S: Store> Workers<S> {
                         }
                     });
                 })?;
-            Ok(Worker { wiring, connections, inbox, thread: Mutex::new(Some(thread)) })
+            Ok(ServerWorker { wiring, connections, inbox, thread: Mutex::new(Some(thread)) })
         });
         Ok(Self { workers: workers.collect::<io::Result<_>>()?, stop })
     }
@@ -83,12 +82,12 @@ impl<S: Store> Workers<S> {
         }
     }
 
-    fn idlest(&self) -> Option<&Worker<S>> {
+    fn idlest(&self) -> Option<&ServerWorker> {
         self.workers.iter().min_by_key(|worker| worker.connections.load(Relaxed))
     }
 
     /// Has new requests served so from now on.
-    pub(crate) fn replace(&self, fresh: Vec<Serving<S>>) {
+    pub(crate) fn replace(&self, fresh: Vec<Serving>) {
         for (worker, serving) in self.workers.iter().zip(fresh) {
             worker.wiring.serving.store(Arc::new(serving));
         }
@@ -111,10 +110,7 @@ impl<S: Store> Workers<S> {
     }
 }
 
-async fn work<S: Store>(
-    mut arriving: mpsc::Receiver<(TcpStream, OpenConnection)>,
-    wiring: Arc<Wiring<S>>,
-) {
+async fn work(mut arriving: mpsc::Receiver<(TcpStream, OpenConnection)>, wiring: Arc<Wiring>) {
     while let Some((connection, counted)) = arriving.recv().await {
         match tokio::net::TcpStream::from_std(connection) {
             Ok(connection) => {

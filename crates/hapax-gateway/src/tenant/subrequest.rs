@@ -7,7 +7,7 @@ use hapax_tower::{Caller, Identified, Tenancy, TenantKind};
 use http::{HeaderName, HeaderValue, Request, StatusCode, Uri};
 
 use super::named_by;
-use crate::client::Client;
+use crate::client::UpstreamClient;
 
 /// Most bytes of an answer that are read; only its head matters.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -15,7 +15,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Asks somebody for the tenant of each request: 2xx with the tenant in a header means it is known,
 /// 401 or 403 that the request is refused with the same. Anything else refuses it with 503: nothing
 /// runs for somebody nobody knows.
-pub fn from_answer(client: Client, question: Question) -> Tenancy {
+pub fn from_answer(client: UpstreamClient, question: Question) -> Tenancy {
     let (credentials, question) = (question.forward.clone(), Arc::new(question));
     Tenancy::from_async_fn(move |caller| {
         let (client, question) = (client.clone(), Arc::clone(&question));
@@ -39,7 +39,7 @@ pub struct Question {
 }
 
 impl Question {
-    async fn ask(&self, client: &Client, caller: &Caller) -> Identified {
+    async fn ask(&self, client: &UpstreamClient, caller: &Caller) -> Identified {
         let mut request = Request::new(Bytes::new());
         *request.uri_mut() = self.target.clone();
         let headers = request.headers_mut();

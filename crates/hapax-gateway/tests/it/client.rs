@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use hapax_gateway::{
-    client::{Client, SendError},
+    client::{SendError, UpstreamClient},
     config::{Protocol, Upstream},
 };
 use hapax_tower::Body;
@@ -25,18 +25,18 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 /// More than the sockets of both sides take.
 const LARGE: usize = 32 << 20;
 
-async fn start() -> (TcpListener, Client) {
+async fn start() -> (TcpListener, UpstreamClient) {
     start_with(|upstream| upstream).await
 }
 
-async fn start_with(config: impl FnOnce(Upstream) -> Upstream) -> (TcpListener, Client) {
+async fn start_with(config: impl FnOnce(Upstream) -> Upstream) -> (TcpListener, UpstreamClient) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let client = Client::new(&config(Upstream::at(url.parse().unwrap()))).unwrap();
+    let client = UpstreamClient::new(&config(Upstream::at(url.parse().unwrap()))).unwrap();
     (listener, client)
 }
 
-async fn pay(client: &Client, bytes: usize) -> Bytes {
+async fn pay(client: &UpstreamClient, bytes: usize) -> Bytes {
     let request = Request::post("/pay").header("host", "shop.example");
     let request = request.body(Body::from(Bytes::from(vec![b'x'; bytes]))).unwrap();
     client.send(request).await.unwrap().collect().await.unwrap().to_bytes()
@@ -94,7 +94,7 @@ async fn answered(method: &str, bytes: &[u8], one_by_one: bool) -> Option<Bytes>
 }
 
 async fn heard(
-    (listener, client): (TcpListener, Client),
+    (listener, client): (TcpListener, UpstreamClient),
     method: &str,
     bytes: &[u8],
     one_by_one: bool,

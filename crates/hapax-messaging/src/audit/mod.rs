@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hapax_core::outbox::{EventId, Position, Stored};
 
-use self::report::Tally;
+use self::report::ReportTally;
 pub use self::{
     finding::{Finding, Kind},
     report::Report,
@@ -23,13 +23,28 @@ pub use self::{
 };
 
 /// What was emitted, what arrived, and what was acted on.
+///
+/// ```
+/// use hapax_core::outbox::EventId;
+/// use hapax_messaging::audit::{Audit, Emitted, Kind, Rules};
+///
+/// let (topic, key) = ("orders.placed".to_owned(), "order-17".to_owned());
+/// let mut audit = Audit::new();
+/// for position in 1..=2 {
+///     let id = EventId::from_bytes([position; 16]);
+///     let (topic, key) = (topic.clone(), key.clone());
+///     audit.emitted(Emitted { id, position: position.into(), topic, key });
+/// }
+/// audit.arrived(EventId::from_bytes([1; 16]), topic, key);
+/// assert_eq!(audit.report(Rules::default()).count(Kind::Lost), 1);
+/// ```
 #[derive(Debug, Default)]
 pub struct Audit {
     /// Topics and keys, by the number under which `events` knows them.
     keys: HashMap<(String, String), usize>,
-    events: HashMap<EventId, Fate>,
+    events: HashMap<EventId, EventFate>,
     /// What arrived before, or without, being told as emitted.
-    strangers: HashMap<EventId, Fate>,
+    strangers: HashMap<EventId, EventFate>,
     arrivals: u64,
     unreadable: u64,
 }
@@ -56,7 +71,7 @@ impl From<&Stored> for Emitted {
 
 /// What is known of an event.
 #[derive(Debug, Clone, Default)]
-struct Fate {
+struct EventFate {
     /// Where it was emitted, if that was told.
     emitted: Option<(usize, Position)>,
     /// Under which key, and as which of all arrivals, it came first.
@@ -128,7 +143,7 @@ impl Audit {
         for ((topic, key), number) in &self.keys {
             names[*number] = (topic, key);
         }
-        let mut tally = Tally::new(rules, names, self.arrivals, self.unreadable);
+        let mut tally = ReportTally::new(rules, names, self.arrivals, self.unreadable);
         let mut events: Vec<_> = self.events.iter().collect();
         events.sort_unstable_by_key(|(id, fate)| (fate.emitted.map(|(_, at)| at), **id));
         for (id, fate) in events {
@@ -145,7 +160,7 @@ impl Audit {
         *self.keys.entry((topic, key)).or_insert(next)
     }
 
-    fn fate(&mut self, id: EventId) -> &mut Fate {
+    fn fate(&mut self, id: EventId) -> &mut EventFate {
         match self.events.get_mut(&id) {
             Some(_) => self.events.entry(id).or_default(),
             None => self.strangers.entry(id).or_default(),

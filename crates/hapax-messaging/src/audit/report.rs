@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use hapax_core::outbox::{EventId, Position};
 
 use super::{
-    Fate,
+    EventFate,
     finding::{Finding, Kind},
     rules::{Excuse, Rules},
 };
@@ -51,7 +51,7 @@ impl Report {
 }
 
 /// A report in the making.
-pub(super) struct Tally<'a> {
+pub(super) struct ReportTally<'a> {
     rules: Rules,
     /// Topics and keys by their numbers.
     names: Vec<(&'a str, &'a str)>,
@@ -60,7 +60,7 @@ pub(super) struct Tally<'a> {
     report: Report,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> ReportTally<'a> {
     pub(super) fn new(
         rules: Rules,
         names: Vec<(&'a str, &'a str)>,
@@ -79,7 +79,7 @@ impl<'a> Tally<'a> {
     }
 
     /// One that was committed; told in order of position.
-    pub(super) fn event(&mut self, id: EventId, fate: &Fate) {
+    pub(super) fn event(&mut self, id: EventId, fate: &EventFate) {
         let Some((key, position)) = fate.emitted else { return };
         let find = |kind, times| (kind, id, Some(position), key, times);
         self.report.emitted += 1;
@@ -121,7 +121,7 @@ impl<'a> Tally<'a> {
     }
 
     /// One that was never told as committed.
-    pub(super) fn stranger(&mut self, id: EventId, fate: &Fate) {
+    pub(super) fn stranger(&mut self, id: EventId, fate: &EventFate) {
         let Some((key, _)) = fate.arrived else { return };
         self.report.strangers += 1;
         self.report.repeats -= 1;

@@ -1,4 +1,12 @@
 /// What an audit forgives.
+///
+/// ```
+/// use hapax_messaging::audit::{Audit, Rules};
+///
+/// // Every event has one effect, whatever arrived how often.
+/// let rules = Rules { arrivals: false, effects: true, ..Rules::default() };
+/// assert!(Audit::new().report(rules).is_clean());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,

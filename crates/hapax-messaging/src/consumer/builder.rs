@@ -9,14 +9,14 @@ use hapax_core::{
 
 use super::{
     clock::InboxClock,
-    dead::DeadLetters,
+    dead_letters::DeadLetters,
     error::RunError,
     handler::{HandlerError, Tx},
     naming::Naming,
-    options::{Options, Progress},
-    run::Loop,
+    options::{Options, ProgressStorage},
+    run::ConsumerLoop,
     source::Source,
-    transactional::{Transactional, unknown},
+    transactional::{TransactionalWorker, unknown},
     worker::Worker,
 };
 
@@ -115,7 +115,7 @@ where
         let options_too = options.clone();
         let clock = InboxClock::default();
         let worker =
-            Transactional { inbox, handler, consumer, options, dead, faults, clock, future };
+            TransactionalWorker { inbox, handler, consumer, options, dead, faults, clock, future };
         drive(source, worker, naming, options_too, stop).await
     }
 }
@@ -129,7 +129,7 @@ pub(super) async fn drive<S: Source, W: Worker>(
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), RunError> {
     let retention = options.retention;
-    if options.progress == Progress::Records
+    if options.progress == ProgressStorage::Records
         && let Some(redelivery) = source.longest_redelivery()
         && retention < redelivery
     {
@@ -137,7 +137,7 @@ pub(super) async fn drive<S: Source, W: Worker>(
     }
     worker.open().await.map_err(RunError::Store)?;
     let stop = std::pin::pin!(stop);
-    Loop::new(source, worker, naming, options).run(stop).await
+    ConsumerLoop::new(source, worker, naming, options).run(stop).await
 }
 
 impl<I, H, F> fmt::Debug for Consumer<I, H, F> {

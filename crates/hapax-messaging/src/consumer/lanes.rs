@@ -6,14 +6,14 @@ use hapax_core::inbox::{Message, Partition};
 
 /// What goes one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Lane {
+pub(super) enum DeliveryLane {
     /// Messages of one key of one source.
     Key(String, String),
     /// Messages of one partition.
     Partition(Partition),
 }
 
-impl Lane {
+impl DeliveryLane {
     /// The lane of a message; `None` if it need not wait for any other.
     pub(super) fn of(message: &Message, by_partition: bool) -> Option<Self> {
         match (&message.place, &message.key) {
@@ -27,7 +27,7 @@ impl Lane {
 /// Lanes in which a message is being acted on, and what waits behind it.
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
-    busy: HashMap<Lane, VecDeque<T>>,
+    busy: HashMap<DeliveryLane, VecDeque<T>>,
     waiting: usize,
 }
 
@@ -39,7 +39,7 @@ impl<T> Default for Lanes<T> {
 
 impl<T> Lanes<T> {
     /// The item, if its lane is free, which it then is not; otherwise it waits.
-    pub(super) fn enter(&mut self, lane: Option<&Lane>, item: T) -> Option<T> {
+    pub(super) fn enter(&mut self, lane: Option<&DeliveryLane>, item: T) -> Option<T> {
         let Some(lane) = lane else { return Some(item) };
         match self.busy.get_mut(lane) {
             Some(behind) => {
@@ -55,7 +55,7 @@ impl<T> Lanes<T> {
     }
 
     /// What goes next in this lane; without any, the lane is free.
-    pub(super) fn next(&mut self, lane: Option<&Lane>) -> Option<T> {
+    pub(super) fn next(&mut self, lane: Option<&DeliveryLane>) -> Option<T> {
         let lane = lane?;
         let next = self.busy.get_mut(lane)?.pop_front();
         if next.is_some() {
@@ -67,7 +67,7 @@ impl<T> Lanes<T> {
     }
 
     /// Everything that waits in this lane, which is free afterwards.
-    pub(super) fn clear(&mut self, lane: Option<&Lane>) -> VecDeque<T> {
+    pub(super) fn clear(&mut self, lane: Option<&DeliveryLane>) -> VecDeque<T> {
         let cleared = lane.and_then(|lane| self.busy.remove(lane)).unwrap_or_default();
         self.waiting -= cleared.len();
         cleared
@@ -91,8 +91,8 @@ impl<T> Lanes<T> {
 mod tests {
     use super::*;
 
-    fn lane(key: &str) -> Option<Lane> {
-        Some(Lane::Key("orders".to_owned(), key.to_owned()))
+    fn lane(key: &str) -> Option<DeliveryLane> {
+        Some(DeliveryLane::Key("orders".to_owned(), key.to_owned()))
     }
 
     #[test]

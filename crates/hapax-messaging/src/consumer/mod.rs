@@ -13,7 +13,7 @@
 
 mod builder;
 mod clock;
-mod dead;
+mod dead_letters;
 mod error;
 mod external;
 mod handler;
@@ -29,12 +29,14 @@ pub use hapax_core::inbox::{Guard, Identity, Message, Partition, Place};
 
 pub use self::{
     builder::Consumer,
-    dead::{CONSUMER_HEADER, DETAIL_HEADER, DeadLetters, ID_HEADER, REASON_HEADER, SOURCE_HEADER},
+    dead_letters::{
+        CONSUMER_HEADER, DETAIL_HEADER, DeadLetters, ID_HEADER, REASON_HEADER, SOURCE_HEADER,
+    },
     error::RunError,
     external::External,
     handler::{HandlerError, Tx},
     naming::Naming,
-    options::{Gap, GivenUp, Options, Progress},
+    options::{GapPolicy, GivenUp, Options, ProgressStorage},
     source::{Arrived, Delivery, Disposition, Incoming, Receipt, Source, SourceError},
     transactional::PLACES,
 };

@@ -25,6 +25,16 @@ type Read<T> = Arc<dyn Fn(&Incoming) -> Option<T> + Send + Sync>;
 /// By default the name is the CloudEvent's id (`ce-id`, `ce_id`, `cloudEvents:id`), `Nats-Msg-Id` or
 /// AMQP's `message_id`, else what the broker calls it; the key is the broker's, else the CloudEvent's subject; and there is
 /// no version.
+///
+/// ```
+/// use hapax_messaging::consumer::Naming;
+///
+/// // The sender's own number is the name, and the version counts the changes of an order.
+/// let naming = Naming::default()
+///     .id_at("/order/id")
+///     .version(|incoming| incoming.header("version")?.parse().ok());
+/// # drop(naming);
+/// ```
 #[derive(Clone, Default)]
 pub struct Naming {
     id: Option<Read<String>>,

@@ -8,6 +8,17 @@ use hapax_core::{
 };
 
 /// How a consumer treats its messages.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_messaging::consumer::{GapPolicy, GivenUp, Guard, Options};
+///
+/// let gap = GapPolicy { patience: Duration::from_secs(60), then: GivenUp::ActOn };
+/// let guard = Some(Guard::EveryOne { first: 1, held_max: 100 });
+/// let options = Options { guard, gap, ..Options::default() };
+/// assert_eq!(options.concurrency, 8);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Options {
     /// For how long what became of a message is remembered. Must not be shorter than the broker may
@@ -30,11 +41,11 @@ pub struct Options {
     /// How often held messages are looked for, and what is past its retention is forgotten.
     pub patrol: Duration,
     /// Where it is kept how far a source has come.
-    pub progress: Progress,
+    pub progress: ProgressStorage,
     /// Which versions of a key are acted on; `None` for all, as they come.
     pub guard: Option<Guard>,
     /// How long a message is held for its turn, and what then becomes of it.
-    pub gap: Gap,
+    pub gap: GapPolicy,
 }
 
 impl Default for Options {
@@ -55,16 +66,24 @@ impl Default for Options {
             outage_pause: Duration::from_secs(5),
             heartbeat: Duration::from_secs(10),
             patrol: Duration::from_secs(5),
-            progress: Progress::Records,
+            progress: ProgressStorage::Records,
             guard: None,
-            gap: Gap::default(),
+            gap: GapPolicy::default(),
         }
     }
 }
 
 /// Where it is kept how far a source has come.
+///
+/// ```
+/// use hapax_messaging::consumer::{Options, ProgressStorage};
+///
+/// // For Kafka: one row for each partition, instead of one for each message.
+/// let options = Options { progress: ProgressStorage::Offsets, ..Options::default() };
+/// # drop(options);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProgressStorage {
     /// A record for each message, kept for the retention; the broker keeps its own books beside it.
     Records,
     /// One offset for each partition, moved in the transaction of the effect. There is no window in
@@ -74,15 +93,21 @@ pub enum Progress {
 }
 
 /// What becomes of messages behind a gap that does not close.
+///
+/// ```
+/// use hapax_messaging::consumer::{GapPolicy, GivenUp};
+///
+/// assert_eq!(GapPolicy::default().then, GivenUp::DeadLetter);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gap {
+pub struct GapPolicy {
     /// How long a message is held.
     pub patience: Duration,
     /// What then becomes of it. Either way its key goes on behind it.
     pub then: GivenUp,
 }
 
-impl Default for Gap {
+impl Default for GapPolicy {
     /// Ten minutes, then it is a dead letter.
     fn default() -> Self {
         Self { patience: Duration::from_secs(600), then: GivenUp::DeadLetter }

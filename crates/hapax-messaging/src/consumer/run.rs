@@ -5,7 +5,7 @@ use std::{collections::HashMap, panic::AssertUnwindSafe, pin::Pin, sync::Arc, ti
 use futures_util::FutureExt;
 use hapax_core::{
     Fence,
-    inbox::{Message, Partition, Proof, Reason},
+    inbox::{LetterReason, Message, Partition, Proof},
 };
 use tokio::{
     task::{JoinHandle, JoinSet},
@@ -14,11 +14,11 @@ use tokio::{
 
 use super::{
     error::RunError,
-    lanes::{Lane, Lanes},
+    lanes::{DeliveryLane, Lanes},
     naming::Naming,
-    options::{Options, Progress},
+    options::{Options, ProgressStorage},
     source::{Arrived, Delivery, Disposition, Receipt, Source},
-    worker::{Ended, Worker},
+    worker::{DeliveryEnd, Worker},
 };
 
 /// The shortest time between two signs of work to a broker.
@@ -31,9 +31,9 @@ struct Parcel<R> {
     message: Arc<Message>,
     proof: Proof,
     receipt: R,
-    lane: Option<Lane>,
+    lane: Option<DeliveryLane>,
     /// Why it cannot be acted on at all.
-    aside: Option<Reason>,
+    aside: Option<LetterReason>,
 }
 
 impl<R> Parcel<R> {
@@ -44,26 +44,26 @@ impl<R> Parcel<R> {
 }
 
 /// What a task leaves behind.
-struct Settled {
-    lane: Option<Lane>,
+struct SettledDelivery {
+    lane: Option<DeliveryLane>,
     partition: Option<Partition>,
-    ended: Ended,
+    ended: DeliveryEnd,
 }
 
-pub(super) struct Loop<S: Source, W> {
+pub(super) struct ConsumerLoop<S: Source, W> {
     source: S,
     worker: Arc<W>,
     naming: Naming,
     options: Options,
     lanes: Lanes<Parcel<S::Receipt>>,
-    tasks: JoinSet<Settled>,
+    tasks: JoinSet<SettledDelivery>,
     /// Partitions of messages that are being acted on.
     active: HashMap<Partition, usize>,
     fences: HashMap<Partition, Fence>,
     patrol: Option<JoinHandle<()>>,
 }
 
-impl<S: Source, W: Worker> Loop<S, W> {
+impl<S: Source, W: Worker> ConsumerLoop<S, W> {
     pub(super) fn new(source: S, worker: W, naming: Naming, options: Options) -> Self {
         Self {
             source,
@@ -136,8 +136,8 @@ impl<S: Source, W: Worker> Loop<S, W> {
     fn take_in(&mut self, delivery: Delivery<S::Receipt>) -> Result<(), RunError> {
         let Delivery { incoming, receipt } = delivery;
         let (message, nameless) = self.naming.name(incoming);
-        let aside = nameless.map(Reason::no_id);
-        let by_offset = self.options.progress == Progress::Offsets;
+        let aside = nameless.map(LetterReason::no_id);
+        let by_offset = self.options.progress == ProgressStorage::Offsets;
         let proof = match (&message.place, by_offset) {
             (_, false) => Proof::Record,
             (None, true) => return Err(RunError::NoOffset { from: message.source }),
@@ -147,7 +147,7 @@ impl<S: Source, W: Worker> Loop<S, W> {
                 None => return Ok(()),
             },
         };
-        let lane = Lane::of(&message, by_offset);
+        let lane = DeliveryLane::of(&message, by_offset);
         let parcel = Parcel { message: Arc::new(message), proof, receipt, lane, aside };
         let lane = parcel.lane.clone();
         if let Some(parcel) = self.lanes.enter(lane.as_ref(), parcel) {
@@ -172,23 +172,23 @@ impl<S: Source, W: Worker> Loop<S, W> {
                 }
             };
             let acted = AssertUnwindSafe(beating(acting, &receipt, heartbeat)).catch_unwind().await;
-            let ended = acted.unwrap_or(Ended::Again(outage_pause));
+            let ended = acted.unwrap_or(DeliveryEnd::Again(outage_pause));
             let disposition = match ended {
-                Ended::Final => Disposition::Done,
-                Ended::Again(pause) => Disposition::Later(pause),
-                Ended::Fenced => return Settled { lane, partition, ended },
+                DeliveryEnd::Final => Disposition::Done,
+                DeliveryEnd::Again(pause) => Disposition::Later(pause),
+                DeliveryEnd::Fenced => return SettledDelivery { lane, partition, ended },
             };
             if let Err(error) = receipt.settle(disposition).await {
                 // It comes again, and is answered by what is stored.
                 tracing::warn!(%error, "the broker did not hear what became of a message");
             }
-            Settled { lane, partition, ended }
+            SettledDelivery { lane, partition, ended }
         });
     }
 
     /// Lets the next message of a lane go on, or puts all of them back.
-    async fn settled(&mut self, settled: Option<Settled>) {
-        let Some(Settled { lane, partition, ended }) = settled else { return };
+    async fn settled(&mut self, settled: Option<SettledDelivery>) {
+        let Some(SettledDelivery { lane, partition, ended }) = settled else { return };
         if let Some(partition) = &partition
             && let Some(count) = self.active.get_mut(partition)
         {
@@ -198,12 +198,12 @@ impl<S: Source, W: Worker> Loop<S, W> {
             }
         }
         match ended {
-            Ended::Final => {
+            DeliveryEnd::Final => {
                 if let Some(parcel) = self.lanes.next(lane.as_ref()) {
                     self.begin(parcel);
                 }
             }
-            Ended::Again(pause) => {
+            DeliveryEnd::Again(pause) => {
                 // Nothing of the lane overtakes what comes again.
                 for parcel in self.lanes.clear(lane.as_ref()) {
                     if let Err(error) = parcel.receipt.settle(Disposition::Later(pause)).await {
@@ -211,7 +211,7 @@ impl<S: Source, W: Worker> Loop<S, W> {
                     }
                 }
             }
-            Ended::Fenced => {
+            DeliveryEnd::Fenced => {
                 drop(self.lanes.clear(lane.as_ref()));
                 if let Some(partition) = partition {
                     tracing::warn!(%partition, "a partition was taken by somebody else");
@@ -228,7 +228,7 @@ impl<S: Source, W: Worker> Loop<S, W> {
     ) -> Result<bool, RunError> {
         for partition in partitions {
             let mut from = None;
-            if self.options.progress == Progress::Offsets {
+            if self.options.progress == ProgressStorage::Offsets {
                 let taken = tokio::select! {
                     biased;
                     () = &mut stop => return Ok(false),
@@ -263,7 +263,7 @@ impl<S: Source, W: Worker> Loop<S, W> {
     }
 }
 
-impl<S: Source, W> Drop for Loop<S, W> {
+impl<S: Source, W> Drop for ConsumerLoop<S, W> {
     /// What was begun is finished even if nobody waits for it: a transaction is never left half-way.
     fn drop(&mut self) {
         self.tasks.detach_all();
@@ -287,10 +287,10 @@ async fn take<W: Worker>(
 
 /// Tells the broker now and then that a message is still being worked on.
 async fn beating<R: Receipt>(
-    acting: impl Future<Output = Ended>,
+    acting: impl Future<Output = DeliveryEnd>,
     receipt: &R,
     heartbeat: Duration,
-) -> Ended {
+) -> DeliveryEnd {
     let mut acting = std::pin::pin!(acting);
     let mut next = Instant::now() + heartbeat;
     loop {

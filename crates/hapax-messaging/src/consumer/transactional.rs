@@ -4,20 +4,22 @@ use std::{error::Error, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc,
 
 use futures_util::FutureExt;
 use hapax_core::{
-    Faults, Scope, StoreError, TransactionError,
+    Faults, OneLine, Scope, StoreError, TransactionError,
     inbox::{
-        Answer, Arrival, Consumer, End, Entered, First, Guard, Inbox, Letter, Message, Partition,
-        Proof, Reason, Taken, Turn, Waiting, turn,
+        First, Guard, Inbox, Letter, LetterReason, Message, MessageAnswer, MessageArrival,
+        MessageEnd, MessageEntered, Partition, Proof, RegisteredConsumer, Taken, Turn, Waiting,
+        turn,
     },
 };
+use hapax_engine::transactional::lend;
 use tokio::time::{sleep, timeout};
 
 use super::{
     clock::InboxClock,
-    dead::DeadLetters,
-    handler::{HandlerError, Tx, lend},
-    options::{GivenUp, Options, Progress},
-    worker::{Ended, Worker},
+    dead_letters::DeadLetters,
+    handler::{HandlerError, Tx},
+    options::{GivenUp, Options, ProgressStorage},
+    worker::{DeliveryEnd, Worker},
 };
 
 /// Times one delivery is tried because another transaction was in the way, before it is left to come
@@ -54,10 +56,10 @@ mod place {
 }
 
 /// Acts on messages in transactions of one database.
-pub(super) struct Transactional<I, H, F> {
+pub(super) struct TransactionalWorker<I, H, F> {
     pub(super) inbox: I,
     pub(super) handler: H,
-    pub(super) consumer: Consumer,
+    pub(super) consumer: RegisteredConsumer,
     pub(super) options: Options,
     pub(super) dead: DeadLetters,
     pub(super) faults: Faults,
@@ -66,8 +68,8 @@ pub(super) struct Transactional<I, H, F> {
 }
 
 /// What a try came to.
-enum Tried {
-    Ended(Ended),
+enum TryOutcome {
+    Ended(DeliveryEnd),
     /// Another transaction was in the way.
     InTheWay,
     /// The message is final, and so many of its key are held.
@@ -76,38 +78,40 @@ enum Tried {
     },
 }
 
-impl<I, H, F> Worker for Transactional<I, H, F>
+impl<I, H, F> Worker for TransactionalWorker<I, H, F>
 where
     I: Inbox,
     H: Fn(Tx<I::Transaction>, Arc<Message>) -> F + Send + Sync + 'static,
     F: Future<Output = Result<(), HandlerError>> + Send + 'static,
 {
     async fn open(&mut self) -> Result<(), StoreError> {
-        let Consumer { name, retention, .. } = &self.consumer;
+        let RegisteredConsumer { name, retention, .. } = &self.consumer;
         self.consumer = self.inbox.enlist(name, *retention).await?;
         Ok(())
     }
 
-    async fn act(&self, message: Arc<Message>, proof: Proof) -> Ended {
+    async fn act(&self, message: Arc<Message>, proof: Proof) -> DeliveryEnd {
         if self.options.guard.is_some() && (message.key.is_none() || message.version.is_none()) {
-            return self.put_aside(message, Reason::no_version()).await;
+            return self.put_aside(message, LetterReason::no_version()).await;
         }
         for _ in 0..CONFLICTS_MAX {
             match self.attempt(&message, proof).await {
-                Tried::Ended(ended @ (Ended::Again(_) | Ended::Fenced)) => return ended,
-                Tried::Done { held: 0 } => return Ended::Final,
-                // What failed for good lets those behind it go on, too.
-                Tried::Done { .. } | Tried::Ended(Ended::Final) => {
-                    self.follow(message.key.clone(), self.options.gap.patience).await;
-                    return Ended::Final;
+                TryOutcome::Ended(ended @ (DeliveryEnd::Again(_) | DeliveryEnd::Fenced)) => {
+                    return ended;
                 }
-                Tried::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
+                TryOutcome::Done { held: 0 } => return DeliveryEnd::Final,
+                // What failed for good lets those behind it go on, too.
+                TryOutcome::Done { .. } | TryOutcome::Ended(DeliveryEnd::Final) => {
+                    self.follow(message.key.clone(), self.options.gap.patience).await;
+                    return DeliveryEnd::Final;
+                }
+                TryOutcome::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
             }
         }
-        Ended::Again(self.options.busy_pause)
+        DeliveryEnd::Again(self.options.busy_pause)
     }
 
-    async fn put_aside(&self, message: Arc<Message>, reason: Reason) -> Ended {
+    async fn put_aside(&self, message: Arc<Message>, reason: LetterReason) -> DeliveryEnd {
         let letter = Letter { message, reason };
         tracing::warn!(id = letter.message.id.as_str(), reason = %letter.reason, "a dead letter");
         let name = self.consumer.name.as_str();
@@ -121,7 +125,7 @@ where
             self.pass(place::AFTER_LETTER)
         };
         match kept.await {
-            Ok(()) => Ended::Final,
+            Ok(()) => DeliveryEnd::Final,
             Err(error) => self.outage(&error),
         }
     }
@@ -137,7 +141,7 @@ where
         if let Some(Guard::EveryOne { .. }) = self.options.guard {
             self.follow(None, self.options.gap.patience).await;
         }
-        if self.options.progress == Progress::Records
+        if self.options.progress == ProgressStorage::Records
             && let Err(error) = self.inbox.forget(FORGOTTEN_MAX).await
         {
             tracing::warn!(%error, "what is past its retention was not forgotten");
@@ -145,15 +149,15 @@ where
     }
 }
 
-impl<I, H, F> Transactional<I, H, F>
+impl<I, H, F> TransactionalWorker<I, H, F>
 where
     I: Inbox,
     H: Fn(Tx<I::Transaction>, Arc<Message>) -> F + Send + Sync + 'static,
     F: Future<Output = Result<(), HandlerError>> + Send + 'static,
 {
-    async fn attempt(&self, message: &Arc<Message>, proof: Proof) -> Tried {
+    async fn attempt(&self, message: &Arc<Message>, proof: Proof) -> TryOutcome {
         if let Err(error) = self.pass(place::BEFORE_ENTER) {
-            return Tried::Ended(self.outage(&error));
+            return TryOutcome::Ended(self.outage(&error));
         }
         let First { transaction, last, held } = match self.enter(message, proof).await {
             Ok(first) => first,
@@ -165,16 +169,16 @@ where
         };
         match (turn, proof) {
             (Turn::Now, _) => self.work(message, proof, transaction, held).await,
-            (Turn::Over, _) => self.leave(transaction, &End::Passed, 0).await,
+            (Turn::Over, _) => self.leave(transaction, &MessageEnd::Passed, 0).await,
             (Turn::NotYet | Turn::Full, Proof::Held) => {
                 self.give_up(message, transaction, held).await
             }
-            (Turn::NotYet, _) => self.leave(transaction, &End::Held, 0).await,
+            (Turn::NotYet, _) => self.leave(transaction, &MessageEnd::Held, 0).await,
             (Turn::Full, _) => {
                 self.inbox.take_back(transaction).await;
                 // Nobody has patience with this gap any more.
                 self.follow(message.key.clone(), Duration::ZERO).await;
-                Tried::InTheWay
+                TryOutcome::InTheWay
             }
         }
     }
@@ -185,14 +189,16 @@ where
         message: &Arc<Message>,
         transaction: I::Transaction,
         held: u32,
-    ) -> Tried {
+    ) -> TryOutcome {
         match self.options.gap.then {
             GivenUp::ActOn => self.work(message, Proof::Held, transaction, held).await,
             GivenUp::DeadLetter => {
                 self.inbox.take_back(transaction).await;
-                match self.bury(message, Proof::Held, Reason::gap()).await {
-                    Ended::Final => Tried::Done { held },
-                    ended @ (Ended::Again(_) | Ended::Fenced) => Tried::Ended(ended),
+                match self.bury(message, Proof::Held, LetterReason::gap()).await {
+                    DeliveryEnd::Final => TryOutcome::Done { held },
+                    ended @ (DeliveryEnd::Again(_) | DeliveryEnd::Fenced) => {
+                        TryOutcome::Ended(ended)
+                    }
                 }
             }
         }
@@ -202,25 +208,25 @@ where
         &self,
         message: &Arc<Message>,
         proof: Proof,
-    ) -> Result<First<I::Transaction>, Tried> {
-        let arrival = Arrival {
+    ) -> Result<First<I::Transaction>, TryOutcome> {
+        let arrival = MessageArrival {
             consumer: self.consumer.clone(),
             message: Arc::clone(message),
             proof,
             in_turn: self.options.guard.is_some(),
         };
         match self.inbox.enter(&arrival).await {
-            Ok(Entered::First(first)) => Ok(first),
-            Ok(Entered::Answer(answer)) => Err(Tried::Ended(match answer {
-                Answer::Duplicate | Answer::Failed(_) => Ended::Final,
-                Answer::Conflict => {
-                    self.put_aside(Arc::clone(message), Reason::id_conflict()).await
+            Ok(MessageEntered::First(first)) => Ok(first),
+            Ok(MessageEntered::Answer(answer)) => Err(TryOutcome::Ended(match answer {
+                MessageAnswer::Duplicate | MessageAnswer::Failed(_) => DeliveryEnd::Final,
+                MessageAnswer::Conflict => {
+                    self.put_aside(Arc::clone(message), LetterReason::id_conflict()).await
                 }
-                Answer::Busy => Ended::Again(self.options.busy_pause),
-                Answer::Fenced => Ended::Fenced,
+                MessageAnswer::Busy => DeliveryEnd::Again(self.options.busy_pause),
+                MessageAnswer::Fenced => DeliveryEnd::Fenced,
             })),
-            Err(TransactionError::Conflict(_)) => Err(Tried::InTheWay),
-            Err(TransactionError::Store(error)) => Err(Tried::Ended(self.outage(&error))),
+            Err(TransactionError::Conflict(_)) => Err(TryOutcome::InTheWay),
+            Err(TransactionError::Store(error)) => Err(TryOutcome::Ended(self.outage(&error))),
         }
     }
 
@@ -231,12 +237,12 @@ where
         proof: Proof,
         transaction: I::Transaction,
         held: u32,
-    ) -> Tried {
+    ) -> TryOutcome {
         if let Err(error) = self.pass(place::AFTER_ENTER) {
             self.inbox.take_back(transaction).await;
-            return Tried::Ended(self.outage(&error));
+            return TryOutcome::Ended(self.outage(&error));
         }
-        let (tx, lender) = lend(transaction);
+        let (tx, lender) = lend(transaction, ());
         let message_lent = Arc::clone(message);
         // Calling the handler is inside, too: it may panic before its future exists.
         let worked = AssertUnwindSafe(async { (self.handler)(tx, message_lent).await });
@@ -246,21 +252,21 @@ where
         };
         if let Err(error) = self.pass(place::AFTER_HANDLER) {
             self.inbox.take_back(transaction).await;
-            return Tried::Ended(self.outage(&error));
+            return TryOutcome::Ended(self.outage(&error));
         }
         let why = match worked {
-            Ok(Ok(Ok(()))) => return self.leave(transaction, &End::Done, held).await,
+            Ok(Ok(Ok(()))) => return self.leave(transaction, &MessageEnd::Done, held).await,
             Ok(Ok(Err(HandlerError::Failed(reason)))) => {
                 self.inbox.take_back(transaction).await;
-                let ended = self.conclude(message, proof, End::Failed(reason)).await;
-                return Tried::Ended(ended);
+                let ended = self.conclude(message, proof, MessageEnd::Failed(reason)).await;
+                return TryOutcome::Ended(ended);
             }
             Ok(Ok(Err(HandlerError::Retry(error)))) => {
                 if self.is_in_the_way(&*error) {
                     self.inbox.take_back(transaction).await;
-                    return Tried::InTheWay;
+                    return TryOutcome::InTheWay;
                 }
-                in_words(&*error)
+                OneLine::of(&*error).to_string()
             }
             Ok(Err(_panic)) => "the handler panicked".to_owned(),
             Err(_elapsed) => format!("the handler took longer than {:?}", self.options.timeout),
@@ -269,20 +275,20 @@ where
         self.missed(message, proof, &why).await
     }
 
-    async fn leave(&self, transaction: I::Transaction, end: &End, held: u32) -> Tried {
+    async fn leave(&self, transaction: I::Transaction, end: &MessageEnd, held: u32) -> TryOutcome {
         match self.inbox.leave(transaction, end).await {
             Ok(()) => match self.pass(place::AFTER_LEAVE) {
-                Ok(()) => Tried::Done { held },
-                Err(error) => Tried::Ended(self.outage(&error)),
+                Ok(()) => TryOutcome::Done { held },
+                Err(error) => TryOutcome::Ended(self.outage(&error)),
             },
-            Err(TransactionError::Conflict(_)) => Tried::InTheWay,
+            Err(TransactionError::Conflict(_)) => TryOutcome::InTheWay,
             // Not confirmed: when the message comes again, what is stored answers it.
-            Err(TransactionError::Store(error)) => Tried::Ended(self.outage(&error)),
+            Err(TransactionError::Store(error)) => TryOutcome::Ended(self.outage(&error)),
         }
     }
 
     /// Counts a failed attempt: the message comes again, or is a dead letter.
-    async fn missed(&self, message: &Arc<Message>, proof: Proof, why: &str) -> Tried {
+    async fn missed(&self, message: &Arc<Message>, proof: Proof, why: &str) -> TryOutcome {
         let id = &message.id;
         let counted = async {
             self.pass(place::BEFORE_MISSED)?;
@@ -292,48 +298,53 @@ where
         };
         let attempts = match counted.await {
             Ok(attempts) => attempts,
-            Err(error) => return Tried::Ended(self.outage(&error)),
+            Err(error) => return TryOutcome::Ended(self.outage(&error)),
         };
         tracing::warn!(id = id.as_str(), attempts, why, "a message was not acted on");
         let pause = self.options.attempts.pause(attempts, Duration::ZERO, fastrand::u64(..));
-        Tried::Ended(match pause {
-            Some(pause) => Ended::Again(pause),
-            None => self.bury(message, proof, Reason::poison(attempts, why)).await,
+        TryOutcome::Ended(match pause {
+            Some(pause) => DeliveryEnd::Again(pause),
+            None => self.bury(message, proof, LetterReason::poison(attempts, why)).await,
         })
     }
 
     /// Makes a message a dead letter, and final.
-    async fn bury(&self, message: &Arc<Message>, proof: Proof, reason: Reason) -> Ended {
+    async fn bury(
+        &self,
+        message: &Arc<Message>,
+        proof: Proof,
+        reason: LetterReason,
+    ) -> DeliveryEnd {
         if self.dead.leave() {
             let ended = self.put_aside(Arc::clone(message), reason.clone()).await;
-            if ended != Ended::Final {
+            if ended != DeliveryEnd::Final {
                 return ended;
             }
-            return self.conclude(message, proof, End::Failed(reason.to_string())).await;
+            return self.conclude(message, proof, MessageEnd::Failed(reason.to_string())).await;
         }
         tracing::warn!(id = message.id.as_str(), %reason, "a dead letter");
         if let Err(error) = self.pass(place::BEFORE_LETTER) {
             return self.outage(&error);
         }
-        let ended = self.conclude(message, proof, End::Dead(reason)).await;
+        let ended = self.conclude(message, proof, MessageEnd::Dead(reason)).await;
         self.pass(place::AFTER_LETTER).map_or_else(|error| self.outage(&error), |()| ended)
     }
 
     /// Stores an end without an effect, in a transaction of its own: what the handler wrote is gone.
-    async fn conclude(&self, message: &Arc<Message>, proof: Proof, end: End) -> Ended {
+    async fn conclude(&self, message: &Arc<Message>, proof: Proof, end: MessageEnd) -> DeliveryEnd {
         for _ in 0..CONFLICTS_MAX {
             let First { transaction, held, .. } = match self.enter(message, proof).await {
                 Ok(first) => first,
-                Err(Tried::Ended(ended)) => return ended,
-                Err(Tried::InTheWay | Tried::Done { .. }) => continue,
+                Err(TryOutcome::Ended(ended)) => return ended,
+                Err(TryOutcome::InTheWay | TryOutcome::Done { .. }) => continue,
             };
             match self.leave(transaction, &end, held).await {
-                Tried::Ended(ended) => return ended,
-                Tried::Done { .. } => return Ended::Final,
-                Tried::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
+                TryOutcome::Ended(ended) => return ended,
+                TryOutcome::Done { .. } => return DeliveryEnd::Final,
+                TryOutcome::InTheWay => sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await,
             }
         }
-        Ended::Again(self.options.busy_pause)
+        DeliveryEnd::Again(self.options.busy_pause)
     }
 
     /// Acts on held messages, of this key or all, as long as each one is followed by another.
@@ -350,7 +361,10 @@ where
             let mut went_on = false;
             for message in found {
                 let tried = Box::pin(self.attempt(&message, Proof::Held)).await;
-                went_on |= matches!(tried, Tried::Done { .. } | Tried::Ended(Ended::Final));
+                went_on |= matches!(
+                    tried,
+                    TryOutcome::Done { .. } | TryOutcome::Ended(DeliveryEnd::Final)
+                );
             }
             if !went_on {
                 return;
@@ -369,10 +383,10 @@ where
         false
     }
 
-    fn outage(&self, error: &StoreError) -> Ended {
+    fn outage(&self, error: &StoreError) -> DeliveryEnd {
         let error: &dyn Error = error;
         tracing::warn!(error, "a message is left to come again");
-        Ended::Again(self.options.outage_pause)
+        DeliveryEnd::Again(self.options.outage_pause)
     }
 
     fn pass(&self, place: &'static str) -> Result<(), StoreError> {
@@ -380,19 +394,7 @@ where
     }
 }
 
-/// An error and what caused it.
-fn in_words(error: &(dyn Error + 'static)) -> String {
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words.push_str(": ");
-        words.push_str(&error.to_string());
-        cause = error.source();
-    }
-    words
-}
-
 /// A consumer that is not yet known to its database.
-pub(super) fn unknown(name: Scope, retention: Duration) -> Consumer {
-    Consumer { number: 0, name, retention }
+pub(super) fn unknown(name: Scope, retention: Duration) -> RegisteredConsumer {
+    RegisteredConsumer { number: 0, name, retention }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use hapax_core::{
     StoreError,
-    inbox::{Message, Partition, Proof, Reason, Taken},
+    inbox::{LetterReason, Message, Partition, Proof, Taken},
 };
 
 /// Acts on messages, and keeps what became of them.
@@ -15,14 +15,14 @@ pub(super) trait Worker: Send + Sync + 'static {
     fn open(&mut self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Acts on a message, unless that was done before.
-    fn act(&self, message: Arc<Message>, proof: Proof) -> impl Future<Output = Ended> + Send;
+    fn act(&self, message: Arc<Message>, proof: Proof) -> impl Future<Output = DeliveryEnd> + Send;
 
     /// Puts a message aside that cannot be acted on at all.
     fn put_aside(
         &self,
         message: Arc<Message>,
-        reason: Reason,
-    ) -> impl Future<Output = Ended> + Send;
+        reason: LetterReason,
+    ) -> impl Future<Output = DeliveryEnd> + Send;
 
     /// Takes a partition whose progress is kept with the effects.
     fn take(&self, partition: &Partition)
@@ -34,7 +34,7 @@ pub(super) trait Worker: Send + Sync + 'static {
 
 /// What became of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum DeliveryEnd {
     /// The message is final.
     Final,
     /// It is to come again, after about this long.

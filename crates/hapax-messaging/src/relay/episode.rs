@@ -9,12 +9,12 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// A trouble that many hear of: each lane meets the same outage, and each try meets it again.
 #[derive(Debug, Default)]
-pub(super) struct Episode {
+pub(super) struct OutageEpisode {
     is_told: bool,
     told_at: Option<Instant>,
 }
 
-impl Episode {
+impl OutageEpisode {
     /// It is so now; whether somebody is to be told.
     pub(super) fn goes_on(&mut self, now: Instant) -> bool {
         let lately = self.told_at.is_some_and(|at| now.duration_since(at) < TOLD_EVERY);
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_told_once_and_one_that_comes_and_goes_once_a_minute() {
-        let (mut outage, began) = (Episode::default(), Instant::now());
+        let (mut outage, began) = (OutageEpisode::default(), Instant::now());
         let mut told_at = Vec::new();
         for second in 0..600 {
             if outage.goes_on(began + Duration::from_secs(second)) {

@@ -7,36 +7,63 @@
 //!
 //! - `options`: how patient it is, and what becomes of events that are not taken;
 //! - `queues`: which events are on their way, and what follows from each verdict; no IO, no clock;
-//! - `pipe`: one of the streams in which they go, `trouble`: a key that is stuck in it,
-//!   `aside`: one whose events are being parked;
+//! - `pipe`: one of the streams in which they go, `stuck_key`: a key that is stuck in it,
+//!   `parking_keys`: those whose events are being parked;
 //! - `runner`: the loop that reads, sends, acknowledges and leases; `step`: what it waits for;
-//! - `status`: what can be seen from outside.
+//! - `config`: what it is told about a destination;
+//! - `status`: what can be seen from outside, `meter`: that and how far behind it is.
 
-mod aside;
+mod config;
 mod episode;
 mod error;
+mod meter;
 mod options;
+mod parking_keys;
 mod pipe;
 mod queues;
 mod runner;
 mod status;
 mod step;
-mod trouble;
+mod stuck_key;
 
 use std::sync::Arc;
 
-use hapax_core::outbox::{Destination, Outbox, Start};
+use hapax_core::outbox::{Destination, OutboxLog, Start};
 use tokio::{sync::watch, task::JoinHandle};
 
 pub use self::{
+    config::{ON_FAILURE, RELAY_LEASE_MIN, RELAY_SETTINGS, RelayConfig, secrets_in},
     error::RelayError,
+    meter::RelayMeter,
     options::{OnFailure, RelayOptions},
     status::{RelayStatus, StatusHandle},
 };
-use self::{runner::Runner, status::Counters};
+use self::{runner::Runner, status::RelayCounters};
 use crate::sink::Sink;
 
 /// Sends the events of one destination to one sink.
+///
+/// ```
+/// use hapax_core::{
+///     Event,
+///     outbox::{Destination, Topics, memory::Outbox},
+/// };
+/// use hapax_messaging::{relay::Relay, sink::Lines};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let outbox = Outbox::new(|| hapax_engine::wall_clock().into());
+/// outbox.emit(&[Event::new("orders.placed", "order-17", r#"{"customer":"ada"}"#)?]);
+///
+/// let shipping = Destination::new("shipping", Topics::parse(["orders.*"])?)?;
+/// let relay = Relay::new(outbox, shipping, Lines::to(tokio::io::sink())).spawn();
+/// while relay.status().sent < 1 {
+///     tokio::task::yield_now().await;
+/// }
+/// relay.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Relay<O, S> {
     outbox: Arc<O>,
@@ -44,10 +71,10 @@ pub struct Relay<O, S> {
     sink: Arc<S>,
     start: Start,
     options: RelayOptions,
-    counters: Arc<Counters>,
+    counters: Arc<RelayCounters>,
 }
 
-impl<O: Outbox, S: Sink> Relay<O, S> {
+impl<O: OutboxLog, S: Sink> Relay<O, S> {
     /// A relay that begins, where the destination is new, with the oldest event that is kept.
     pub fn new(outbox: impl Into<Arc<O>>, destination: Destination, sink: S) -> Self {
         Self {
@@ -96,6 +123,15 @@ impl<O: Outbox, S: Sink> Relay<O, S> {
 }
 
 /// A relay in a task of its own. Dropped, it stops as if it had been asked to.
+///
+/// ```
+/// use hapax_messaging::relay::{RelayError, Running};
+///
+/// async fn end(relay: Running) -> Result<(), RelayError> {
+///     println!("{} events were taken", relay.status().sent);
+///     relay.stop().await
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Running {
     stop: watch::Sender<bool>,

@@ -3,14 +3,21 @@
 use std::time::Duration;
 
 use hapax_core::{
-    outbox::Limits,
+    outbox::ReadLimits,
     retry::{Backoff, Jitter, Schedule},
 };
 
 use super::error::RelayError;
 
 /// How a relay reads, sends and waits.
-#[derive(Debug, Clone, Copy)]
+///
+/// ```
+/// use hapax_messaging::relay::{OnFailure, RelayOptions};
+///
+/// let options = RelayOptions { on_failure: OnFailure::Block, ..RelayOptions::default() };
+/// assert_eq!(options.pipes, 8);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RelayOptions {
     /// What becomes of an event that is not taken.
     pub on_failure: OnFailure,
@@ -24,7 +31,7 @@ pub struct RelayOptions {
     /// How many events one send has at most.
     pub batch: usize,
     /// How many events are kept in memory at most, and how many bytes of them.
-    pub window: Limits,
+    pub window: ReadLimits,
     /// For how long a sign of life is good: how long others wait before they take the lanes of a
     /// relay that died.
     pub lease: Duration,
@@ -41,6 +48,12 @@ pub struct RelayOptions {
 }
 
 /// What becomes of an event that was tried as often as it may be and not taken.
+///
+/// ```
+/// use hapax_messaging::relay::{OnFailure, RelayOptions};
+///
+/// assert_eq!(RelayOptions::default().on_failure, OnFailure::ParkTail);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OnFailure {
     /// It is tried for ever, and later events of its key wait for it.
@@ -61,7 +74,7 @@ impl Default for RelayOptions {
             refusals_max: 3,
             pipes: 8,
             batch: 500,
-            window: Limits { rows: 10_000, bytes: 64 << 20 },
+            window: ReadLimits { rows: 10_000, bytes: 64 << 20 },
             lease: Duration::from_secs(15),
             poll_min: Duration::from_millis(5),
             poll_max: Duration::from_secs(1),

@@ -5,14 +5,14 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::outbox::{Hold, Lane, Parking, Source};
+use hapax_core::outbox::{DeliverySource, Hold, Lane, Parking};
 use tokio::time::Instant;
 
 use super::{
-    aside::{Aside, follow},
     options::{OnFailure, RelayOptions},
-    queues::{Item, Outcome},
-    trouble::{Remedy, Trouble, Turn},
+    parking_keys::{ParkingKeys, follow},
+    queues::{FlightOutcome, Item},
+    stuck_key::{Remedy, StuckKey, StuckKeyTurn},
 };
 use crate::sink::{Outage, Verdict};
 
@@ -27,9 +27,9 @@ pub(super) type Name = (String, String);
 pub(super) struct Pipe {
     ready: VecDeque<Item>,
     /// Keys that are stuck. Their later events are here and not in `ready`.
-    trouble: HashMap<Name, Trouble>,
+    trouble: HashMap<Name, StuckKey>,
     /// Keys whose events are being parked. Their later events are here and not in `ready`.
-    aside: Aside,
+    aside: ParkingKeys,
     flying: bool,
     /// The destination is left alone until then.
     rest_until: Option<Instant>,
@@ -38,11 +38,13 @@ pub(super) struct Pipe {
 
 impl Pipe {
     /// Takes in an event, as it was read.
-    pub(super) fn push(&mut self, item: Item, source: Source) {
+    pub(super) fn push(&mut self, item: Item, source: DeliverySource) {
         match source {
-            Source::Held => self.aside.push(item),
-            Source::Log | Source::Parked if self.aside.holds(&item) => self.aside.push(item),
-            Source::Log | Source::Parked => self.push_to_send(item),
+            DeliverySource::Held => self.aside.push(item),
+            DeliverySource::Log | DeliverySource::Parked if self.aside.holds(&item) => {
+                self.aside.push(item)
+            }
+            DeliverySource::Log | DeliverySource::Parked => self.push_to_send(item),
         }
     }
 
@@ -60,10 +62,10 @@ impl Pipe {
         }
         let mut load = Vec::new();
         for trouble in self.trouble.values_mut() {
-            if matches!(trouble.turn, Turn::At(due) if due <= now) && load.len() < limit {
+            if matches!(trouble.turn, StuckKeyTurn::At(due) if due <= now) && load.len() < limit {
                 let room = (limit - load.len()).min(trouble.waiting.len());
                 load.extend(trouble.waiting.drain(..room));
-                trouble.turn = Turn::Flying;
+                trouble.turn = StuckKeyTurn::Flying;
             }
         }
         let room = (limit - load.len()).min(self.ready.len());
@@ -78,8 +80,8 @@ impl Pipe {
             return None;
         }
         let turns = self.trouble.values().filter_map(|trouble| match trouble.turn {
-            Turn::At(due) => Some(due),
-            Turn::Flying => None,
+            StuckKeyTurn::At(due) => Some(due),
+            StuckKeyTurn::Flying => None,
         });
         let ready = self.rest_until.filter(|_| !self.ready.is_empty());
         let first = turns.chain(ready).min();
@@ -93,7 +95,7 @@ impl Pipe {
         verdicts: Vec<Verdict>,
         options: &RelayOptions,
         now: Instant,
-    ) -> Vec<Outcome> {
+    ) -> Vec<FlightOutcome> {
         self.ground();
         self.outages = 0;
         let mut outcomes = Vec::with_capacity(items.len());
@@ -128,7 +130,7 @@ impl Pipe {
         for item in items.into_iter().rev() {
             match self.trouble_of(&item) {
                 Some(trouble) => {
-                    trouble.turn = Turn::At(now);
+                    trouble.turn = StuckKeyTurn::At(now);
                     trouble.waiting.push_front(item);
                 }
                 None => self.ready.push_front(item),
@@ -170,7 +172,7 @@ impl Pipe {
     }
 
     /// What is to be parked now, behind others of its key.
-    pub(super) fn due_aside(&mut self) -> Vec<Outcome> {
+    pub(super) fn due_aside(&mut self) -> Vec<FlightOutcome> {
         self.aside.due()
     }
 
@@ -184,18 +186,18 @@ impl Pipe {
         self.rest_until = None;
     }
 
-    fn trouble_of(&mut self, item: &Item) -> Option<&mut Trouble> {
+    fn trouble_of(&mut self, item: &Item) -> Option<&mut StuckKey> {
         if self.trouble.is_empty() { None } else { self.trouble.get_mut(&item.name()) }
     }
 
     /// The trouble of this key, with everything that waits of it.
-    fn begin_trouble(&mut self, name: &Name) -> &mut Trouble {
+    fn begin_trouble(&mut self, name: &Name) -> &mut StuckKey {
         if !self.trouble.contains_key(name) {
             let (later, kept) = std::mem::take(&mut self.ready)
                 .into_iter()
                 .partition(|item| item.event.topic == name.0 && item.event.key == name.1);
             self.ready = kept;
-            let trouble = Trouble { waiting: later, ..Trouble::default() };
+            let trouble = StuckKey { waiting: later, ..StuckKey::default() };
             self.trouble.insert(name.clone(), trouble);
         }
         self.trouble.entry(name.clone()).or_default()
@@ -208,7 +210,7 @@ impl Pipe {
         remedy: Option<Remedy>,
         options: &RelayOptions,
         now: Instant,
-        outcomes: &mut Vec<Outcome>,
+        outcomes: &mut Vec<FlightOutcome>,
     ) {
         let trouble = self.begin_trouble(&name);
         let (reason, attempts) = match remedy {
@@ -216,7 +218,7 @@ impl Pipe {
             None => return trouble.waiting.push_front(item),
             Some(Remedy::Again(at)) => {
                 trouble.waiting.push_front(item);
-                trouble.turn = Turn::At(at);
+                trouble.turn = StuckKeyTurn::At(at);
                 return;
             }
             Some(Remedy::Park { reason, attempts }) => (reason, attempts),
@@ -224,8 +226,12 @@ impl Pipe {
         let (lane, position) = (item.event.lane, item.event.position);
         let park = |hold| Parking::new(position, hold, attempts, reason);
         if options.on_failure == OnFailure::ParkMessage {
-            trouble.turn = Turn::At(now);
-            outcomes.push(Outcome::Park { lane, name, events: vec![(item, park(Hold::Message))] });
+            trouble.turn = StuckKeyTurn::At(now);
+            outcomes.push(FlightOutcome::Park {
+                lane,
+                name,
+                events: vec![(item, park(Hold::Message))],
+            });
         } else {
             let mut events = vec![(item, park(Hold::Tail))];
             events.extend(trouble.waiting.drain(..).map(follow));
@@ -238,14 +244,14 @@ impl Pipe {
         self.trouble.retain(|_, trouble| !trouble.waiting.is_empty());
         for trouble in self.trouble.values_mut() {
             // All that flew of it was taken, and more has come.
-            if trouble.turn == Turn::Flying {
-                trouble.turn = Turn::At(now);
+            if trouble.turn == StuckKeyTurn::Flying {
+                trouble.turn = StuckKeyTurn::At(now);
             }
         }
     }
 }
 
-fn sent(item: &Item) -> Outcome {
+fn sent(item: &Item) -> FlightOutcome {
     let event = &item.event;
-    Outcome::Sent { lane: event.lane, position: event.position, weight: event.weight() }
+    FlightOutcome::Sent { lane: event.lane, position: event.position, weight: event.weight() }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hapax_core::{
     limits::OUTBOX_LANES,
-    outbox::{Delivery, Lane, Limits, Parking, Position, Stored},
+    outbox::{EventDelivery, Lane, Parking, Position, ReadLimits, Stored},
 };
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ impl Item {
 
 /// What follows.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum FlightOutcome {
     /// It was taken.
     Sent { lane: Lane, position: Position, weight: usize },
     /// These are to be parked.
@@ -39,13 +39,13 @@ pub(super) enum Outcome {
 
 /// Events under way together.
 #[derive(Debug, Clone)]
-pub(super) struct Flight {
+pub(super) struct InFlightEvents {
     pub(super) pipe: usize,
     pub(super) events: Vec<Stored>,
     epochs: Vec<u64>,
 }
 
-impl Flight {
+impl InFlightEvents {
     fn items(self) -> Vec<Item> {
         let items = self.events.into_iter().zip(self.epochs);
         items.map(|(event, epoch)| Item { event, epoch }).collect()
@@ -77,9 +77,9 @@ impl Queues {
     }
 
     /// Takes in what the read of this number brought, and says what of it is to be parked.
-    pub(super) fn take(&mut self, look: u64, deliveries: Vec<Delivery>) -> Vec<Outcome> {
+    pub(super) fn take(&mut self, look: u64, deliveries: Vec<EventDelivery>) -> Vec<FlightOutcome> {
         self.pipes.iter_mut().for_each(|pipe| pipe.looked(look));
-        for Delivery { event, source } in deliveries {
+        for EventDelivery { event, source } in deliveries {
             if self.leaving.contains(&event.lane) {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Queues {
     }
 
     /// Whether more may be read.
-    pub(super) fn has_room(&self, window: Limits) -> bool {
+    pub(super) fn has_room(&self, window: ReadLimits) -> bool {
         self.events < window.rows && self.bytes < window.bytes
     }
 
@@ -102,11 +102,11 @@ impl Queues {
     }
 
     /// What is to be sent now.
-    pub(super) fn flights(&mut self, now: Instant, batch: usize) -> Vec<Flight> {
+    pub(super) fn flights(&mut self, now: Instant, batch: usize) -> Vec<InFlightEvents> {
         let mut flights = Vec::new();
         for (pipe, queue) in self.pipes.iter_mut().enumerate() {
             let Some(items) = queue.load(now, batch) else { continue };
-            let mut flight = Flight { pipe, events: Vec::new(), epochs: Vec::new() };
+            let mut flight = InFlightEvents { pipe, events: Vec::new(), epochs: Vec::new() };
             for item in items {
                 self.flying[item.event.lane.index()] += 1;
                 flight.epochs.push(item.epoch);
@@ -120,7 +120,7 @@ impl Queues {
     /// What was sent came back.
     pub(super) fn landed(
         &mut self,
-        flight: Flight,
+        flight: InFlightEvents,
         verdicts: Result<Vec<Verdict>, Outage>,
         options: &RelayOptions,
         now: Instant,
@@ -143,13 +143,13 @@ impl Queues {
     }
 
     /// One parking of this key was stored, before any read later than the one of this number.
-    pub(super) fn parked(&mut self, lane: Lane, name: &Name, looks: u64) -> Vec<Outcome> {
+    pub(super) fn parked(&mut self, lane: Lane, name: &Name, looks: u64) -> Vec<FlightOutcome> {
         self.pipe(lane).parked(name, looks);
         self.due_aside()
     }
 
-    fn due_aside(&mut self) -> Vec<Outcome> {
-        let due: Vec<Outcome> = self.pipes.iter_mut().flat_map(Pipe::due_aside).collect();
+    fn due_aside(&mut self) -> Vec<FlightOutcome> {
+        let due: Vec<FlightOutcome> = self.pipes.iter_mut().flat_map(Pipe::due_aside).collect();
         due.iter().for_each(|outcome| self.settled(outcome));
         due
     }
@@ -217,13 +217,13 @@ impl Queues {
         kept
     }
 
-    fn settled(&mut self, outcome: &Outcome) {
+    fn settled(&mut self, outcome: &FlightOutcome) {
         match outcome {
-            Outcome::Sent { weight, .. } => {
+            FlightOutcome::Sent { weight, .. } => {
                 self.events = self.events.saturating_sub(1);
                 self.bytes = self.bytes.saturating_sub(*weight);
             }
-            Outcome::Park { events, .. } => {
+            FlightOutcome::Park { events, .. } => {
                 events.iter().for_each(|(item, _)| self.gone(&item.event));
             }
         }
@@ -243,7 +243,7 @@ impl Queues {
 /// What came back, sorted.
 #[derive(Debug)]
 pub(super) struct Landed {
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcomes: Vec<FlightOutcome>,
     /// The destination took nothing, and is left alone for a while.
     pub(super) outage: Option<Outage>,
 }

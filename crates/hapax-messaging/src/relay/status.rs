@@ -43,11 +43,11 @@ pub struct RelayStatus {
 #[derive(Debug, Clone)]
 pub struct StatusHandle {
     destination: String,
-    counters: Arc<Counters>,
+    counters: Arc<RelayCounters>,
 }
 
 impl StatusHandle {
-    pub(super) fn new(destination: String, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(destination: String, counters: Arc<RelayCounters>) -> Self {
         Self { destination, counters }
     }
 
@@ -73,7 +73,7 @@ impl StatusHandle {
 }
 
 #[derive(Default)]
-pub(super) struct Counters {
+pub(super) struct RelayCounters {
     pub(super) sent: AtomicU64,
     pub(super) batches: AtomicU64,
     pub(super) missed: AtomicU64,
@@ -88,7 +88,7 @@ pub(super) struct Counters {
     trouble: Mutex<Option<String>>,
 }
 
-impl Counters {
+impl RelayCounters {
     pub(super) fn count(counter: &AtomicU64, more: usize) {
         counter.fetch_add(more as u64, Relaxed);
     }
@@ -102,8 +102,8 @@ impl Counters {
     }
 }
 
-impl fmt::Debug for Counters {
+impl fmt::Debug for RelayCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counters").field("sent", &self.sent).finish_non_exhaustive()
+        f.debug_struct("RelayCounters").field("sent", &self.sent).finish_non_exhaustive()
     }
 }

@@ -5,46 +5,68 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use hapax_core::{
     Fence, Owner, StoreError,
-    outbox::{Lane, Lease, Leases, Look, Outbox, Park, Progress, Seen, Writer},
+    outbox::{Lane, LaneProgress, Leases, Look, OutboxLog, Park, RelayLease, Seen, Writer},
 };
 use tokio::time::{Instant, sleep};
 
-use super::{pipe::Name, queues::Flight};
+use super::{pipe::Name, queues::InFlightEvents};
 use crate::sink::{Outage, Sink, Verdict};
 
 /// Something that ended.
-pub(super) enum Step {
-    Leased { asked: Instant, leases: Result<Option<Leases>, StoreError> },
-    Looked { look: u64, seen: Result<Option<Seen>, StoreError> },
+pub(super) enum RelayStep {
+    Leased {
+        asked: Instant,
+        leases: Result<Option<Leases>, StoreError>,
+    },
+    Looked {
+        look: u64,
+        seen: Result<Option<Seen>, StoreError>,
+    },
     Listed(Result<Vec<Writer>, StoreError>),
-    Landed { flight: Flight, verdicts: Result<Vec<Verdict>, Outage> },
-    Acknowledged { progress: Progress, lost: Result<Vec<Lane>, StoreError> },
-    Parked { park: Park, name: Name, done: Result<bool, StoreError> },
-    Released { lanes: Vec<(Lane, Fence)>, progress: Progress, done: Result<Vec<Lane>, StoreError> },
+    Landed {
+        flight: InFlightEvents,
+        verdicts: Result<Vec<Verdict>, Outage>,
+    },
+    Acknowledged {
+        progress: LaneProgress,
+        lost: Result<Vec<Lane>, StoreError>,
+    },
+    Parked {
+        park: Park,
+        name: Name,
+        done: Result<bool, StoreError>,
+    },
+    Released {
+        lanes: Vec<(Lane, Fence)>,
+        progress: LaneProgress,
+        done: Result<Vec<Lane>, StoreError>,
+    },
     Paused(Result<bool, StoreError>),
     Retired(Result<(), StoreError>),
 }
 
-pub(super) type Waiting = BoxFuture<'static, Step>;
+pub(super) type Waiting = BoxFuture<'static, RelayStep>;
 
-pub(super) fn lease<O: Outbox>(outbox: &Arc<O>, lease: Lease, asked: Instant) -> Waiting {
+pub(super) fn lease<O: OutboxLog>(outbox: &Arc<O>, lease: RelayLease, asked: Instant) -> Waiting {
     let outbox = Arc::clone(outbox);
-    Box::pin(async move { Step::Leased { asked, leases: outbox.lease(lease).await } })
+    Box::pin(async move { RelayStep::Leased { asked, leases: outbox.lease(lease).await } })
 }
 
-pub(super) fn look<O: Outbox>(outbox: &Arc<O>, name: &str, number: u64, look: Look) -> Waiting {
+pub(super) fn look<O: OutboxLog>(outbox: &Arc<O>, name: &str, number: u64, look: Look) -> Waiting {
     let (outbox, name) = (Arc::clone(outbox), name.to_owned());
-    Box::pin(async move { Step::Looked { look: number, seen: outbox.look(&name, look).await } })
+    Box::pin(
+        async move { RelayStep::Looked { look: number, seen: outbox.look(&name, look).await } },
+    )
 }
 
-pub(super) fn list<O: Outbox>(outbox: &Arc<O>) -> Waiting {
+pub(super) fn list<O: OutboxLog>(outbox: &Arc<O>) -> Waiting {
     let outbox = Arc::clone(outbox);
-    Box::pin(async move { Step::Listed(outbox.writers().await) })
+    Box::pin(async move { RelayStep::Listed(outbox.writers().await) })
 }
 
 /// Sends in a task of its own, so that sinks may use every core. A sink that panics took nothing, as
 /// far as anybody knows.
-pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: Flight) -> Waiting {
+pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: InFlightEvents) -> Waiting {
     let sink = Arc::clone(sink);
     let flight = Arc::new(flight);
     let flying = Arc::clone(&flight);
@@ -52,25 +74,29 @@ pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: Flight) -> Waiting {
     Box::pin(async move {
         let verdicts = task.await.unwrap_or_else(|panicked| Err(Outage::new(panicked)));
         let flight = Arc::try_unwrap(flight).unwrap_or_else(|shared| shared.as_ref().clone());
-        Step::Landed { flight, verdicts }
+        RelayStep::Landed { flight, verdicts }
     })
 }
 
-pub(super) fn acknowledge<O: Outbox>(outbox: &Arc<O>, name: &str, progress: Progress) -> Waiting {
+pub(super) fn acknowledge<O: OutboxLog>(
+    outbox: &Arc<O>,
+    name: &str,
+    progress: LaneProgress,
+) -> Waiting {
     let (outbox, name) = (Arc::clone(outbox), name.to_owned());
     Box::pin(async move {
         let lost = outbox.acknowledge(&name, progress.clone()).await;
-        Step::Acknowledged { progress, lost }
+        RelayStep::Acknowledged { progress, lost }
     })
 }
 
 /// Stores how far lanes are, and then gives some of them back.
-pub(super) fn release<O: Outbox>(
+pub(super) fn release<O: OutboxLog>(
     outbox: &Arc<O>,
     name: &str,
     owner: Owner,
     lanes: Vec<(Lane, Fence)>,
-    progress: Progress,
+    progress: LaneProgress,
 ) -> Waiting {
     let (outbox, name) = (Arc::clone(outbox), name.to_owned());
     Box::pin(async move {
@@ -80,11 +106,11 @@ pub(super) fn release<O: Outbox>(
             Ok(lost)
         };
         let done = done.await;
-        Step::Released { lanes, progress, done }
+        RelayStep::Released { lanes, progress, done }
     })
 }
 
-pub(super) fn park<O: Outbox>(
+pub(super) fn park<O: OutboxLog>(
     outbox: &Arc<O>,
     park: Park,
     name: Name,
@@ -96,27 +122,27 @@ pub(super) fn park<O: Outbox>(
             sleep(pause).await;
         }
         let done = outbox.park(park.clone()).await;
-        Step::Parked { park, name, done }
+        RelayStep::Parked { park, name, done }
     })
 }
 
-pub(super) fn pause<O: Outbox>(outbox: &Arc<O>, name: &str) -> Waiting {
+pub(super) fn pause<O: OutboxLog>(outbox: &Arc<O>, name: &str) -> Waiting {
     let (outbox, name) = (Arc::clone(outbox), name.to_owned());
-    Box::pin(async move { Step::Paused(outbox.set_paused(&name, true).await) })
+    Box::pin(async move { RelayStep::Paused(outbox.set_paused(&name, true).await) })
 }
 
 /// How many events one call may remove from a log that has no segments.
 const RETIRE_MAX: usize = 10_000;
 
 /// Removes what is final everywhere, until nothing more is.
-pub(super) fn retire<O: Outbox>(outbox: &Arc<O>) -> Waiting {
+pub(super) fn retire<O: OutboxLog>(outbox: &Arc<O>) -> Waiting {
     let outbox = Arc::clone(outbox);
     Box::pin(async move {
         loop {
             match outbox.retire(RETIRE_MAX).await {
                 Ok(retired) if retired.events > 0 => {}
-                Ok(_) => return Step::Retired(Ok(())),
-                Err(error) => return Step::Retired(Err(error)),
+                Ok(_) => return RelayStep::Retired(Ok(())),
+                Err(error) => return RelayStep::Retired(Err(error)),
             }
         }
     })

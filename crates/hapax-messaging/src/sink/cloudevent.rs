@@ -15,6 +15,15 @@ const SOURCE_BYTES_MAX: usize = 255;
 /// An event becomes a CloudEvent of the binary kind where the place has headers: the payload is the
 /// body, byte for byte, and the attributes are headers beside the event's own. Elsewhere it becomes
 /// a JSON object: [`Self::structured`].
+///
+/// ```
+/// use hapax_messaging::sink::CloudEvents;
+///
+/// let events = CloudEvents::from_source("/shop/orders")?;
+/// assert_ne!(events, CloudEvents::default());
+/// assert!(CloudEvents::from_source("two words").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloudEvents {
     source: String,

@@ -16,11 +16,19 @@ use super::{CloudEvents, Outage, Sink, Verdict};
 ///
 /// An event is taken once its line has left this process: for a pipe or a file that means the
 /// operating system has it. Lines are never torn by an outage: what was begun is ended first.
+///
+/// ```
+/// use hapax_messaging::sink::{CloudEvents, Lines};
+///
+/// let sink = Lines::stdout().events(CloudEvents::from_source("/shop/orders")?);
+/// # drop(sink);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Lines<W> {
     events: CloudEvents,
     within: Duration,
-    desk: Mutex<Desk<W>>,
+    output: Mutex<LinesWriter<W>>,
 }
 
 impl Lines<Stdout> {
@@ -33,8 +41,8 @@ impl Lines<Stdout> {
 impl<W> Lines<W> {
     /// To this writer, which nobody else writes to.
     pub fn to(writer: W) -> Self {
-        let desk = Mutex::new(Desk { writer, begun: BytesMut::new() });
-        Self { events: CloudEvents::default(), within: Duration::from_secs(30), desk }
+        let output = Mutex::new(LinesWriter { writer, begun: BytesMut::new() });
+        Self { events: CloudEvents::default(), within: Duration::from_secs(30), output }
     }
 
     /// The same with events that say where they come from.
@@ -58,7 +66,7 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Sink for Lines<W> {
             lines.extend_from_slice(self.events.structured(event).as_bytes());
             lines.extend_from_slice(b"\n");
         }
-        let writing = async { self.desk.lock().await.write(lines).await };
+        let writing = async { self.output.lock().await.write(lines).await };
         match timeout(self.within, writing).await {
             Ok(Ok(())) => Ok(vec![Verdict::Taken; events.len()]),
             Ok(Err(error)) => Err(Outage::new(error)),
@@ -68,13 +76,13 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Sink for Lines<W> {
 }
 
 #[derive(Debug)]
-struct Desk<W> {
+struct LinesWriter<W> {
     writer: W,
     /// What is left of a line whose beginning was written when its call ended.
     begun: BytesMut,
 }
 
-impl<W: AsyncWrite + Unpin> Desk<W> {
+impl<W: AsyncWrite + Unpin> LinesWriter<W> {
     /// Writes all of it. When this is dropped, or fails, the line it was in is ended by the next.
     async fn write(&mut self, mut lines: BytesMut) -> std::io::Result<()> {
         while !self.begun.is_empty() {

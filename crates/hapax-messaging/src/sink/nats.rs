@@ -41,6 +41,13 @@ const RESERVED: [&str; 2] = ["content-type", "nats-"];
 ///
 /// Whether what a stream acknowledges survives a loss of power is the server's to say: with
 /// `sync_interval: always`, or with three replicas.
+///
+/// ```no_run
+/// use hapax_messaging::sink::Nats;
+///
+/// let sink = Nats::to("nats://127.0.0.1:4222").prefix("shop.");
+/// # drop(sink);
+/// ```
 pub struct Nats {
     url: String,
     options: ConnectOptions,

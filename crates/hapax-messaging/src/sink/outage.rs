@@ -4,6 +4,16 @@ use std::{error::Error, fmt, time::Duration};
 
 /// The place cannot be reached, or takes nothing now: not the fault of any event, so it costs none
 /// of them an attempt. What was sent when it began may have been taken, and is sent again.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_messaging::sink::Outage;
+///
+/// let busy = Outage::new("the queue is full").for_at_least(Duration::from_secs(30));
+/// assert!(!busy.needs_somebody());
+/// assert!(Outage::until_resumed("the password is wrong").needs_somebody());
+/// ```
 #[derive(Debug)]
 pub struct Outage {
     cause: Box<dyn Error + Send + Sync>,

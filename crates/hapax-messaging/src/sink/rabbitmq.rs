@@ -31,12 +31,19 @@ const ROUTING_KEY_BYTES_MAX: usize = 255;
 ///
 /// The routing key is the topic. What no queue is bound for comes back, and is refused. The message
 /// id is the event's id; the broker itself drops no duplicates.
+///
+/// ```no_run
+/// use hapax_messaging::sink::RabbitMq;
+///
+/// let sink = RabbitMq::to("amqp://127.0.0.1:5672/%2f", "orders");
+/// # drop(sink);
+/// ```
 pub struct RabbitMq {
     url: String,
     exchange: ShortString,
     events: CloudEvents,
     within: Duration,
-    line: tokio::sync::Mutex<Option<Arc<Line>>>,
+    line: tokio::sync::Mutex<Option<Arc<PublisherConnection>>>,
 }
 
 impl RabbitMq {
@@ -65,7 +72,7 @@ impl RabbitMq {
         Self { within, ..self }
     }
 
-    async fn line(&self) -> Result<Arc<Line>, Outage> {
+    async fn line(&self) -> Result<Arc<PublisherConnection>, Outage> {
         let mut held = self.line.lock().await;
         if let Some(line) = held.as_ref().filter(|line| line.connection.status().connected()) {
             return Ok(Arc::clone(line));
@@ -73,20 +80,20 @@ impl RabbitMq {
         *held = None;
         let name = ConnectionProperties::default().with_connection_name("hapax".into());
         let connection = Connection::connect(&self.url, name).await.map_err(|e| outage(&e))?;
-        let line = Arc::new(Line { connection, idle: Mutex::default() });
+        let line = Arc::new(PublisherConnection { connection, idle: Mutex::default() });
         *held = Some(Arc::clone(&line));
         Ok(line)
     }
 
     /// Forgets a connection on which nobody answered.
-    async fn hang_up(&self, line: &Arc<Line>) {
+    async fn hang_up(&self, line: &Arc<PublisherConnection>) {
         let mut held = self.line.lock().await;
         if held.as_ref().is_some_and(|held| Arc::ptr_eq(held, line)) {
             *held = None;
         }
     }
 
-    async fn publish(&self, line: &Line, event: &Stored) -> Result<Verdict, Outage> {
+    async fn publish(&self, line: &PublisherConnection, event: &Stored) -> Result<Verdict, Outage> {
         if event.topic.len() > ROUTING_KEY_BYTES_MAX {
             return Ok(Verdict::Refused("its topic is too long for a routing key".to_owned()));
         }
@@ -169,12 +176,12 @@ impl fmt::Debug for RabbitMq {
 }
 
 /// A connection, and channels on it that nothing is under way on.
-struct Line {
+struct PublisherConnection {
     connection: Connection,
     idle: Mutex<Vec<Channel>>,
 }
 
-impl Line {
+impl PublisherConnection {
     async fn channel(&self) -> lapin::Result<Channel> {
         let idle = self.idle().pop();
         if let Some(channel) = idle {

@@ -29,6 +29,18 @@ const EXPIRES: Duration = Duration::from_secs(30);
 /// A message that is [done](Disposition::Done) is acknowledged, and the server confirms that. One for
 /// [later](Disposition::Later) is put back with its delay. Order is kept by streams and not by their
 /// consumers: a message that was put back comes after others.
+///
+/// ```no_run
+/// use hapax_messaging::source::nats::{Nats, NatsOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = NatsOptions::new("ORDERS", "mailer");
+/// let source = Nats::open("nats://127.0.0.1:4222", &options).await?;
+/// # drop(source);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Nats {
     consumer: Consumer<pull::Config>,
     messages: Option<pull::Stream>,
@@ -37,6 +49,14 @@ pub struct Nats {
 }
 
 /// Which messages, and how they are asked for.
+///
+/// ```
+/// use hapax_messaging::source::nats::NatsOptions;
+///
+/// let subject = Some("orders.placed".to_owned());
+/// let options = NatsOptions { subject, ..NatsOptions::new("ORDERS", "mailer") };
+/// assert_eq!(options.at_once, 32);
+/// ```
 #[derive(Debug, Clone)]
 pub struct NatsOptions {
     /// The stream they are in.

@@ -32,14 +32,25 @@ const HOLD_MAX: Duration = Duration::from_secs(5 * 60);
 ///
 /// A message that was put back comes after others. A quorum queue counts deliveries; with a
 /// `delivery-limit` it gives up on messages, or hands them to its dead-letter exchange.
+///
+/// ```no_run
+/// use hapax_messaging::source::rabbitmq::RabbitMq;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let source = RabbitMq::open("amqp://127.0.0.1:5672/%2f", "mailer", 32).await?;
+/// # drop(source);
+/// # Ok(())
+/// # }
+/// ```
 pub struct RabbitMq {
     url: String,
     queue: String,
     at_once: u16,
-    line: Option<Line>,
+    line: Option<ConsumerConnection>,
 }
 
-struct Line {
+struct ConsumerConnection {
     /// Messages come for as long as it is there.
     _connection: Connection,
     messages: lapin::Consumer,
@@ -55,7 +66,7 @@ impl RabbitMq {
         Ok(source)
     }
 
-    async fn connect(&self) -> Result<Line, SourceError> {
+    async fn connect(&self) -> Result<ConsumerConnection, SourceError> {
         let connect = async {
             let name = ConnectionProperties::default().with_connection_name("hapax".into());
             let connection = Connection::connect(&self.url, name).await?;
@@ -64,7 +75,7 @@ impl RabbitMq {
             let (queue, tag) = (self.queue.as_str().into(), ShortString::default());
             let (options, none) = (BasicConsumeOptions::default(), FieldTable::default());
             let messages = channel.basic_consume(queue, tag, options, none).await?;
-            Ok::<_, lapin::Error>(Line { _connection: connection, messages })
+            Ok::<_, lapin::Error>(ConsumerConnection { _connection: connection, messages })
         };
         let connected = timeout(CONNECT_TIMEOUT, connect).await;
         let connected = connected.map_err(|error| SourceError::new("connect", error))?;

@@ -2,10 +2,18 @@
 
 use std::error::Error;
 
+use reqsign_core::ErrorKind;
+
 /// Why a request came to nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqsError {
+    /// Nothing was sent: there are no credentials, and waiting does not help.
+    #[error("there are no credentials")]
+    NoCredentials(#[source] Box<dyn Error + Send + Sync>),
+    /// Nothing was sent: who gives us credentials does not answer, or not now.
+    #[error("credentials cannot be had now")]
+    CredentialsAway(#[source] Box<dyn Error + Send + Sync>),
     /// Nobody answered, or not in time: what was asked for may have happened.
     #[error("the queue does not answer")]
     Unreachable(#[source] reqwest::Error),
@@ -42,9 +50,21 @@ pub(crate) enum Meaning {
 }
 
 impl SqsError {
+    pub(super) fn unsigned(cause: reqsign_core::Error) -> Self {
+        let waiting_helps = cause.is_retryable() || cause.kind() == ErrorKind::Unexpected;
+        if waiting_helps {
+            Self::CredentialsAway(cause.into())
+        } else {
+            Self::NoCredentials(cause.into())
+        }
+    }
+
     pub(crate) fn meaning(&self) -> Meaning {
         match self {
-            Self::Unreachable(_) | Self::Unreadable { .. } => Meaning::NotNow,
+            Self::CredentialsAway(_) | Self::Unreachable(_) | Self::Unreadable { .. } => {
+                Meaning::NotNow
+            }
+            Self::NoCredentials(_) => Meaning::NotAllowed,
             Self::Refused { status, .. } if *status >= 500 || *status == 429 => Meaning::NotNow,
             Self::Refused { code, .. } if NOT_ALLOWED.iter().any(|name| code.contains(name)) => {
                 Meaning::NotAllowed
@@ -102,12 +122,6 @@ pub enum QueueError {
     /// The region is not known.
     #[error("the region is in neither the URL, the options nor AWS_REGION")]
     NoRegion,
-    /// There are no credentials.
-    #[error("there are no credentials: {missing} is not set")]
-    NoCredentials {
-        /// What is missing.
-        missing: &'static str,
-    },
     /// TLS cannot be used here.
     #[error("HTTPS cannot be used here")]
     Https(#[source] Box<dyn Error + Send + Sync>),

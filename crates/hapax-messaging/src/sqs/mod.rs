@@ -1,14 +1,12 @@
 //! A small client of Amazon's SQS: what sinks and sources need of it, signed, over HTTPS.
 //!
 //! - [`Queue`]: one queue, as sinks and sources use it;
-//! - `signature`: Signature Version 4;
-//! - `credentials`: [`Credentials`], from the usual variables;
+//! - `credentials`: [`Credentials`], given or looked for in the usual places;
 //! - `wire`: what goes over the wire.
 
 mod credentials;
 mod error;
 mod queue;
-mod signature;
 mod wire;
 
 /// The attribute that says how the body was written, where it is not the payload itself.
@@ -25,5 +23,8 @@ pub use self::{
 };
 pub(crate) use self::{
     error::Meaning,
-    wire::{Answers, Attribute, Entries, Handle, Message, Nothing, Outgoing, Receive, Received},
+    wire::{
+        BatchAnswers, Entries, Handle, MessageAttribute, Nothing, OutgoingMessage, Receive,
+        ReceivedMessages, SqsMessage,
+    },
 };

@@ -1,22 +1,36 @@
 //! One queue, and how it is spoken to.
 
-use std::{env, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use hapax_core::time::Timestamp;
+use http::{
+    HeaderMap, Request,
+    header::{CONTENT_TYPE, HOST},
+};
+use reqsign_aws_v4::{Credential, constants::X_AMZ_CONTENT_SHA_256};
+use reqsign_core::{Signer, hash::hex_sha256};
 use reqwest::{StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
-    credentials::Credentials,
+    credentials::{Credentials, Variables},
     error::{QueueError, SqsError},
-    signature::{Place, Request, sign},
-    wire::{Asked, Attributes, OfQueue, Refusal},
+    wire::{AttributeQuery, Attributes, OfQueue, SqsRefusal},
 };
 use crate::https;
 
-const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
+const AWS_JSON: &str = "application/x-amz-json-1.0";
 
 /// A queue of Amazon's SQS, or of a server that speaks like it. Clones share connections.
+///
+/// ```no_run
+/// use hapax_messaging::sqs::{Queue, QueueOptions};
+///
+/// let url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders.fifo";
+/// let queue = Queue::new(url, QueueOptions::default())?;
+/// # drop(queue);
+/// # Ok::<(), hapax_messaging::sqs::QueueError>(())
+/// ```
 #[derive(Clone)]
 pub struct Queue {
     shared: Arc<Shared>,
@@ -24,15 +38,21 @@ pub struct Queue {
 
 struct Shared {
     http: reqwest::Client,
+    signer: Signer<Credential>,
     endpoint: Url,
-    host: String,
     url: String,
     name: String,
-    region: String,
-    credentials: Credentials,
 }
 
 /// What a queue's URL does not say.
+///
+/// ```
+/// use hapax_messaging::sqs::QueueOptions;
+///
+/// let region = Some("eu-central-1".to_owned());
+/// let options = QueueOptions { region, ..QueueOptions::default() };
+/// assert!(options.credentials.is_none());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct QueueOptions {
     /// Where requests are sent; otherwise `AWS_ENDPOINT_URL_SQS`, `AWS_ENDPOINT_URL`, or where the
@@ -47,6 +67,8 @@ pub struct QueueOptions {
 impl Queue {
     /// The queue with this URL. Nothing is sent yet.
     pub fn new(url: &str, options: QueueOptions) -> Result<Self, QueueError> {
+        let variables = Variables::of_process();
+        let variable = |name| variables.get(name).map(str::to_owned);
         let no_queue = || QueueError::NoQueue { url: url.to_owned() };
         let parsed = Url::parse(url).map_err(|_| no_queue())?;
         let mut parts = parsed.path_segments().ok_or_else(no_queue)?;
@@ -57,22 +79,20 @@ impl Queue {
             .or_else(|| variable("AWS_ENDPOINT_URL"))
             .map_or_else(|| parsed.join("/"), |endpoint| Url::parse(&endpoint))
             .map_err(|_| no_queue())?;
-        let host = endpoint.host_str().ok_or_else(no_queue)?;
-        let host = endpoint.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        if !endpoint.has_host() {
+            return Err(no_queue());
+        }
         let region = options
             .region
             .or_else(|| region_of(&parsed))
             .or_else(|| variable("AWS_REGION"))
             .or_else(|| variable("AWS_DEFAULT_REGION"))
             .ok_or(QueueError::NoRegion)?;
-        let credentials = match options.credentials {
-            Some(credentials) => credentials,
-            None => Credentials::from_environment()
-                .map_err(|missing| QueueError::NoCredentials { missing })?,
-        };
+        let credentials = options.credentials.unwrap_or_else(Credentials::from_environment);
         let http = https::client().map_err(QueueError::Https)?;
+        let signer = credentials.signer(http.clone(), &region);
         let (name, url) = (name.to_owned(), url.to_owned());
-        let shared = Shared { http, endpoint, host, url, name, region, credentials };
+        let shared = Shared { http, signer, endpoint, url, name };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -92,7 +112,7 @@ impl Queue {
         names: [&str; N],
         patience: Duration,
     ) -> Result<[Option<u64>; N], SqsError> {
-        let asked = Asked { attribute_names: &names };
+        let asked = AttributeQuery { attribute_names: &names };
         let found: Attributes = self.call("GetQueueAttributes", asked, patience).await?;
         Ok(names.map(|name| found.attributes.get(name)?.parse().ok()))
     }
@@ -107,29 +127,31 @@ impl Queue {
         let shared = &*self.shared;
         let body = serde_json::to_vec(&OfQueue { queue_url: &shared.url, what });
         let body = body.map_err(|cause| SqsError::Unreadable { status: 0, cause })?;
-        let target = format!("AmazonSQS.{action}");
-        let signed = sign(
-            &Request {
-                method: "POST",
-                host: &shared.host,
-                headers: &[("content-type", CONTENT_TYPE), ("x-amz-target", &target)],
-                body: &body,
-            },
-            &Place { region: &shared.region, service: "sqs" },
-            &shared.credentials,
-            now(),
-        );
-        let mut request = shared.http.post(shared.endpoint.clone()).timeout(patience);
-        request = request.header("content-type", CONTENT_TYPE).header("x-amz-target", target);
-        request = request.header("x-amz-date", signed.date);
-        if let Some(token) = shared.credentials.session_token() {
-            request = request.header("x-amz-security-token", token);
-        }
-        let request = request.header("authorization", signed.authorization).body(body);
+        let deadline = Instant::now() + patience;
+        let signed = timeout_at(deadline, self.headers(action, &body)).await;
+        let headers = signed.map_err(|late| SqsError::CredentialsAway(late.into()))??;
+        let request = shared.http.post(shared.endpoint.clone()).headers(headers).body(body);
+        let request = request.timeout(deadline.saturating_duration_since(Instant::now()));
         let answer = request.send().await.map_err(SqsError::Unreachable)?;
         let status = answer.status();
         let body = answer.bytes().await.map_err(SqsError::Unreachable)?;
         read(status, &body)
+    }
+
+    /// The headers of a request with this body, signed.
+    async fn headers(&self, action: &str, body: &[u8]) -> Result<HeaderMap, SqsError> {
+        let request = Request::post(self.shared.endpoint.as_str())
+            .header(CONTENT_TYPE, AWS_JSON)
+            .header("x-amz-target", format!("AmazonSQS.{action}"))
+            // Without it a signature would not cover the body.
+            .header(X_AMZ_CONTENT_SHA_256, hex_sha256(body))
+            .body(());
+        let (mut head, ()) =
+            request.map_err(|cause| SqsError::unsigned(cause.into()))?.into_parts();
+        self.shared.signer.sign(&mut head, None).await.map_err(SqsError::unsigned)?;
+        // The client writes the same.
+        head.headers.remove(HOST);
+        Ok(head.headers)
     }
 }
 
@@ -146,7 +168,7 @@ fn read<A: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Result<A, SqsEr
         let body = if body.is_empty() { b"{}" } else { body };
         return serde_json::from_slice(body).map_err(unreadable);
     }
-    let refusal: Refusal = serde_json::from_slice(body).map_err(unreadable)?;
+    let refusal: SqsRefusal = serde_json::from_slice(body).map_err(unreadable)?;
     let code = refusal.kind.rsplit('#').next().unwrap_or_default().to_owned();
     let message = refusal.message.unwrap_or_default();
     Err(SqsError::Refused { status: status.as_u16(), code, message })
@@ -159,14 +181,4 @@ fn region_of(url: &Url) -> Option<String> {
         ("sqs", region, "amazonaws") => Some(region.to_owned()),
         _ => None,
     }
-}
-
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-#[expect(clippy::disallowed_methods, reason = "a signature counts for minutes around its date")]
-fn now() -> Timestamp {
-    let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Timestamp::ZERO.plus(since_epoch.unwrap_or_default())
 }

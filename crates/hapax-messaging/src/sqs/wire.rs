@@ -21,17 +21,17 @@ pub(crate) struct Entries<E> {
 /// A message to be sent.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OutgoingMessage<'a> {
     pub(crate) id: String,
     pub(crate) message_body: &'a str,
     pub(crate) message_group_id: &'a str,
     pub(crate) message_deduplication_id: &'a str,
-    pub(crate) message_attributes: HashMap<&'a str, Attribute>,
+    pub(crate) message_attributes: HashMap<&'a str, MessageAttribute>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Attribute {
+pub(crate) struct MessageAttribute {
     pub(crate) data_type: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) string_value: Option<String>,
@@ -43,9 +43,9 @@ pub(crate) struct Attribute {
 /// What became of each entry of a batch.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Answers {
+pub(crate) struct BatchAnswers {
     pub(crate) successful: Vec<Successful>,
-    pub(crate) failed: Vec<Failed>,
+    pub(crate) failed: Vec<FailedEntry>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +56,7 @@ pub(crate) struct Successful {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Failed {
+pub(crate) struct FailedEntry {
     pub(crate) id: String,
     #[serde(default)]
     pub(crate) sender_fault: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Failed {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Asked<'a> {
+pub(super) struct AttributeQuery<'a> {
     pub(super) attribute_names: &'a [&'a str],
 }
 
@@ -89,13 +89,13 @@ pub(crate) struct Receive {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Received {
-    pub(crate) messages: Vec<Message>,
+pub(crate) struct ReceivedMessages {
+    pub(crate) messages: Vec<SqsMessage>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Message {
+pub(crate) struct SqsMessage {
     pub(crate) message_id: String,
     pub(crate) receipt_handle: String,
     #[serde(default)]
@@ -103,7 +103,7 @@ pub(crate) struct Message {
     #[serde(default)]
     pub(crate) attributes: HashMap<String, String>,
     #[serde(default)]
-    pub(crate) message_attributes: HashMap<String, Attribute>,
+    pub(crate) message_attributes: HashMap<String, MessageAttribute>,
 }
 
 #[derive(Debug, Serialize)]
@@ -120,7 +120,7 @@ pub(crate) struct Nothing {}
 
 /// Why a request was refused.
 #[derive(Debug, Deserialize)]
-pub(super) struct Refusal {
+pub(super) struct SqsRefusal {
     #[serde(rename = "__type", default)]
     pub(super) kind: String,
     #[serde(alias = "Message", default)]

@@ -14,3 +14,5 @@ mod servers;
 mod sink;
 #[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod source;
+#[cfg(feature = "sqs")]
+mod sqs;

@@ -1,6 +1,6 @@
 //! Values, in the three types that the statements of this module use.
 
-use crate::transaction::error::Fault;
+use crate::transaction::error::TransactionFault;
 
 /// A value that goes to the server or comes from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,33 +39,33 @@ impl From<&[u8]> for Cell {
 pub(crate) struct Cells(pub(crate) Vec<Cell>);
 
 impl Cells {
-    pub(crate) fn number(&self, at: usize) -> Result<i64, Fault> {
+    pub(crate) fn number(&self, at: usize) -> Result<i64, TransactionFault> {
         self.maybe_number(at)?.ok_or_else(|| unexpected(at))
     }
 
-    pub(crate) fn maybe_number(&self, at: usize) -> Result<Option<i64>, Fault> {
+    pub(crate) fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
         match self.0.get(at) {
             Some(Cell::Number(number)) => Ok(*number),
             Some(Cell::Text(_) | Cell::Bytes(_)) | None => Err(unexpected(at)),
         }
     }
 
-    pub(crate) fn text(&self, at: usize) -> Result<String, Fault> {
+    pub(crate) fn text(&self, at: usize) -> Result<String, TransactionFault> {
         self.maybe_text(at)?.ok_or_else(|| unexpected(at))
     }
 
-    pub(crate) fn maybe_text(&self, at: usize) -> Result<Option<String>, Fault> {
+    pub(crate) fn maybe_text(&self, at: usize) -> Result<Option<String>, TransactionFault> {
         match self.0.get(at) {
             Some(Cell::Text(text)) => Ok(text.clone()),
             Some(Cell::Number(_) | Cell::Bytes(_)) | None => Err(unexpected(at)),
         }
     }
 
-    pub(crate) fn bytes(&self, at: usize) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn bytes(&self, at: usize) -> Result<Vec<u8>, TransactionFault> {
         self.maybe_bytes(at)?.ok_or_else(|| unexpected(at))
     }
 
-    pub(crate) fn maybe_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, Fault> {
+    pub(crate) fn maybe_bytes(&self, at: usize) -> Result<Option<Vec<u8>>, TransactionFault> {
         match self.0.get(at) {
             Some(Cell::Bytes(bytes)) => Ok(bytes.clone()),
             Some(Cell::Number(_) | Cell::Text(_)) | None => Err(unexpected(at)),
@@ -73,6 +73,6 @@ impl Cells {
     }
 }
 
-fn unexpected(at: usize) -> Fault {
-    Fault::unanswered(format!("column {at} is not what was asked for"))
+fn unexpected(at: usize) -> TransactionFault {
+    TransactionFault::unanswered(format!("column {at} is not what was asked for"))
 }

@@ -6,54 +6,62 @@ use hapax_core::{
     Key, Scope, StoreError, TransactionError,
     clock::{ClockMark, ClockReading},
     inbox::{
-        Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken, Waiting,
+        First, Inbox, Letter, Message, MessageArrival, MessageEnd, MessageEntered, Partition,
+        RegisteredConsumer, Taken, Waiting,
     },
     transaction::Database as _,
 };
 use tokio_postgres::types::{ToSql, Type};
 
 use super::{
-    books,
     cell::{Cell, Cells},
-    desk::Desk,
+    sql_session::SqlSession,
+    tables,
     unit::{self, Carried},
 };
 use crate::transaction::{
     begin_statement,
-    deadpool::{Database, Transaction, line::Line},
-    error::{Fault, is_gone},
-    events::Events,
-    unit::Purpose,
+    deadpool::{Database, Transaction, pooled_connection::PooledConnection},
+    error::{TransactionFault, is_gone},
+    events::EmittedEvents,
+    unit::TransactionPurpose,
 };
 
 impl Inbox for Database {
     type Transaction = Transaction;
 
-    async fn enlist(&self, name: &Scope, retention: Duration) -> Result<Consumer, StoreError> {
-        books::enlist(&mut self.desk().await?, name, retention).await
+    async fn enlist(
+        &self,
+        name: &Scope,
+        retention: Duration,
+    ) -> Result<RegisteredConsumer, StoreError> {
+        tables::enlist(&mut self.session().await?, name, retention).await
     }
 
-    async fn enter(&self, arrival: &Arrival) -> Result<Entered<Transaction>, TransactionError> {
+    async fn enter(
+        &self,
+        arrival: &MessageArrival,
+    ) -> Result<MessageEntered<Transaction>, TransactionError> {
         let (text, values) = unit::opening(arrival)?;
-        let mut line = Line(self.connection().await?);
+        let mut line = PooledConnection(self.connection().await?);
         let entered = async {
             let opened = line.open_with(begin_statement(self.isolation), text, &values).await;
-            unit::enter(&mut line, arrival, opened.map_err(Fault::before_commit)?).await
+            unit::enter(&mut line, arrival, opened.map_err(TransactionFault::before_commit)?).await
         };
         match entered.await {
             Ok(Ok(carried)) => {
                 let Carried { last, held, .. } = carried;
-                let purpose = Purpose::Message(carried);
+                let purpose = TransactionPurpose::Message(carried);
                 let transaction = Transaction {
                     line: Some(line),
                     purpose,
-                    events: Events::ringing(&self.ringer),
+                    events: EmittedEvents::ringing(&self.ringer),
                 };
-                Ok(Entered::First(First { transaction, last, held }))
+                Ok(MessageEntered::First(First { transaction, last, held }))
             }
             Ok(Err(answer)) => {
                 line.roll_back().await;
-                Ok(Entered::Answer(answer))
+                Ok(MessageEntered::Answer(answer))
             }
             Err(error) => {
                 line.roll_back().await;
@@ -62,14 +70,18 @@ impl Inbox for Database {
         }
     }
 
-    async fn leave(&self, mut transaction: Transaction, end: &End) -> Result<(), TransactionError> {
+    async fn leave(
+        &self,
+        mut transaction: Transaction,
+        end: &MessageEnd,
+    ) -> Result<(), TransactionError> {
         let Some(mut line) = transaction.line.take() else { return Ok(()) };
         let written = async {
-            let Purpose::Message(carried) = &transaction.purpose else {
+            let TransactionPurpose::Message(carried) = &transaction.purpose else {
                 return Err(StoreError::unavailable("the transaction is an operation's").into());
             };
             unit::leave(&mut line, carried, end).await?;
-            line.publish(&mut transaction.events).await.map_err(Fault::before_commit)
+            line.publish(&mut transaction.events).await.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
             line.roll_back().await;
@@ -82,7 +94,7 @@ impl Inbox for Database {
             }
             Err(error) => {
                 line.close();
-                Err(Fault::from(error).of_commit())
+                Err(TransactionFault::from(error).of_commit())
             }
         }
     }
@@ -98,57 +110,61 @@ impl Inbox for Database {
         self.is_conflict(error) || error.downcast_ref::<tokio_postgres::Error>().is_some_and(gone)
     }
 
-    async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {
-        books::missed(&mut self.desk().await?, consumer, id).await
+    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
+        tables::missed(&mut self.session().await?, consumer, id).await
     }
 
-    async fn bury(&self, consumer: &Consumer, letter: &Letter) -> Result<(), StoreError> {
-        books::bury(&mut self.desk().await?, consumer, letter).await
+    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
+        tables::bury(&mut self.session().await?, consumer, letter).await
     }
 
-    async fn take(&self, consumer: &Consumer, partition: &Partition) -> Result<Taken, StoreError> {
-        books::take(&mut self.desk().await?, consumer, partition).await
+    async fn take(
+        &self,
+        consumer: &RegisteredConsumer,
+        partition: &Partition,
+    ) -> Result<Taken, StoreError> {
+        tables::take(&mut self.session().await?, consumer, partition).await
     }
 
     async fn waiting(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         waiting: &Waiting,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
-        books::waiting(&mut self.desk().await?, consumer, waiting).await
+        tables::waiting(&mut self.session().await?, consumer, waiting).await
     }
 
     async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
-        books::forget(&mut self.desk().await?, limit).await
+        tables::forget(&mut self.session().await?, limit).await
     }
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
-        books::clock(&mut self.desk().await?).await
+        tables::clock(&mut self.session().await?).await
     }
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        books::keep_clock(&mut self.desk().await?, mark).await
+        tables::keep_clock(&mut self.session().await?, mark).await
     }
 }
 
 impl Database {
-    async fn desk(&self) -> Result<Line, StoreError> {
+    async fn session(&self) -> Result<PooledConnection, StoreError> {
         match self.connection().await {
-            Ok(connection) => Ok(Line(connection)),
+            Ok(connection) => Ok(PooledConnection(connection)),
             Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
             Err(TransactionError::Store(error)) => Err(error),
         }
     }
 }
 
-impl Line {
+impl PooledConnection {
     /// Begins, and runs the first statement, in one round trip.
     async fn open_with(
         &mut self,
         begin: &'static str,
         text: &'static str,
         values: &[Cell],
-    ) -> Result<Vec<Cells>, Fault> {
+    ) -> Result<Vec<Cells>, TransactionFault> {
         let statement = self.0.prepare_cached(text).await?;
         let params = params(values);
         let (begun, rows) =
@@ -158,8 +174,12 @@ impl Line {
     }
 }
 
-impl Desk for Line {
-    async fn ask(&mut self, text: &'static str, values: &[Cell]) -> Result<Vec<Cells>, Fault> {
+impl SqlSession for PooledConnection {
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Cell],
+    ) -> Result<Vec<Cells>, TransactionFault> {
         let statement = self.0.prepare_cached(text).await?;
         let rows = self.0.query(&statement, &params(values)).await?;
         rows.iter().map(cells).collect()
@@ -178,7 +198,7 @@ fn param(value: &Cell) -> &(dyn ToSql + Sync) {
     }
 }
 
-fn cells(row: &tokio_postgres::Row) -> Result<Cells, Fault> {
+fn cells(row: &tokio_postgres::Row) -> Result<Cells, TransactionFault> {
     let cell = |(at, column): (usize, &tokio_postgres::Column)| {
         Ok(match *column.type_() {
             Type::INT8 => Cell::Number(row.try_get(at)?),
@@ -186,5 +206,5 @@ fn cells(row: &tokio_postgres::Row) -> Result<Cells, Fault> {
             _ => Cell::Text(row.try_get(at)?),
         })
     };
-    row.columns().iter().enumerate().map(cell).collect::<Result<_, Fault>>().map(Cells)
+    row.columns().iter().enumerate().map(cell).collect::<Result<_, TransactionFault>>().map(Cells)
 }

@@ -4,17 +4,15 @@
 //! takes as many round trips as one without. A lock before the unique index tells a delivery that is
 //! being acted on from one that was, so nobody ever waits for another delivery.
 //!
-//! - `desk`: what both drivers can say to the server; `cell`: in which values;
-//! - `unit`: the conversation inside a transaction; `books`: what is written outside of one;
-//! - `deadpool` and `sqlx`: the two drivers, each an `Inbox` of hapax-core.
+//! - `sql_session`: what both drivers can say to the server; `cell`: in which values;
+//! - `unit`: the conversation inside a transaction; `tables`: what is written outside of one;
+//! - `deadpool`, and `sqlx/inbox`: the drivers, each an `Inbox` of hapax-core.
 
-mod books;
-mod cell;
+pub(crate) mod cell;
 #[cfg(feature = "deadpool")]
 mod deadpool;
-mod desk;
-#[cfg(feature = "sqlx")]
-mod sqlx;
-mod unit;
+pub(crate) mod sql_session;
+pub(crate) mod tables;
+pub(crate) mod unit;
 
 pub(crate) use self::unit::Carried;

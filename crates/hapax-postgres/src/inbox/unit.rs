@@ -3,17 +3,17 @@
 use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
     inbox::{
-        Answer, Arrival, Digest, End, Found, Identity, Judgement, Message, Proof, Reason, State,
-        encode_headers, judge,
+        Digest, Identity, Judgement, LetterReason, Message, MessageAnswer, MessageArrival,
+        MessageEnd, MessageState, Proof, StoredMessage, encode_headers, judge,
     },
     limits::CLAIM_ROUNDS_MAX,
 };
 
 use super::{
     cell::{Cell, Cells},
-    desk::Desk,
+    sql_session::SqlSession,
 };
-use crate::transaction::{error::Fault, unit::LockName};
+use crate::transaction::{error::TransactionFault, unit::LockName};
 
 const RECORD: &str = include_str!("../sql/inbox_record.sql");
 const LOOK: &str = include_str!("../sql/inbox_look.sql");
@@ -32,7 +32,7 @@ pub(crate) const BURY: &str = include_str!("../sql/inbox_bury.sql");
 /// What a message's transaction knows of it.
 #[derive(Debug)]
 pub(crate) struct Carried {
-    pub(crate) arrival: Arrival,
+    pub(crate) arrival: MessageArrival,
     /// What its key has come to.
     pub(crate) last: Option<i64>,
     /// How many of its key are held.
@@ -42,15 +42,17 @@ pub(crate) struct Carried {
 impl Carried {
     /// The lock of its record, which only this transaction has.
     pub(crate) fn lock(&self) -> Option<LockName> {
-        let Arrival { consumer, message, proof, .. } = &self.arrival;
+        let MessageArrival { consumer, message, proof, .. } = &self.arrival;
         let name = || format!("{}\n{}", consumer.number, message.id.as_str());
         (*proof == Proof::Record).then(|| LockName { kind: "message", name: name() })
     }
 }
 
 /// The statement that goes out with `BEGIN`.
-pub(crate) fn opening(arrival: &Arrival) -> Result<(&'static str, Vec<Cell>), TransactionError> {
-    let Arrival { consumer, message, proof, .. } = arrival;
+pub(crate) fn opening(
+    arrival: &MessageArrival,
+) -> Result<(&'static str, Vec<Cell>), TransactionError> {
+    let MessageArrival { consumer, message, proof, .. } = arrival;
     Ok(match proof {
         Proof::Record => (RECORD, record_values(arrival)),
         Proof::Place(fence) => {
@@ -70,14 +72,14 @@ pub(crate) fn opening(arrival: &Arrival) -> Result<(&'static str, Vec<Cell>), Tr
 
 /// Goes on from what the opening statement answered.
 pub(crate) async fn enter(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
+    session: &mut impl SqlSession,
+    arrival: &MessageArrival,
     opened: Vec<Cells>,
-) -> Result<Result<Carried, Answer>, TransactionError> {
+) -> Result<Result<Carried, MessageAnswer>, TransactionError> {
     let entered = match arrival.proof {
-        Proof::Record => record(desk, arrival, opened).await?,
-        Proof::Place(fence) => place(desk, arrival, fence, opened).await?,
-        Proof::Held => let_go(desk, arrival, &opened).await?,
+        Proof::Record => record(session, arrival, opened).await?,
+        Proof::Place(fence) => place(session, arrival, fence, opened).await?,
+        Proof::Held => let_go(session, arrival, &opened).await?,
     };
     if let Err(answer) = entered {
         return Ok(Err(answer));
@@ -86,14 +88,14 @@ pub(crate) async fn enter(
     if arrival.in_turn {
         let key = key_values(arrival)?;
         if arrival.proof != Proof::Held
-            && !is_yes(&desk.ask(LOCK_KEY, &key).await.map_err(Fault::before_commit)?)
+            && !is_yes(&session.ask(LOCK_KEY, &key).await.map_err(TransactionFault::before_commit)?)
         {
-            return Ok(Err(Answer::Busy));
+            return Ok(Err(MessageAnswer::Busy));
         }
-        let rows = desk.ask(READ_KEY, &key).await.map_err(Fault::before_commit)?;
-        let row = one(&rows).map_err(Fault::before_commit)?;
-        carried.last = row.maybe_number(0).map_err(Fault::before_commit)?;
-        let held = row.number(1).map_err(Fault::before_commit)?;
+        let rows = session.ask(READ_KEY, &key).await.map_err(TransactionFault::before_commit)?;
+        let row = one(&rows).map_err(TransactionFault::before_commit)?;
+        carried.last = row.maybe_number(0).map_err(TransactionFault::before_commit)?;
+        let held = row.number(1).map_err(TransactionFault::before_commit)?;
         carried.held = u32::try_from(held).unwrap_or(u32::MAX);
     }
     Ok(Ok(carried))
@@ -101,9 +103,9 @@ pub(crate) async fn enter(
 
 /// Writes how it ended; the commit is left to do.
 pub(crate) async fn leave(
-    desk: &mut impl Desk,
+    session: &mut impl SqlSession,
     carried: &Carried,
-    end: &End,
+    end: &MessageEnd,
 ) -> Result<(), TransactionError> {
     let Carried { arrival, .. } = carried;
     let mut notes: Vec<(&'static str, Vec<Cell>)> = Vec::new();
@@ -112,30 +114,32 @@ pub(crate) async fn leave(
     }
     let has_record = !matches!(arrival.proof, Proof::Place(_));
     match end {
-        End::Done if arrival.proof == Proof::Held => notes.push(mark(arrival, &State::Done)),
-        End::Done => {}
-        End::Passed if has_record => notes.push(mark(arrival, &State::Passed)),
-        End::Passed => {}
-        End::Held => {
+        MessageEnd::Done if arrival.proof == Proof::Held => {
+            notes.push(mark(arrival, &MessageState::Done))
+        }
+        MessageEnd::Done => {}
+        MessageEnd::Passed if has_record => notes.push(mark(arrival, &MessageState::Passed)),
+        MessageEnd::Passed => {}
+        MessageEnd::Held => {
             notes.push((HOLD, held(arrival)?));
             if has_record {
-                notes.push(mark(arrival, &State::Held));
+                notes.push(mark(arrival, &MessageState::Held));
             }
         }
-        End::Failed(reason) => notes.push(fail(arrival, reason)),
-        End::Dead(reason) => {
+        MessageEnd::Failed(reason) => notes.push(fail(arrival, reason)),
+        MessageEnd::Dead(reason) => {
             notes.push((BURY, letter(arrival.consumer.number, &arrival.message, reason)));
             notes.push(fail(arrival, &reason.to_string()));
         }
     }
     for (text, values) in notes {
-        desk.ask(text, &values).await.map_err(Fault::before_commit)?;
+        session.ask(text, &values).await.map_err(TransactionFault::before_commit)?;
     }
     Ok(())
 }
 
 /// What [`BURY`] takes.
-pub(crate) fn letter(consumer: i32, message: &Message, reason: &Reason) -> Vec<Cell> {
+pub(crate) fn letter(consumer: i32, message: &Message, reason: &LetterReason) -> Vec<Cell> {
     vec![
         consumer.into(),
         message.id.as_str().into(),
@@ -151,20 +155,20 @@ pub(crate) fn letter(consumer: i32, message: &Message, reason: &Reason) -> Vec<C
 
 /// Writes the record under its lock, or says why there is none to be had.
 async fn record(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
+    session: &mut impl SqlSession,
+    arrival: &MessageArrival,
     mut opened: Vec<Cells>,
-) -> Result<Result<(), Answer>, TransactionError> {
-    let fault = Fault::before_commit;
+) -> Result<Result<(), MessageAnswer>, TransactionError> {
+    let fault = TransactionFault::before_commit;
     let values = record_values(arrival);
     for round in 0..CLAIM_ROUNDS_MAX {
         if round > 0 {
-            opened = desk.ask(RECORD, &values).await.map_err(fault)?;
+            opened = session.ask(RECORD, &values).await.map_err(fault)?;
         }
         if !opened.is_empty() {
             return Ok(Ok(()));
         }
-        let rows = desk.ask(LOOK, &values[..2]).await.map_err(fault)?;
+        let rows = session.ask(LOOK, &values[..2]).await.map_err(fault)?;
         let row = one(&rows).map_err(fault)?;
         let has_lock = row.number(0).map_err(fault)? == 1;
         let Some((now, found)) = found(row)? else {
@@ -172,15 +176,15 @@ async fn record(
             if has_lock {
                 continue;
             }
-            return Ok(Err(Answer::Busy));
+            return Ok(Err(MessageAnswer::Busy));
         };
         match judge(now, &found, arrival.message.digest(), arrival.consumer.retention) {
             Judgement::Answer(answer) => return Ok(Err(answer)),
-            Judgement::Spent if !has_lock => return Ok(Err(Answer::Busy)),
+            Judgement::Spent if !has_lock => return Ok(Err(MessageAnswer::Busy)),
             Judgement::Spent => {
                 let mut values = values.clone();
                 values.push(found.received_at.as_micros().into());
-                if !desk.ask(RENEW, &values).await.map_err(fault)?.is_empty() {
+                if !session.ask(RENEW, &values).await.map_err(fault)?.is_empty() {
                     return Ok(Ok(()));
                 }
             }
@@ -189,62 +193,70 @@ async fn record(
     Err(TransactionError::conflict("other writers kept changing the record"))
 }
 
-fn found(row: &Cells) -> Result<Option<(Timestamp, Found)>, TransactionError> {
-    let fault = Fault::before_commit;
+fn found(row: &Cells) -> Result<Option<(Timestamp, StoredMessage)>, TransactionError> {
+    let fault = TransactionFault::before_commit;
     let Some(digest) = row.maybe_bytes(1).map_err(fault)? else { return Ok(None) };
     let damaged =
         |what: &str| StoreError::damaged(format!("{what} of a message's record is unknown"));
     let digest = digest.try_into().map_err(|_| damaged("the digest"))?;
     let state = i16::try_from(row.number(2).map_err(fault)?).unwrap_or_default();
-    let state = State::from_number(state, row.maybe_text(3).map_err(fault)?);
+    let state = MessageState::from_number(state, row.maybe_text(3).map_err(fault)?);
     let received_at = Timestamp::from_micros(row.number(4).map_err(fault)?);
     let now = Timestamp::from_micros(row.number(5).map_err(fault)?);
     let state = state.ok_or_else(|| damaged("the state"))?;
-    Ok(Some((now, Found { digest: Digest::from_bytes(digest), state, received_at })))
+    Ok(Some((now, StoredMessage { digest: Digest::from_bytes(digest), state, received_at })))
 }
 
 /// Whether the partition has come to this message, and no further.
 async fn place(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
+    session: &mut impl SqlSession,
+    arrival: &MessageArrival,
     fence: Fence,
     opened: Vec<Cells>,
-) -> Result<Result<(), Answer>, TransactionError> {
+) -> Result<Result<(), MessageAnswer>, TransactionError> {
     if !opened.is_empty() {
         return Ok(Ok(()));
     }
     let (_, values) = opening(arrival)?;
-    let rows = desk.ask(FENCE, &values[..3]).await.map_err(Fault::before_commit)?;
-    let found = rows.first().map(|row| row.number(0)).transpose().map_err(Fault::before_commit)?;
-    Ok(Err(if found == Some(fence.get()) { Answer::Duplicate } else { Answer::Fenced }))
+    let rows = session.ask(FENCE, &values[..3]).await.map_err(TransactionFault::before_commit)?;
+    let found = rows
+        .first()
+        .map(|row| row.number(0))
+        .transpose()
+        .map_err(TransactionFault::before_commit)?;
+    Ok(Err(if found == Some(fence.get()) {
+        MessageAnswer::Duplicate
+    } else {
+        MessageAnswer::Fenced
+    }))
 }
 
 /// Whether the message is still held, and by nobody else.
 async fn let_go(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
+    session: &mut impl SqlSession,
+    arrival: &MessageArrival,
     opened: &[Cells],
-) -> Result<Result<(), Answer>, TransactionError> {
+) -> Result<Result<(), MessageAnswer>, TransactionError> {
     if !is_yes(opened) {
-        return Ok(Err(Answer::Busy));
+        return Ok(Err(MessageAnswer::Busy));
     }
     let mut values = versioned(arrival)?;
     values.push(arrival.message.id.as_str().into());
-    let gone = desk.ask(LET_GO, &values).await.map_err(Fault::before_commit)?;
-    Ok(if gone.is_empty() { Err(Answer::Duplicate) } else { Ok(()) })
+    let gone = session.ask(LET_GO, &values).await.map_err(TransactionFault::before_commit)?;
+    Ok(if gone.is_empty() { Err(MessageAnswer::Duplicate) } else { Ok(()) })
 }
 
-fn record_values(Arrival { consumer, message, .. }: &Arrival) -> Vec<Cell> {
+fn record_values(MessageArrival { consumer, message, .. }: &MessageArrival) -> Vec<Cell> {
     let digest = message.digest();
     vec![consumer.number.into(), message.id.as_str().into(), digest.as_bytes()[..].into()]
 }
 
-fn key_values(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn key_values(arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let Some(key) = &arrival.message.key else { return Err(misused("in turn, without a key")) };
     Ok(vec![arrival.consumer.number.into(), (&**key).into()])
 }
 
-fn versioned(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn versioned(arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let Some(version) = arrival.message.version else {
         return Err(misused("in turn, without a version"));
     };
@@ -253,7 +265,7 @@ fn versioned(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
     Ok(values)
 }
 
-fn held(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn held(arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let message = &arrival.message;
     let mut values = versioned(arrival)?;
     values.extend([
@@ -266,19 +278,22 @@ fn held(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
     Ok(values)
 }
 
-fn mark(Arrival { consumer, message, .. }: &Arrival, state: &State) -> (&'static str, Vec<Cell>) {
+fn mark(
+    MessageArrival { consumer, message, .. }: &MessageArrival,
+    state: &MessageState,
+) -> (&'static str, Vec<Cell>) {
     let state = i64::from(state.number());
     (MARK, vec![consumer.number.into(), message.id.as_str().into(), state.into()])
 }
 
-fn fail(arrival: &Arrival, reason: &str) -> (&'static str, Vec<Cell>) {
+fn fail(arrival: &MessageArrival, reason: &str) -> (&'static str, Vec<Cell>) {
     let mut values = record_values(arrival);
     values.push((&*reason.replace('\0', "\u{fffd}")).into());
     (FAIL, values)
 }
 
-pub(crate) fn one(rows: &[Cells]) -> Result<&Cells, Fault> {
-    rows.first().ok_or_else(|| Fault::unanswered("the server answered without a row"))
+pub(crate) fn one(rows: &[Cells]) -> Result<&Cells, TransactionFault> {
+    rows.first().ok_or_else(|| TransactionFault::unanswered("the server answered without a row"))
 }
 
 fn is_yes(rows: &[Cells]) -> bool {

@@ -16,8 +16,8 @@ use tokio::{
 };
 
 use crate::{
-    connection::{Link, Wire},
-    error::Failure,
+    connection::{ConnectionSlot, SharedConnection},
+    error::StatementFailure,
 };
 
 /// The least time between two announcements of one process.
@@ -33,14 +33,14 @@ pub(super) struct Announcer {
     /// Room for one: further rings of the moment are the same ring.
     announce: mpsc::Sender<()>,
     /// What the listener needs; taken by whoever first has a use for it.
-    idle: Mutex<Option<Listener>>,
+    idle: Mutex<Option<AnnouncementListener>>,
 }
 
 impl Announcer {
-    pub(super) fn new(link: Link, bell: Bell) -> Self {
+    pub(super) fn new(link: ConnectionSlot, bell: Bell) -> Self {
         let (announce, rings) = mpsc::channel(1);
         let name = format!("{:016x}", fastrand::u64(..));
-        let listener = Listener { link, name, bell: bell.clone(), rings };
+        let listener = AnnouncementListener { link, name, bell: bell.clone(), rings };
         Self { bell, announce, idle: Mutex::new(Some(listener)) }
     }
 
@@ -68,15 +68,15 @@ impl Announcer {
     }
 }
 
-struct Listener {
-    link: Link,
+struct AnnouncementListener {
+    link: ConnectionSlot,
     /// By which it knows its own announcements.
     name: String,
     bell: Bell,
     rings: mpsc::Receiver<()>,
 }
 
-impl Listener {
+impl AnnouncementListener {
     /// Listens and announces until the outbox is gone.
     async fn run(mut self) {
         while !self.rings.is_closed() {
@@ -90,14 +90,16 @@ impl Listener {
         }
     }
 
-    async fn connect(&self) -> Result<(Wire, mpsc::Receiver<String>), Failure> {
-        let (wire, notified) = self.link.connect().await.map_err(Failure::not_sent)?;
+    async fn connect(
+        &self,
+    ) -> Result<(SharedConnection, mpsc::Receiver<String>), StatementFailure> {
+        let (wire, notified) = self.link.connect().await.map_err(StatementFailure::not_sent)?;
         wire.execute(LISTEN).await?;
         Ok((wire, notified))
     }
 
     /// Ends when the connection does, or the outbox.
-    async fn serve(&mut self, wire: &Wire, mut notified: mpsc::Receiver<String>) {
+    async fn serve(&mut self, wire: &SharedConnection, mut notified: mpsc::Receiver<String>) {
         let mut quiet = pin!(sleep(Duration::ZERO));
         loop {
             tokio::select! {

@@ -7,11 +7,14 @@ use hapax_core::{
 use tokio_postgres::Row;
 
 use super::stored_lane;
-use crate::{connection::Wire, error::reading, row::column};
+use crate::{connection::SharedConnection, error::reading, row::column};
 
 const LAG: &str = include_str!("../sql/outbox_lag.sql");
 
-pub(super) async fn lag(wire: &Wire, destination: &str) -> Result<Option<Lag>, StoreError> {
+pub(super) async fn lag(
+    wire: &SharedConnection,
+    destination: &str,
+) -> Result<Option<Lag>, StoreError> {
     let rows = wire.query(LAG, &[&destination]).await.map_err(reading)?;
     let Some(first) = rows.first() else { return Ok(None) };
     let (now, paused) = (Timestamp::from_micros(column(first, 0)?), column(first, 1)?);

@@ -2,12 +2,12 @@
 
 use hapax_core::{
     Fence, Owner, StoreError, Timestamp,
-    outbox::{Lane, Lease, Leased, Leases, Progress, Relay, plan},
+    outbox::{Lane, LaneProgress, Leased, Leases, RelayLease, ServingRelay, plan},
     time::micros,
 };
 
 use super::stored_lane;
-use crate::{connection::Wire, error::Failure, row::column};
+use crate::{connection::SharedConnection, error::StatementFailure, row::column};
 
 const LEASE: &str = include_str!("../sql/outbox_lease.sql");
 const TAKE: &str = include_str!("../sql/outbox_take.sql");
@@ -19,7 +19,10 @@ const LEAVE: &str = "WITH gone AS (DELETE FROM hapax.outbox_relays WHERE destina
      UPDATE hapax.outbox_lanes SET owner = NULL WHERE destination = $1 AND owner = $2";
 
 /// Renews, then takes what is free: the second statement writes only over what the first one saw.
-pub(super) async fn lease(wire: &Wire, lease: &Lease) -> Result<Option<Leases>, StoreError> {
+pub(super) async fn lease(
+    wire: &SharedConnection,
+    lease: &RelayLease,
+) -> Result<Option<Leases>, StoreError> {
     let (destination, me) = (&lease.destination, lease.owner);
     let rows = wire.query(LEASE, &[destination, &me.0, &micros(lease.span)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
@@ -27,7 +30,7 @@ pub(super) async fn lease(wire: &Wire, lease: &Lease) -> Result<Option<Leases>, 
     let (now, until) = (Timestamp::from_micros(now), Timestamp::from_micros(until));
     let (relays, untils): (Vec<i64>, Vec<i64>) = (column(row, 3)?, column(row, 4)?);
     let relay =
-        |(owner, until)| Relay { owner: Owner(owner), until: Timestamp::from_micros(until) };
+        |(owner, until)| ServingRelay { owner: Owner(owner), until: Timestamp::from_micros(until) };
     let relays: Vec<_> = relays.into_iter().zip(untils).map(relay).collect();
     let owners: Vec<Option<i64>> = column(row, 5)?;
     let owners: Vec<_> =
@@ -53,26 +56,30 @@ pub(super) async fn lease(wire: &Wire, lease: &Lease) -> Result<Option<Leases>, 
 }
 
 pub(super) async fn release(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     owner: Owner,
     lanes: &[(Lane, Fence)],
-) -> Result<(), Failure> {
+) -> Result<(), StatementFailure> {
     let fences: Vec<_> = lanes.iter().map(|(_, fence)| fence.get()).collect();
     let lanes: Vec<_> = lanes.iter().map(|(lane, _)| lane.number()).collect();
     wire.query(RELEASE, &[&destination, &owner.0, &lanes, &fences]).await?;
     Ok(())
 }
 
-pub(super) async fn leave(wire: &Wire, destination: &str, owner: Owner) -> Result<(), Failure> {
+pub(super) async fn leave(
+    wire: &SharedConnection,
+    destination: &str,
+    owner: Owner,
+) -> Result<(), StatementFailure> {
     wire.query(LEAVE, &[&destination, &owner.0]).await?;
     Ok(())
 }
 
 pub(super) async fn acknowledge(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
-    progress: &Progress,
+    progress: &LaneProgress,
 ) -> Result<Vec<Lane>, StoreError> {
     if progress.is_empty() {
         return Ok(Vec::new());

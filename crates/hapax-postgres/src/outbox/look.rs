@@ -9,7 +9,7 @@ use hapax_core::{
 use tokio_postgres::types::ToSql;
 
 use super::row::event;
-use crate::{connection::Wire, error::reading, row::column};
+use crate::{connection::SharedConnection, error::reading, row::column};
 
 const LOOK: &str = include_str!("../sql/outbox_look.sql");
 const REPLAYING: &str = include_str!("../sql/outbox_replaying.sql");
@@ -23,7 +23,7 @@ static NARROW: LazyLock<String> = LazyLock::new(|| {
 static WIDE: LazyLock<String> = LazyLock::new(|| LOOK.replace("{segments}", ""));
 
 pub(super) async fn look(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     look: &Look,
 ) -> Result<Option<Seen>, StoreError> {
@@ -66,7 +66,11 @@ pub(super) async fn look(
 
 /// Parked events that are to be sent again. They are read after the log, so what the log shows as
 /// held is not missed here, or nothing holds it any more.
-async fn replay(wire: &Wire, destination: &str, look: &Look) -> Result<Vec<Stored>, StoreError> {
+async fn replay(
+    wire: &SharedConnection,
+    destination: &str,
+    look: &Look,
+) -> Result<Vec<Stored>, StoreError> {
     let leased = Lane::all().filter(|lane| look.lanes[lane.index()].is_some());
     let leased: Vec<i16> = leased.map(Lane::number).collect();
     let limit = i64::try_from(look.limits.rows).unwrap_or(i64::MAX);

@@ -18,8 +18,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use hapax_core::{
     Fence, Owner, StoreError,
     outbox::{
-        self, Bell, Destination, InvalidDestination, Lag, Lane, Lease, Leases, Look, Park, Parked,
-        ParkedPage, Progress, Registered, Retired, Seen, Selection, Start, Topics, Writer,
+        Bell, Destination, InvalidDestination, Lag, Lane, LaneProgress, Leases, Look, OutboxAdmin,
+        OutboxLog, Park, Parked, ParkedPage, Registered, RelayLease, Retired, Seen, Selection,
+        Start, Topics, Writer,
     },
 };
 use tokio_postgres::Config;
@@ -28,8 +29,8 @@ use self::announce::Announcer;
 #[cfg(feature = "tail")]
 pub(crate) use self::row::FORMAT;
 use crate::{
-    connection::{Link, Wire},
-    error::{Failure, OpenError, reading},
+    connection::{ConnectionSlot, SharedConnection},
+    error::{OpenError, StatementFailure, reading},
     migrate,
     row::column,
     store::detached,
@@ -44,6 +45,16 @@ const LIST: &str = "SELECT name, topics, paused FROM hapax.outbox_destinations O
 const PAUSE: &str = "UPDATE hapax.outbox_destinations SET paused = $2 WHERE name = $1 RETURNING 1";
 
 /// How an outbox is opened.
+///
+/// ```
+/// use hapax_core::outbox::Bell;
+/// use hapax_postgres::OutboxOptions;
+///
+/// // Whoever emits in this process rings it, and relays send at once.
+/// let bell = Bell::new();
+/// let options = OutboxOptions { bell: bell.clone(), ..OutboxOptions::default() };
+/// assert!(options.migrate);
+/// ```
 #[derive(Debug, Clone)]
 pub struct OutboxOptions {
     /// Whether the schema is created and brought up to date on opening.
@@ -61,6 +72,21 @@ impl Default for OutboxOptions {
 }
 
 /// Events in PostgreSQL, for a relay to read. Clones share the connections.
+///
+/// ```no_run
+/// use hapax_core::outbox::OutboxAdmin;
+/// use hapax_postgres::{Outbox, OutboxOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = "postgres://app@localhost/shop".parse()?;
+/// let outbox = Outbox::connect(&config, OutboxOptions::default()).await?;
+/// for destination in outbox.destinations().await? {
+///     println!("{destination:?}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Outbox {
     shared: Arc<Shared>,
@@ -68,8 +94,8 @@ pub struct Outbox {
 
 struct Shared {
     /// Reads the log, and nothing else: a new connection is a new session for readers.
-    reader: Link,
-    writer: Link,
+    reader: ConnectionSlot,
+    writer: ConnectionSlot,
     announcer: Announcer,
 }
 
@@ -77,14 +103,14 @@ impl Outbox {
     /// Opens the outbox in this database. A pooler in between must pool by session.
     pub async fn connect(config: &Config, options: OutboxOptions) -> Result<Self, OpenError> {
         migrate::open(config, options.migrate).await?;
-        let link = || Link::new(config, options.answer_timeout);
+        let link = || ConnectionSlot::new(config, options.answer_timeout);
         let announcer = Announcer::new(link(), options.bell);
         Ok(Self { shared: Arc::new(Shared { reader: link(), writer: link(), announcer }) })
     }
 
     /// The session that looks.
     #[cfg(feature = "tail")]
-    pub(crate) async fn reader(&self) -> Result<Arc<Wire>, Failure> {
+    pub(crate) async fn reader(&self) -> Result<Arc<SharedConnection>, StatementFailure> {
         self.shared.reader.wire().await
     }
 
@@ -94,11 +120,11 @@ impl Outbox {
         self.shared.announcer.bell()
     }
 
-    async fn wire(&self) -> Result<Arc<Wire>, Failure> {
+    async fn wire(&self) -> Result<Arc<SharedConnection>, StatementFailure> {
         self.shared.writer.wire().await
     }
 
-    async fn retire_segments(&self, limit: usize) -> Result<Retired, Failure> {
+    async fn retire_segments(&self, limit: usize) -> Result<Retired, StatementFailure> {
         let wire = self.wire().await?;
         let (most, mut retired) = (u64::try_from(limit).unwrap_or(u64::MAX), Retired::default());
         for row in wire.query(FULL, &[]).await? {
@@ -119,34 +145,18 @@ impl Outbox {
     }
 }
 
-impl outbox::Outbox for Outbox {
+impl OutboxLog for Outbox {
     async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
         let (name, topics) = (destination.name(), destination.topics().patterns());
         self.wire().await?.query(REGISTER, &[&name, &topics, &(start == Start::Now)]).await?;
         Ok(())
     }
 
-    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        Ok(!self.wire().await?.query(REMOVE, &[&name]).await?.is_empty())
-    }
-
-    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
-        let rows = async { self.wire().await?.query(LIST, &[]).await }.await.map_err(reading)?;
-        let read = |row| {
-            let topics: Vec<String> = column(row, 1)?;
-            let (name, paused) = (column::<String>(row, 0)?, column(row, 2)?);
-            let damaged = |error: InvalidDestination| StoreError::damaged(error);
-            let destination = Destination::new(name, Topics::parse(topics).map_err(damaged)?);
-            Ok(Registered { destination: destination.map_err(damaged)?, paused })
-        };
-        rows.iter().map(read).collect()
-    }
-
     async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
         Ok(!self.wire().await?.query(PAUSE, &[&name, &paused]).await?.is_empty())
     }
 
-    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
+    async fn lease(&self, lease: RelayLease) -> Result<Option<Leases>, StoreError> {
         lanes::lease(&*self.wire().await?, &lease).await
     }
 
@@ -180,37 +190,13 @@ impl outbox::Outbox for Outbox {
     async fn acknowledge(
         &self,
         destination: &str,
-        progress: Progress,
+        progress: LaneProgress,
     ) -> Result<Vec<Lane>, StoreError> {
         lanes::acknowledge(&*self.wire().await?, destination, &progress).await
     }
 
     async fn park(&self, park: Park) -> Result<bool, StoreError> {
         Ok(parked::park(&*self.wire().await?, &park).await?)
-    }
-
-    async fn parked(
-        &self,
-        destination: &str,
-        selection: Selection,
-        page: ParkedPage,
-    ) -> Result<Vec<Parked>, StoreError> {
-        parked::list(&*self.wire().await?, destination, &selection, page).await
-    }
-
-    async fn replay(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        let replayed = parked::replay(&*self.wire().await?, destination, &selection).await?;
-        outbox::Outbox::ring(self);
-        Ok(replayed)
-    }
-
-    async fn forget(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        Ok(parked::forget(&*self.wire().await?, destination, &selection).await?)
-    }
-
-    async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
-        let wire = self.wire().await?;
-        lag::lag(&wire, destination).await
     }
 
     /// A segment is emptied under a lock: once that is sent, it is seen through.
@@ -229,6 +215,48 @@ impl outbox::Outbox for Outbox {
     }
 }
 
+impl OutboxAdmin for Outbox {
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(!self.wire().await?.query(REMOVE, &[&name]).await?.is_empty())
+    }
+
+    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
+        let rows = async { self.wire().await?.query(LIST, &[]).await }.await.map_err(reading)?;
+        let read = |row| {
+            let topics: Vec<String> = column(row, 1)?;
+            let (name, paused) = (column::<String>(row, 0)?, column(row, 2)?);
+            let damaged = |error: InvalidDestination| StoreError::damaged(error);
+            let destination = Destination::new(name, Topics::parse(topics).map_err(damaged)?);
+            Ok(Registered { destination: destination.map_err(damaged)?, paused })
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn parked(
+        &self,
+        destination: &str,
+        selection: Selection,
+        page: ParkedPage,
+    ) -> Result<Vec<Parked>, StoreError> {
+        parked::list(&*self.wire().await?, destination, &selection, page).await
+    }
+
+    async fn replay(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
+        let replayed = parked::replay(&*self.wire().await?, destination, &selection).await?;
+        self.ring();
+        Ok(replayed)
+    }
+
+    async fn forget(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
+        Ok(parked::forget(&*self.wire().await?, destination, &selection).await?)
+    }
+
+    async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
+        let wire = self.wire().await?;
+        lag::lag(&wire, destination).await
+    }
+}
+
 impl fmt::Debug for Outbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbox").finish_non_exhaustive()
@@ -236,8 +264,8 @@ impl fmt::Debug for Outbox {
 }
 
 /// The row that is always there.
-fn first(rows: &[tokio_postgres::Row]) -> Result<&tokio_postgres::Row, Failure> {
-    rows.first().ok_or_else(|| Failure::unanswered("the server answered without a row"))
+fn first(rows: &[tokio_postgres::Row]) -> Result<&tokio_postgres::Row, StatementFailure> {
+    rows.first().ok_or_else(|| StatementFailure::unanswered("the server answered without a row"))
 }
 
 /// A lane as it is stored.

@@ -8,8 +8,8 @@ use hapax_core::{
 
 use super::{first, row::event};
 use crate::{
-    connection::Wire,
-    error::{Failure, reading},
+    connection::SharedConnection,
+    error::{StatementFailure, reading},
     row::column,
 };
 
@@ -18,7 +18,7 @@ const REPLAY: &str = "SELECT hapax.outbox_replay($1, $2, $3, $4)";
 const LIST: &str = include_str!("../sql/outbox_parked.sql");
 const FORGET: &str = include_str!("../sql/outbox_forget.sql");
 
-pub(super) async fn park(wire: &Wire, park: &Park) -> Result<bool, Failure> {
+pub(super) async fn park(wire: &SharedConnection, park: &Park) -> Result<bool, StatementFailure> {
     let events = &park.events;
     let positions: Vec<_> = events.iter().map(|parking| parking.position).collect();
     let holds: Vec<_> = events.iter().map(|parking| hold(parking.hold)).collect();
@@ -32,7 +32,7 @@ pub(super) async fn park(wire: &Wire, park: &Park) -> Result<bool, Failure> {
 }
 
 pub(super) async fn list(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     selection: &Selection,
     page: ParkedPage,
@@ -54,20 +54,20 @@ pub(super) async fn list(
 }
 
 pub(super) async fn replay(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     selection: &Selection,
-) -> Result<usize, Failure> {
+) -> Result<usize, StatementFailure> {
     let (topic, key, one) = columns(selection);
     let rows = wire.query(REPLAY, &[&destination, &topic, &key, &one]).await?;
     Ok(usize::try_from(column::<i64>(first(&rows)?, 0)?).unwrap_or(0))
 }
 
 pub(super) async fn forget(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     selection: &Selection,
-) -> Result<usize, Failure> {
+) -> Result<usize, StatementFailure> {
     let (topic, key, one) = columns(selection);
     Ok(wire.query(FORGET, &[&destination, &topic, &key, &one]).await?.len())
 }

@@ -9,7 +9,7 @@ use postgres_protocol::{
 };
 use tokio_postgres::fallible_iterator::FallibleIterator;
 
-use super::{ended::Ended, socket::Socket};
+use super::{socket::Socket, stream_end::StreamEnd};
 
 /// Answers what the server asks until it is content.
 #[expect(
@@ -20,11 +20,11 @@ pub(super) async fn convince(
     socket: &mut Socket,
     user: &str,
     password: Option<&[u8]>,
-) -> Result<(), Ended> {
+) -> Result<(), StreamEnd> {
     let mut scram = None;
     loop {
         let message = socket.message().await?;
-        let password = || password.ok_or(Ended::Authentication);
+        let password = || password.ok_or(StreamEnd::Authentication);
         match message {
             Message::AuthenticationOk => return Ok(()),
             Message::AuthenticationCleartextPassword => {
@@ -36,7 +36,7 @@ pub(super) async fn convince(
             }
             Message::AuthenticationSasl(body) => {
                 if !body.mechanisms().any(|mechanism| Ok(mechanism == SCRAM_SHA_256))? {
-                    return Err(Ended::Authentication);
+                    return Err(StreamEnd::Authentication);
                 }
                 let begun = ScramSha256::new(password()?, ChannelBinding::unsupported());
                 let (output, first) = (socket.output(), begun.message());
@@ -44,14 +44,14 @@ pub(super) async fn convince(
                 scram = Some(begun);
             }
             Message::AuthenticationSaslContinue(body) => {
-                let scram = scram.as_mut().ok_or(Ended::Authentication)?;
+                let scram = scram.as_mut().ok_or(StreamEnd::Authentication)?;
                 scram.update(body.data())?;
                 frontend::sasl_response(scram.message(), socket.output())?;
             }
             Message::AuthenticationSaslFinal(body) => {
-                scram.as_mut().ok_or(Ended::Authentication)?.finish(body.data())?;
+                scram.as_mut().ok_or(StreamEnd::Authentication)?.finish(body.data())?;
             }
-            _ => return Err(Ended::Authentication),
+            _ => return Err(StreamEnd::Authentication),
         }
     }
 }

@@ -3,7 +3,7 @@
 use hapax_core::StoreError;
 
 use super::prepare::PUBLICATION;
-use crate::error::{Failure, OpenError};
+use crate::error::{OpenError, StatementFailure};
 
 /// Why following the log was refused at the start, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -51,8 +51,8 @@ pub enum TailError {
     Statement(#[source] StoreError),
 }
 
-impl From<Failure> for TailError {
-    fn from(failure: Failure) -> Self {
+impl From<StatementFailure> for TailError {
+    fn from(failure: StatementFailure) -> Self {
         Self::Statement(failure.into())
     }
 }

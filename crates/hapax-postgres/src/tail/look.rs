@@ -4,12 +4,12 @@ use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 
 use hapax_core::{
     StoreError, Timestamp,
-    outbox::{Look, Outbox as _, Position, Seen, Topics},
+    outbox::{Look, OutboxLog as _, Position, Seen, Topics},
 };
 use tokio::time::{sleep, timeout};
 
-use super::{Tail, snapshot::Snapshot, window::Shown};
-use crate::{connection::Wire, error::reading, row::column};
+use super::{Tail, snapshot::Snapshot, window::WindowView};
+use crate::{connection::SharedConnection, error::reading, row::column};
 
 const PRESENT: &str = include_str!("../sql/outbox_present.sql");
 
@@ -17,7 +17,7 @@ const PRESENT: &str = include_str!("../sql/outbox_present.sql");
 const EARLY: Duration = Duration::from_millis(2);
 
 /// What the server says of itself and of a destination, in one snapshot.
-struct Present {
+struct ServerPosition {
     now: Timestamp,
     topics: Topics,
     /// Whether anything is parked for the destination: that is for the table to sort out.
@@ -32,8 +32,8 @@ struct Present {
 }
 
 /// What the window said.
-struct Answer {
-    shown: Shown,
+struct WindowAnswer {
+    shown: WindowView,
     below: Vec<(Position, Position)>,
 }
 
@@ -54,7 +54,7 @@ impl Tail {
             return Ok(None);
         }
         let answered = self.wait_and_show(&slot, &present, look).await;
-        let Some(Answer { shown, below }) = answered else { return Ok(None) };
+        let Some(WindowAnswer { shown, below }) = answered else { return Ok(None) };
         if shown.early {
             let bell = self.live.bell().clone();
             tokio::spawn(async move {
@@ -81,9 +81,9 @@ impl Tail {
     async fn wait_and_show(
         &self,
         slot: &Arc<str>,
-        present: &Present,
+        present: &ServerPosition,
         look: &Look,
-    ) -> Option<Answer> {
+    ) -> Option<WindowAnswer> {
         let mut progress = self.live.progress();
         if look.decides {
             // A disk may have to be waited for, and the table need not.
@@ -106,11 +106,11 @@ impl Tail {
         Some(answer)
     }
 
-    fn show(&self, slot: &Arc<str>, present: &Present, look: &Look) -> Option<Answer> {
+    fn show(&self, slot: &Arc<str>, present: &ServerPosition, look: &Look) -> Option<WindowAnswer> {
         let shown = self.live.current(|current| {
             // Meanwhile it may be another stream, or have let go of what is asked for.
             let serves = current.slot == *slot && current.window.reaches(look);
-            serves.then(|| Answer {
+            serves.then(|| WindowAnswer {
                 shown: current.window.show(look, &present.topics, &present.snapshot),
                 below: current.window.below(look),
             })
@@ -139,16 +139,16 @@ impl Tail {
 }
 
 async fn present(
-    wire: &Wire,
+    wire: &SharedConnection,
     destination: &str,
     slot: &str,
-) -> Result<Option<Present>, StoreError> {
+) -> Result<Option<ServerPosition>, StoreError> {
     let rows = wire.query(PRESENT, &[&destination, &slot]).await.map_err(reading)?;
     let Some(row) = rows.first() else { return Ok(None) };
     let topics: Vec<String> = column(row, 1)?;
     let snapshot = Snapshot::parse(column(row, 3)?);
     let place = |place: i64| u64::try_from(place).unwrap_or(0);
-    Ok(Some(Present {
+    Ok(Some(ServerPosition {
         now: Timestamp::from_micros(column(row, 0)?),
         topics: Topics::parse(topics).map_err(StoreError::damaged)?,
         parked: column(row, 2)?,

@@ -39,9 +39,8 @@
 //! and until then the table is read.
 
 mod authentication;
-mod ended;
 mod error;
-mod live;
+mod live_window;
 mod look;
 mod pgoutput;
 mod prepare;
@@ -49,6 +48,7 @@ mod snapshot;
 mod socket;
 mod status;
 mod stream;
+mod stream_end;
 mod window;
 
 use std::{
@@ -61,11 +61,8 @@ use std::{
 };
 
 use hapax_core::{
-    Fence, Owner, StoreError,
-    outbox::{
-        self, Destination, Lag, Lane, Lease, Leases, Look, Park, Parked, ParkedPage, Progress,
-        Registered, Retired, Seen, Selection, Start, Writer,
-    },
+    StoreError, forward_outbox,
+    outbox::{Look, OutboxAdmin, OutboxLog, Seen},
 };
 use tokio::task::AbortHandle;
 use tokio_postgres::Config;
@@ -73,12 +70,20 @@ use tokio_postgres::Config;
 pub use self::{
     error::TailError,
     prepare::prepare,
-    status::{Mode, Reason, TailStatus},
+    status::{TailMode, TailReason, TailStatus},
 };
-use self::{live::Live, stream::Follower, window::Room};
-use crate::{connection::Link, outbox::Outbox};
+use self::{live_window::Live, stream::Follower, window::WindowRoom};
+use crate::{connection::ConnectionSlot, outbox::Outbox};
 
 /// How the log is followed.
+///
+/// ```
+/// use hapax_postgres::tail::TailOptions;
+///
+/// // The publication was made by the schema's owner.
+/// let options = TailOptions { prepare: false, ..TailOptions::default() };
+/// assert_eq!(options.window_events, 50_000);
+/// ```
 #[derive(Debug, Clone)]
 pub struct TailOptions {
     /// Whether what is to be streamed is declared to the server if it is not
@@ -114,6 +119,19 @@ impl Default for TailOptions {
 
 /// An [`Outbox`] whose looks are answered from the server's log, and from the table whenever that
 /// cannot be. Clones share the stream, which ends with the last of them.
+///
+/// ```no_run
+/// use hapax_postgres::{Outbox, OutboxOptions, tail::{Tail, TailOptions}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let config = "postgres://app@localhost/shop".parse()?;
+/// let outbox = Outbox::connect(&config, OutboxOptions::default()).await?;
+/// let tail = Tail::follow(outbox, &config, TailOptions::default()).await?;
+/// println!("{:?}", tail.status());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tail {
     outbox: Outbox,
@@ -141,10 +159,10 @@ impl Tail {
         config: &Config,
         options: TailOptions,
     ) -> Result<Self, TailError> {
-        let link = Link::new(config, prepare::ANSWER_TIMEOUT);
+        let link = ConnectionSlot::new(config, prepare::ANSWER_TIMEOUT);
         let (wire, _) = link.connect().await?;
         prepare::check(&wire, options.prepare).await?;
-        let room = Room { events: options.window_events, bytes: options.window_bytes };
+        let room = WindowRoom { events: options.window_events, bytes: options.window_bytes };
         let live = Arc::new(Live::new(outbox.bell().clone(), room));
         let options =
             TailOptions { heartbeat_every: options.heartbeat_every.max(HEARTBEAT_MIN), ..options };
@@ -166,7 +184,7 @@ impl Tail {
     }
 
     /// Ends when the log is read in this way.
-    pub async fn until(&self, wanted: impl Fn(&Mode) -> bool) {
+    pub async fn until(&self, wanted: impl Fn(&TailMode) -> bool) {
         // The sender lives as long as this does.
         let _ = self.live.mode().wait_for(|(mode, _)| wanted(mode)).await;
     }
@@ -174,7 +192,14 @@ impl Tail {
 
 const HEARTBEAT_MIN: Duration = Duration::from_millis(100);
 
-impl outbox::Outbox for Tail {
+/// Asks the table.
+macro_rules! table {
+    ($self:ident, $method:ident($($argument:ident),*)) => {
+        $self.outbox.$method($($argument),*).await
+    };
+}
+
+impl OutboxLog for Tail {
     async fn look(&self, destination: &str, look: Look) -> Result<Option<Seen>, StoreError> {
         if let Some(seen) = self.look_at_stream(destination, &look).await? {
             return Ok(Some(seen));
@@ -183,78 +208,8 @@ impl outbox::Outbox for Tail {
         self.outbox.look(destination, look).await
     }
 
-    async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
-        self.outbox.register(destination, start).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        self.outbox.remove(name).await
-    }
-
-    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
-        self.outbox.destinations().await
-    }
-
-    async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
-        self.outbox.set_paused(name, paused).await
-    }
-
-    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
-        self.outbox.lease(lease).await
-    }
-
-    async fn release(
-        &self,
-        destination: &str,
-        owner: Owner,
-        lanes: Vec<(Lane, Fence)>,
-    ) -> Result<(), StoreError> {
-        self.outbox.release(destination, owner, lanes).await
-    }
-
-    async fn leave(&self, destination: &str, owner: Owner) -> Result<(), StoreError> {
-        self.outbox.leave(destination, owner).await
-    }
-
-    async fn writers(&self) -> Result<Vec<Writer>, StoreError> {
-        self.outbox.writers().await
-    }
-
-    async fn acknowledge(
-        &self,
-        destination: &str,
-        progress: Progress,
-    ) -> Result<Vec<Lane>, StoreError> {
-        self.outbox.acknowledge(destination, progress).await
-    }
-
-    async fn park(&self, park: Park) -> Result<bool, StoreError> {
-        self.outbox.park(park).await
-    }
-
-    async fn parked(
-        &self,
-        destination: &str,
-        selection: Selection,
-        page: ParkedPage,
-    ) -> Result<Vec<Parked>, StoreError> {
-        self.outbox.parked(destination, selection, page).await
-    }
-
-    async fn replay(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        self.outbox.replay(destination, selection).await
-    }
-
-    async fn forget(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        self.outbox.forget(destination, selection).await
-    }
-
-    async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
-        self.outbox.lag(destination).await
-    }
-
-    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
-        self.outbox.retire(limit).await
+    forward_outbox! {
+        table: register set_paused lease release leave writers acknowledge park retire
     }
 
     fn ring(&self) {
@@ -264,6 +219,10 @@ impl outbox::Outbox for Tail {
     async fn rung(&self) {
         self.outbox.rung().await;
     }
+}
+
+impl OutboxAdmin for Tail {
+    forward_outbox! { table: remove destinations parked replay forget lag }
 }
 
 impl fmt::Debug for Tail {

@@ -8,12 +8,12 @@ use hapax_core::{
     outbox::{EventId, Lane, Position, Stored},
 };
 
-use super::ended::Ended;
+use super::stream_end::StreamEnd;
 use crate::outbox::FORMAT;
 
 /// One message of the stream, as far as it matters here.
 #[derive(Debug, PartialEq)]
-pub(super) enum Change {
+pub(super) enum StreamMessage {
     /// The inserts of this transaction follow.
     Begin { xid: u32 },
     /// An event.
@@ -49,28 +49,28 @@ const COLUMNS: [&str; 10] = [
 type Layout = [usize; COLUMNS.len()];
 
 impl Decoder {
-    pub(super) fn read(&mut self, message: &[u8]) -> Result<Change, Ended> {
+    pub(super) fn read(&mut self, message: &[u8]) -> Result<StreamMessage, StreamEnd> {
         let mut input = Input(message);
         Ok(match input.u8()? {
             b'B' => {
                 input.take(16)?;
-                Change::Begin { xid: input.u32()? }
+                StreamMessage::Begin { xid: input.u32()? }
             }
             b'C' => {
                 input.take(9)?;
-                Change::Commit { end: input.u64()? }
+                StreamMessage::Commit { end: input.u64()? }
             }
             b'R' => {
                 self.relation(&mut input)?;
-                Change::Other
+                StreamMessage::Other
             }
             b'I' => self.insert(&mut input)?,
             // Types, origins, truncations, and heartbeats: all that counts is that they came.
-            _ => Change::Other,
+            _ => StreamMessage::Other,
         })
     }
 
-    fn relation(&mut self, input: &mut Input<'_>) -> Result<(), Ended> {
+    fn relation(&mut self, input: &mut Input<'_>) -> Result<(), StreamEnd> {
         let table = input.u32()?;
         let (schema, name) = (input.text()?, input.text()?);
         input.u8()?;
@@ -81,21 +81,21 @@ impl Decoder {
                 input.take(8)?;
                 Ok(name)
             })
-            .collect::<Result<_, Ended>>()?;
+            .collect::<Result<_, StreamEnd>>()?;
         if (schema, name) != ("hapax", "outbox") {
             return Ok(());
         }
         let mut layout = Layout::default();
         for (place, wanted) in layout.iter_mut().zip(COLUMNS) {
             let found = names.iter().position(|name| *name == wanted);
-            *place = found.ok_or(Ended::Garbled("the table lacks a column"))?;
+            *place = found.ok_or(StreamEnd::Garbled("the table lacks a column"))?;
         }
         self.tables.insert(table, layout);
         Ok(())
     }
 
-    fn insert(&self, input: &mut Input<'_>) -> Result<Change, Ended> {
-        let Some(layout) = self.tables.get(&input.u32()?) else { return Ok(Change::Other) };
+    fn insert(&self, input: &mut Input<'_>) -> Result<StreamMessage, StreamEnd> {
+        let Some(layout) = self.tables.get(&input.u32()?) else { return Ok(StreamMessage::Other) };
         input.u8()?;
         let values: Vec<_> = (0..input.u16()?)
             .map(|_| {
@@ -105,13 +105,14 @@ impl Decoder {
                         Some(input.take(len)?)
                     }
                     b'n' => None,
-                    _ => return Err(Ended::Garbled("a value is not binary")),
+                    _ => return Err(StreamEnd::Garbled("a value is not binary")),
                 })
             })
-            .collect::<Result<_, Ended>>()?;
+            .collect::<Result<_, StreamEnd>>()?;
         let value = |column: usize| values.get(layout[column]).copied().flatten();
-        let position = value(0).and_then(i64_of).ok_or(Ended::Garbled("a row has no position"))?;
-        Ok(event(position, value).map_or(Change::Unreadable(position), Change::Event))
+        let position =
+            value(0).and_then(i64_of).ok_or(StreamEnd::Garbled("a row has no position"))?;
+        Ok(event(position, value).map_or(StreamMessage::Unreadable(position), StreamMessage::Event))
     }
 }
 
@@ -160,36 +161,37 @@ fn i16_of(bytes: &[u8]) -> Option<i16> {
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl<'a> Input<'a> {
-    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], Ended> {
-        let cut = self.0.split_at_checked(len).ok_or(Ended::Garbled("a message is too short"))?;
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8], StreamEnd> {
+        let cut =
+            self.0.split_at_checked(len).ok_or(StreamEnd::Garbled("a message is too short"))?;
         self.0 = cut.1;
         Ok(cut.0)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Ended> {
-        self.take(N)?.try_into().map_err(|_| Ended::Garbled("a message is too short"))
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], StreamEnd> {
+        self.take(N)?.try_into().map_err(|_| StreamEnd::Garbled("a message is too short"))
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, Ended> {
+    pub(super) fn u8(&mut self) -> Result<u8, StreamEnd> {
         Ok(u8::from_be_bytes(self.array()?))
     }
 
-    fn u16(&mut self) -> Result<u16, Ended> {
+    fn u16(&mut self) -> Result<u16, StreamEnd> {
         Ok(u16::from_be_bytes(self.array()?))
     }
 
-    fn u32(&mut self) -> Result<u32, Ended> {
+    fn u32(&mut self) -> Result<u32, StreamEnd> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Ended> {
+    pub(super) fn u64(&mut self) -> Result<u64, StreamEnd> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
-    fn text(&mut self) -> Result<&'a str, Ended> {
+    fn text(&mut self) -> Result<&'a str, StreamEnd> {
         let end = self.0.iter().position(|byte| *byte == 0);
-        let text = self.take(end.ok_or(Ended::Garbled("a text has no end"))?)?;
+        let text = self.take(end.ok_or(StreamEnd::Garbled("a text has no end"))?)?;
         self.u8()?;
-        std::str::from_utf8(text).map_err(|_| Ended::Garbled("a name is not UTF-8"))
+        std::str::from_utf8(text).map_err(|_| StreamEnd::Garbled("a name is not UTF-8"))
     }
 }

@@ -6,8 +6,8 @@ use tokio_postgres::Config;
 
 use super::error::TailError;
 use crate::{
-    connection::{Link, Wire},
-    error::Failure,
+    connection::{ConnectionSlot, SharedConnection},
+    error::StatementFailure,
     row::column,
 };
 
@@ -36,24 +36,27 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// To be called once by the owner of schema `hapax`, with the right to create in the database, where
 /// the role that follows the log is another one.
 pub async fn prepare(config: &Config) -> Result<(), TailError> {
-    let (wire, _) = Link::new(config, ANSWER_TIMEOUT).connect().await?;
+    let (wire, _) = ConnectionSlot::new(config, ANSWER_TIMEOUT).connect().await?;
     publish(&wire).await
 }
 
 /// As whom, and where, the stream is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Identity {
+pub(super) struct StreamIdentity {
     pub(super) role: String,
     pub(super) database: String,
 }
 
 /// Refuses a server that writes too little, or would keep too much; makes the publication if told
 /// to.
-pub(super) async fn check(wire: &Wire, make: bool) -> Result<Identity, TailError> {
+pub(super) async fn check(
+    wire: &SharedConnection,
+    make: bool,
+) -> Result<StreamIdentity, TailError> {
     let rows = wire.query(SETTINGS, &[]).await?;
-    let row = rows.first().ok_or_else(|| Failure::unanswered("the role is not there"))?;
+    let row = rows.first().ok_or_else(|| StatementFailure::unanswered("the role is not there"))?;
     let (found, limit): (String, String) = (column(row, 0)?, column(row, 1)?);
-    let identity = Identity { role: column(row, 3)?, database: column(row, 4)? };
+    let identity = StreamIdentity { role: column(row, 3)?, database: column(row, 4)? };
     if found != "logical" {
         return Err(TailError::WalLevel { found });
     }
@@ -71,7 +74,7 @@ pub(super) async fn check(wire: &Wire, make: bool) -> Result<Identity, TailError
     Ok(identity)
 }
 
-async fn publish(wire: &Wire) -> Result<(), TailError> {
+async fn publish(wire: &SharedConnection) -> Result<(), TailError> {
     if published(wire).await? {
         return Ok(());
     }
@@ -84,7 +87,7 @@ async fn publish(wire: &Wire) -> Result<(), TailError> {
 }
 
 /// Whether the publication is there, and as it must be.
-async fn published(wire: &Wire) -> Result<bool, TailError> {
+async fn published(wire: &SharedConnection) -> Result<bool, TailError> {
     match wire.query(PUBLISHED, &[]).await?.first() {
         None => Ok(false),
         Some(row) if column(row, 0)? => Ok(true),

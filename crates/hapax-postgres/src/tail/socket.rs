@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_postgres::{Config, config::Host, fallible_iterator::FallibleIterator};
 
-use super::{authentication, ended::Ended, pgoutput::Input, prepare::Identity};
+use super::{authentication, pgoutput::Input, prepare::StreamIdentity, stream_end::StreamEnd};
 
 /// The largest message taken from the server: an event with all its headers fits many times.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
@@ -43,7 +43,10 @@ pub(super) enum Frame {
 
 impl Socket {
     /// Connects to the first host that answers.
-    pub(super) async fn connect(config: &Config, identity: &Identity) -> Result<Self, Ended> {
+    pub(super) async fn connect(
+        config: &Config,
+        identity: &StreamIdentity,
+    ) -> Result<Self, StreamEnd> {
         let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for at in 0..config.get_hosts().len().max(config.get_hostaddrs().len()) {
             match stream(config, at).await {
@@ -59,7 +62,7 @@ impl Socket {
         Err(refused.into())
     }
 
-    async fn begin(&mut self, config: &Config, identity: &Identity) -> Result<(), Ended> {
+    async fn begin(&mut self, config: &Config, identity: &StreamIdentity) -> Result<(), StreamEnd> {
         let user = config.get_user().unwrap_or(&identity.role);
         let parameters = [
             ("user", user),
@@ -75,7 +78,7 @@ impl Socket {
     }
 
     /// Runs a command that answers with one row; its columns as text.
-    pub(super) async fn command(&mut self, text: &str) -> Result<Vec<String>, Ended> {
+    pub(super) async fn command(&mut self, text: &str) -> Result<Vec<String>, StreamEnd> {
         frontend::query(text, &mut self.output)?;
         let mut columns = Vec::new();
         loop {
@@ -94,7 +97,7 @@ impl Socket {
     }
 
     /// Has the server stream.
-    pub(super) async fn start(&mut self, command: &str) -> Result<(), Ended> {
+    pub(super) async fn start(&mut self, command: &str) -> Result<(), StreamEnd> {
         frontend::query(command, &mut self.output)?;
         self.flush().await?;
         loop {
@@ -108,12 +111,12 @@ impl Socket {
     }
 
     /// The next thing it sends. Dropping the future loses nothing.
-    pub(super) async fn frame(&mut self) -> Result<Frame, Ended> {
+    pub(super) async fn frame(&mut self) -> Result<Frame, StreamEnd> {
         loop {
             let header = self.fill().await?;
             if header.tag() != COPY_DATA {
                 if matches!(self.parse()?, Message::CopyDone | Message::CommandComplete(_)) {
-                    return Err(Ended::Closed);
+                    return Err(StreamEnd::Closed);
                 }
                 continue;
             }
@@ -136,7 +139,7 @@ impl Socket {
     }
 
     /// Tells the server that it need keep nothing before this; `clock` is its own.
-    pub(super) async fn confirm(&mut self, through: u64, clock: u64) -> Result<(), Ended> {
+    pub(super) async fn confirm(&mut self, through: u64, clock: u64) -> Result<(), StreamEnd> {
         let mut status = BytesMut::with_capacity(34);
         status.put_u8(b'r');
         for position in [through; 3] {
@@ -154,19 +157,19 @@ impl Socket {
     }
 
     /// Sends what is to be sent; the server's next message.
-    pub(super) async fn message(&mut self) -> Result<Message, Ended> {
+    pub(super) async fn message(&mut self) -> Result<Message, StreamEnd> {
         self.flush().await?;
         self.fill().await?;
         self.parse()
     }
 
-    async fn flush(&mut self) -> Result<(), Ended> {
+    async fn flush(&mut self) -> Result<(), StreamEnd> {
         self.stream.write_all_buf(&mut self.output).await?;
         Ok(self.stream.flush().await?)
     }
 
     /// Reads until a whole message is there.
-    async fn fill(&mut self) -> Result<Header, Ended> {
+    async fn fill(&mut self) -> Result<Header, StreamEnd> {
         loop {
             if let Some(header) = Header::parse(&self.input)? {
                 let total = total(header)?;
@@ -177,26 +180,30 @@ impl Socket {
             }
             self.input.reserve(64 << 10);
             if self.stream.read_buf(&mut self.input).await? == 0 {
-                return Err(Ended::Closed);
+                return Err(StreamEnd::Closed);
             }
         }
     }
 
-    fn parse(&mut self) -> Result<Message, Ended> {
+    fn parse(&mut self) -> Result<Message, StreamEnd> {
         match Message::parse(&mut self.input)? {
             Some(Message::ErrorResponse(body)) => Err(told(&body)),
             Some(message) => Ok(message),
-            None => Err(Ended::Garbled("a message is too short")),
+            None => Err(StreamEnd::Garbled("a message is too short")),
         }
     }
 }
 
-fn total(header: Header) -> Result<usize, Ended> {
+fn total(header: Header) -> Result<usize, StreamEnd> {
     let total = usize::try_from(header.len()).unwrap_or(usize::MAX).saturating_add(1);
-    if total > MESSAGE_BYTES_MAX { Err(Ended::Garbled("a message is too long")) } else { Ok(total) }
+    if total > MESSAGE_BYTES_MAX {
+        Err(StreamEnd::Garbled("a message is too long"))
+    } else {
+        Ok(total)
+    }
 }
 
-fn told(body: &ErrorResponseBody) -> Ended {
+fn told(body: &ErrorResponseBody) -> StreamEnd {
     let (mut code, mut message) = (String::new(), String::new());
     let mut fields = body.fields();
     while let Ok(Some(field)) = fields.next() {
@@ -207,7 +214,7 @@ fn told(body: &ErrorResponseBody) -> Ended {
             _ => {}
         }
     }
-    Ended::Server { code, message }
+    StreamEnd::Server { code, message }
 }
 
 /// A stream to the host at this place of the configuration.

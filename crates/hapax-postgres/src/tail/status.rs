@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Instant};
 #[derive(Debug, Clone)]
 pub struct TailStatus {
     /// Where looks are answered from.
-    pub mode: Mode,
+    pub mode: TailMode,
     /// Since when, by this machine's clock.
     pub since: Instant,
     /// How far the stream was behind the server's log when that was last measured, in bytes.
@@ -21,16 +21,16 @@ pub struct TailStatus {
 
 /// Where looks are answered from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mode {
+pub enum TailMode {
     /// From what was streamed, with the table for what is older.
     Streaming,
     /// From the table, as without a stream.
-    Table(Reason),
+    Table(TailReason),
 }
 
 /// Why the table is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum TailReason {
     /// The stream has not begun: the server lets every transaction end first that was running.
     Starting,
     /// The stream has ended, and is begun again after a pause.

@@ -2,7 +2,6 @@
 
 use std::{
     convert::Infallible,
-    error::Error as _,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,20 +9,20 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{outbox::Position, retry::Schedule};
+use hapax_core::{OneLine, outbox::Position, retry::Schedule};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::Config;
 
 use super::{
     TailOptions,
-    ended::Ended,
-    live::Live,
-    pgoutput::{Change, Decoder},
-    prepare::{self, Identity, PUBLICATION},
+    live_window::Live,
+    pgoutput::{Decoder, StreamMessage},
+    prepare::{self, PUBLICATION, StreamIdentity},
     snapshot::widen,
     socket::{Frame, Socket},
+    stream_end::StreamEnd,
 };
-use crate::{connection::Link, row::column};
+use crate::{connection::ConnectionSlot, row::column};
 
 /// How long the server may take to let us in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -49,7 +48,7 @@ const MEASURE: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint, \
 pub(super) struct Follower {
     pub(super) config: Config,
     /// For statements beside the stream.
-    pub(super) link: Link,
+    pub(super) link: ConnectionSlot,
     pub(super) options: TailOptions,
     pub(super) live: Arc<Live>,
     /// A transaction of late: the stream names only the last half of each.
@@ -64,7 +63,7 @@ impl Follower {
         loop {
             let began = Instant::now();
             let Err(ended) = self.follow().await;
-            let cause = explain(&ended);
+            let cause = OneLine::of(&ended).to_string();
             self.live.end(&cause);
             // Whoever waited for the stream looks at the table instead.
             self.live.bell().ring();
@@ -75,7 +74,7 @@ impl Follower {
         }
     }
 
-    async fn follow(&self) -> Result<Infallible, Ended> {
+    async fn follow(&self) -> Result<Infallible, StreamEnd> {
         let wire = self.link.wire().await?;
         let identity = prepare::check(&wire, self.options.prepare).await?;
         let connecting = Socket::connect(&self.config, &identity);
@@ -87,7 +86,7 @@ impl Follower {
         );
         let made = timeout(BEGIN_TIMEOUT, socket.command(&create)).await??;
         let consistent = made.get(1).and_then(|place| lsn(place));
-        let consistent = consistent.ok_or(Ended::Garbled("the slot begins nowhere"))?;
+        let consistent = consistent.ok_or(StreamEnd::Garbled("the slot begins nowhere"))?;
         let floor = self.origin(&slot).await?;
         let start = format!(
             "START_REPLICATION SLOT \"{slot}\" LOGICAL 0/0 (proto_version '1', \
@@ -96,7 +95,7 @@ impl Follower {
         timeout(CONNECT_TIMEOUT, socket.start(&start)).await??;
         self.live.begin(&slot, floor, consistent);
         self.live.bell().ring();
-        let Identity { role, database } = &identity;
+        let StreamIdentity { role, database } = &identity;
         tracing::info!(%slot, role, database, "the outbox is followed");
         tokio::select! {
             ended = self.receive(&mut socket) => ended,
@@ -104,11 +103,11 @@ impl Follower {
         }
     }
 
-    async fn origin(&self, slot: &str) -> Result<Position, Ended> {
+    async fn origin(&self, slot: &str) -> Result<Position, StreamEnd> {
         let rows = self.link.wire().await?.query(ORIGIN, &[&slot]).await?;
-        let row = rows.first().ok_or(Ended::Elsewhere)?;
+        let row = rows.first().ok_or(StreamEnd::Elsewhere)?;
         if !column::<bool>(row, 2)? {
-            return Err(Ended::Elsewhere);
+            return Err(StreamEnd::Elsewhere);
         }
         self.passed(u64::try_from(column::<i64>(row, 1)?).unwrap_or(0));
         Ok(column(row, 0)?)
@@ -116,8 +115,8 @@ impl Follower {
 
     /// Takes what the server sends. Nothing makes it wait: what there is no room for stays in the
     /// table, so a slow destination never makes the server keep its log.
-    async fn receive(&self, socket: &mut Socket) -> Result<Infallible, Ended> {
-        let (mut decoder, mut taken) = (Decoder::default(), Taken::default());
+    async fn receive(&self, socket: &mut Socket) -> Result<Infallible, StreamEnd> {
+        let (mut decoder, mut taken) = (Decoder::default(), StreamIntake::default());
         let silence = self.options.heartbeat_every * SILENT_HEARTBEATS;
         let (mut heard, mut confirmed, mut clock) = (Instant::now(), (Instant::now(), 0), 0);
         loop {
@@ -137,7 +136,7 @@ impl Follower {
                     taken.through = taken.through.max(end);
                     self.live.advance(end);
                 }
-                None if heard.elapsed() > silence => return Err(Ended::Silent),
+                None if heard.elapsed() > silence => return Err(StreamEnd::Silent),
                 None => {}
             }
             let due = confirmed.0.elapsed() >= CONFIRM_EVERY;
@@ -150,34 +149,34 @@ impl Follower {
         }
     }
 
-    fn take(&self, change: Change, taken: &mut Taken) {
+    fn take(&self, change: StreamMessage, taken: &mut StreamIntake) {
         match change {
-            Change::Begin { xid } => {
+            StreamMessage::Begin { xid } => {
                 taken.xid = widen(xid, self.near.load(Ordering::Relaxed));
                 self.passed(taken.xid);
                 taken.events = false;
             }
-            Change::Event(event) => {
+            StreamMessage::Event(event) => {
                 taken.events = true;
                 self.live.keep(event, taken.xid);
             }
-            Change::Unreadable(position) => {
+            StreamMessage::Unreadable(position) => {
                 taken.events = true;
                 self.live.leave(position);
             }
-            Change::Commit { end } => {
+            StreamMessage::Commit { end } => {
                 taken.through = taken.through.max(end);
                 self.live.advance(end);
                 if taken.events {
                     self.live.bell().ring();
                 }
             }
-            Change::Other => {}
+            StreamMessage::Other => {}
         }
     }
 
     /// Sends a sign of life through the server's log, and measures how far the stream is behind.
-    async fn heartbeat(&self, slot: &str) -> Result<Infallible, Ended> {
+    async fn heartbeat(&self, slot: &str) -> Result<Infallible, StreamEnd> {
         let mut alarmed = false;
         loop {
             match self.beat(slot).await {
@@ -199,12 +198,12 @@ impl Follower {
     }
 
     /// The larger of how far the stream is behind, and how much is kept for it.
-    async fn beat(&self, slot: &str) -> Result<u64, Ended> {
+    async fn beat(&self, slot: &str) -> Result<u64, StreamEnd> {
         let wire = self.link.wire().await?;
         wire.query(HEARTBEAT, &[&slot]).await?;
         let rows = wire.query(MEASURE, &[&slot]).await?;
-        let row = rows.first().ok_or(Ended::Elsewhere)?;
-        let bytes = |at| Ok::<_, Ended>(u64::try_from(column::<i64>(row, at)?).unwrap_or(0));
+        let row = rows.first().ok_or(StreamEnd::Elsewhere)?;
+        let bytes = |at| Ok::<_, StreamEnd>(u64::try_from(column::<i64>(row, at)?).unwrap_or(0));
         let lag = bytes(0)?.saturating_sub(self.live.progress().borrow().through);
         let kept = bytes(1)?;
         self.passed(bytes(2)?);
@@ -220,7 +219,7 @@ impl Follower {
 
 /// What was taken so far.
 #[derive(Default)]
-struct Taken {
+struct StreamIntake {
     through: u64,
     /// Of the transaction whose inserts come.
     xid: u64,
@@ -232,15 +231,4 @@ fn lsn(text: &str) -> Option<u64> {
     let (high, low) = text.split_once('/')?;
     let part = |text| u64::from_str_radix(text, 16).ok();
     Some((part(high)? << 32) | part(low)?)
-}
-
-/// An error with its causes, in one line.
-fn explain(ended: &Ended) -> String {
-    let mut text = ended.to_string();
-    let mut cause = ended.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

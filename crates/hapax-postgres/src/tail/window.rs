@@ -8,30 +8,30 @@ use super::snapshot::Snapshot;
 
 /// Everything above a floor that has come through the stream, as much of it as there is room for.
 #[derive(Debug)]
-pub(super) struct Window {
-    rows: BTreeMap<Position, Kept>,
+pub(super) struct TailWindow {
+    rows: BTreeMap<Position, KeptEvent>,
     /// What stands at or below it is for the table to tell.
     floor: Position,
     bytes: usize,
-    room: Room,
+    room: WindowRoom,
 }
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct WindowRoom {
     pub(super) events: usize,
     pub(super) bytes: usize,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptEvent {
     event: Stored,
     xid: u64,
 }
 
 /// What a look was shown.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct WindowView {
     pub(super) rows: Vec<SeenRow>,
     pub(super) complete: bool,
     /// Whether something has come that the snapshot does not show yet.
@@ -41,9 +41,9 @@ pub(super) struct Shown {
 /// What an event takes beside its own bytes, about.
 const OVERHEAD_BYTES: usize = 256;
 
-impl Window {
+impl TailWindow {
     /// An empty one: every later commit above the floor comes to it.
-    pub(super) fn new(floor: Position, room: Room) -> Self {
+    pub(super) fn new(floor: Position, room: WindowRoom) -> Self {
         Self { rows: BTreeMap::new(), floor, bytes: 0, room }
     }
 
@@ -53,7 +53,7 @@ impl Window {
             return;
         }
         self.bytes += event.weight() + OVERHEAD_BYTES;
-        self.rows.insert(event.position, Kept { event, xid });
+        self.rows.insert(event.position, KeptEvent { event, xid });
         while self.rows.len() > self.room.events || self.bytes > self.room.bytes {
             let Some((lowest, kept)) = self.rows.pop_first() else { return };
             self.bytes -= kept.event.weight() + OVERHEAD_BYTES;
@@ -82,8 +82,8 @@ impl Window {
     }
 
     /// What the look asks for, gaps that begin too low aside, as far as the snapshot shows it.
-    pub(super) fn show(&self, look: &Look, topics: &Topics, snapshot: &Snapshot) -> Shown {
-        let mut shown = Shown { rows: Vec::new(), complete: true, early: false };
+    pub(super) fn show(&self, look: &Look, topics: &Topics, snapshot: &Snapshot) -> WindowView {
+        let mut shown = WindowView { rows: Vec::new(), complete: true, early: false };
         let gaps = look.gaps.iter().filter(|(first, _)| *first > self.floor);
         let gaps = gaps.flat_map(|(first, last)| self.rows.range(first..=last));
         let above = (look.after < look.until)

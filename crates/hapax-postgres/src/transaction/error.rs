@@ -6,7 +6,7 @@ use hapax_core::{StoreError, TransactionError, store::Cause};
 
 /// Why a statement in the caller's transaction has no answer.
 #[derive(Debug, Clone)]
-pub(crate) enum Fault {
+pub(crate) enum TransactionFault {
     /// The server refused it, with this SQLSTATE, and the transaction is rolled back.
     Refused { code: String, cause: Cause },
     /// Nobody said what became of it.
@@ -25,7 +25,7 @@ pub(crate) fn is_gone(code: &str) -> bool {
     code.starts_with(SESSION_ENDS) || code.starts_with("08")
 }
 
-impl Fault {
+impl TransactionFault {
     pub(crate) fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unanswered(Cause::from(cause.into()))
     }

@@ -8,7 +8,7 @@ use hapax_core::{Event, outbox::Ringer};
 /// key's order are then taken in the same order by everybody, so that no two transactions wait for
 /// each other.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub(crate) struct EmittedEvents {
     waiting: Vec<Event>,
     /// Whether some were written.
     written: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Events {
 
 /// What `tx_emit.sql` takes.
 #[derive(Debug, Default)]
-pub(crate) struct Columns {
+pub(crate) struct EventColumns {
     pub(crate) topics: Vec<String>,
     pub(crate) keys: Vec<String>,
     pub(crate) payloads: Vec<Vec<u8>>,
@@ -25,7 +25,7 @@ pub(crate) struct Columns {
     pub(crate) content_types: Vec<String>,
 }
 
-impl Events {
+impl EmittedEvents {
     /// None yet; once they are committed, this one is to ring.
     pub(crate) fn ringing(ringer: &Option<Ringer>) -> Self {
         Self { waiting: Vec::new(), written: false, ringer: ringer.clone() }
@@ -47,7 +47,7 @@ impl Events {
     }
 
     /// The waiting events, if there are any.
-    pub(crate) fn columns(&mut self) -> Option<Columns> {
+    pub(crate) fn columns(&mut self) -> Option<EventColumns> {
         if self.waiting.is_empty() {
             return None;
         }
@@ -55,7 +55,7 @@ impl Events {
         let mut waiting = std::mem::take(&mut self.waiting);
         // Stable: events of one key stay in the order they were emitted in.
         waiting.sort_by(|a, b| (a.topic(), a.key()).cmp(&(b.topic(), b.key())));
-        let mut columns = Columns::default();
+        let mut columns = EventColumns::default();
         for event in &waiting {
             columns.topics.push(event.topic().to_owned());
             columns.keys.push(event.key().to_owned());
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn events_are_sorted_by_key_and_keep_their_order_within_it() {
-        let mut events = Events::ringing(&None);
+        let mut events = EmittedEvents::ringing(&None);
         for (key, payload) in [("b", "1"), ("a", "2"), ("b", "3"), ("a", "4")] {
             events.push(Event::new("t", key, payload).unwrap());
         }

@@ -6,22 +6,31 @@
 //! second finds the operation's lock taken, and waits for it. Only then does it look at what is
 //! stored, and `hapax_core::decide` says what that means.
 //!
-//! - [`deadpool`] and [`sqlx`]: the two drivers, each a `Database` of hapax-core;
-//! - `session`: what both can say to the server; `unit`: the same conversation for both;
+//! - `deadpool`, `sqlx` and `sqlx_0_8`: the drivers, each a `Database` of hapax-core;
+//! - `session`: what each can say to the server; `unit`: the same conversation for all;
 //! - `error`: what a failure means for the whole transaction.
 
 #[cfg(feature = "deadpool")]
 pub mod deadpool;
 pub(crate) mod error;
 pub(crate) mod events;
-mod session;
-#[cfg(feature = "sqlx")]
-pub mod sqlx;
+pub(crate) mod session;
 pub(crate) mod unit;
 
 use std::fmt;
 
+#[cfg(feature = "sqlx-0_8")]
+pub use crate::sqlx_0_8::transaction as sqlx_0_8;
+#[cfg(feature = "sqlx")]
+pub use crate::sqlx_0_9::transaction as sqlx;
+
 /// The isolation level of a transaction; what the database or the role is set to, if not given.
+///
+/// ```
+/// use hapax_postgres::transaction::Isolation;
+///
+/// assert_eq!(Isolation::RepeatableRead.to_string(), "REPEATABLE READ");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// Each statement sees what is committed when it starts: duplicates wait and are answered.
@@ -52,16 +61,16 @@ pub(crate) fn begin_statement(isolation: Option<Isolation>) -> &'static str {
     }
 }
 
-const SAVEPOINT: &str = "SAVEPOINT hapax";
-const UNDO: &str = "ROLLBACK TO SAVEPOINT hapax";
-const CLAIM: &str = include_str!("../sql/tx_claim.sql");
-const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
-const READ: &str = include_str!("../sql/tx_read.sql");
-const STORE: &str = include_str!("../sql/tx_store.sql");
-const END: &str = include_str!("../sql/tx_end.sql");
-const EMIT: &str = include_str!("../sql/tx_emit.sql");
-const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
-const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
+pub(crate) const SAVEPOINT: &str = "SAVEPOINT hapax";
+pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT hapax";
+pub(crate) const CLAIM: &str = include_str!("../sql/tx_claim.sql");
+pub(crate) const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
+pub(crate) const READ: &str = include_str!("../sql/tx_read.sql");
+pub(crate) const STORE: &str = include_str!("../sql/tx_store.sql");
+pub(crate) const END: &str = include_str!("../sql/tx_end.sql");
+pub(crate) const EMIT: &str = include_str!("../sql/tx_emit.sql");
+pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
+pub(crate) const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
      FROM hapax.meta AS m";
-const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
-const MAKE_ROOM: &str = include_str!("../sql/tx_make_room.sql");
+pub(crate) const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
+pub(crate) const MAKE_ROOM: &str = include_str!("../sql/tx_make_room.sql");

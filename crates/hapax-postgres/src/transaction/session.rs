@@ -8,42 +8,47 @@ use hapax_core::{
     transaction::Entrance,
 };
 
-use super::error::Fault;
+use super::error::TransactionFault;
 
 /// A connection with an open transaction.
 pub(crate) trait Session: Send {
     /// Runs a statement without parameters and without an answer.
-    fn run(&mut self, text: &'static str) -> impl Future<Output = Result<(), Fault>> + Send;
+    fn run(
+        &mut self,
+        text: &'static str,
+    ) -> impl Future<Output = Result<(), TransactionFault>> + Send;
 
     /// Claims an operation that nobody has and nobody ever had, and sets the savepoint.
     fn claim(
         &mut self,
         entrance: &Entrance,
-    ) -> impl Future<Output = Result<Option<Fresh>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Option<Fresh>, TransactionFault>> + Send;
 
     /// Waits for the lock of an operation, for so many microseconds.
     fn lock(
         &mut self,
         id: OperationId,
         wait: i64,
-    ) -> impl Future<Output = Result<bool, Fault>> + Send;
+    ) -> impl Future<Output = Result<bool, TransactionFault>> + Send;
 
     /// What is stored, and the server's clock.
-    fn read(&mut self, id: OperationId)
-    -> impl Future<Output = Result<Option<Read>, Fault>> + Send;
+    fn read(
+        &mut self,
+        id: OperationId,
+    ) -> impl Future<Output = Result<Option<TransactionRow>, TransactionFault>> + Send;
 
     /// Claims over what was read; until when its outcome is kept, if that was still there.
     fn follow(
         &mut self,
         claim: &Claim,
-    ) -> impl Future<Output = Result<Option<Timestamp>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Option<Timestamp>, TransactionFault>> + Send;
 
     /// Makes room for an outcome that expires then, or is kept for so many microseconds from now.
     fn make_room(
         &mut self,
         expires_at: Timestamp,
         keep: i64,
-    ) -> impl Future<Output = Result<(), Fault>> + Send;
+    ) -> impl Future<Output = Result<(), TransactionFault>> + Send;
 }
 
 /// A claim that is the first of its operation: where its outcome goes.
@@ -85,12 +90,12 @@ impl<'a> ClaimValues<'a> {
 }
 
 /// A row as read inside a transaction.
-pub(crate) struct Read {
+pub(crate) struct TransactionRow {
     pub(crate) now: Timestamp,
     pub(crate) row: codec::Row,
 }
 
-impl Read {
+impl TransactionRow {
     pub(crate) fn open(self) -> Result<(Timestamp, Record), StoreError> {
         Ok((self.now, self.row.open(self.now)?))
     }
@@ -98,7 +103,7 @@ impl Read {
 
 /// What is written at the end of an attempt.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct AttemptEnding {
     pub(crate) state: i16,
     pub(crate) keep: i64,
     pub(crate) sealed: Sealed,
@@ -116,7 +121,7 @@ macro_rules! read_row {
             (_, _, _) => None,
         };
         let request: Option<Vec<u8>> = $row.try_get(18)?;
-        $crate::transaction::session::Read {
+        $crate::transaction::session::TransactionRow {
             now: hapax_core::Timestamp::from_micros($row.try_get(0)?),
             row: hapax_core::codec::Row {
                 id: $id,

@@ -7,14 +7,14 @@ use hapax_core::{
     limits::CLAIM_ROUNDS_MAX,
     store::Settlement,
     time::micros,
-    transaction::{Answer, End, Entrance, enter},
+    transaction::{End, Entrance, TransactionAnswer, enter},
 };
 use tokio::time::{Instant, timeout};
 
 use super::{
     SAVEPOINT,
-    error::Fault,
-    session::{Ending, Fresh, Session},
+    error::TransactionFault,
+    session::{AttemptEnding, Fresh, Session},
 };
 use crate::{OpenError, VERSION, inbox::Carried};
 
@@ -31,7 +31,7 @@ const CANCEL_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) attempt: Attempt,
-    pub(crate) claimed: Claimed,
+    pub(crate) claimed: ClaimManner,
     /// Until when the outcome is kept, as known at the beginning.
     pub(crate) expires_at: Timestamp,
     pub(crate) begun: Instant,
@@ -39,14 +39,14 @@ pub(crate) struct Held {
 
 /// What a transaction is for.
 #[derive(Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum TransactionPurpose {
     /// An operation, whose outcome is kept for so long.
     Operation { held: Held, retention: Duration },
     /// A message.
     Message(Carried),
 }
 
-impl Purpose {
+impl TransactionPurpose {
     /// The lock that only this transaction has, by which it can be found.
     pub(crate) fn lock(&self) -> Option<LockName> {
         match self {
@@ -67,7 +67,7 @@ pub(crate) struct LockName {
 
 /// How the operation was claimed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Claimed {
+pub(crate) enum ClaimManner {
     /// For the first time: the row is written as finished, and waits for its outcome.
     Fresh(Fresh),
     /// Over something that was there before.
@@ -75,7 +75,7 @@ pub(crate) enum Claimed {
 }
 
 /// A right won, or the answer to give instead.
-pub(crate) type Entering = Result<Held, Answer>;
+pub(crate) type Entering = Result<Held, TransactionAnswer>;
 
 /// Goes on from the first claim in a transaction: it was won, or something stood in its way. The
 /// savepoint is set where the right is won.
@@ -92,18 +92,18 @@ pub(crate) async fn enter_session(
         expires_at,
         begun: Instant::now(),
     };
-    let fault = Fault::before_commit;
+    let fault = TransactionFault::before_commit;
     for round in 0..CLAIM_ROUNDS_MAX {
         if round > 0 {
             first = session.claim(entrance).await.map_err(fault)?;
         }
         if let Some(fresh) = first {
-            return Ok(Ok(held(Fence::FIRST, Claimed::Fresh(fresh), fresh.expires_at)));
+            return Ok(Ok(held(Fence::FIRST, ClaimManner::Fresh(fresh), fresh.expires_at)));
         }
         if round == 0 {
             let wait = micros(entrance.wait);
             if !session.lock(id, wait).await.map_err(fault)? {
-                return Ok(Err(Answer::Busy { retry_after: TRY_AGAIN }));
+                return Ok(Err(TransactionAnswer::Busy { retry_after: TRY_AGAIN }));
             }
         }
         let Some(read) = session.read(id).await.map_err(fault)? else { continue };
@@ -115,21 +115,25 @@ pub(crate) async fn enter_session(
         };
         if let Some(expires_at) = session.follow(&claim).await.map_err(fault)? {
             session.run(SAVEPOINT).await.map_err(fault)?;
-            return Ok(Ok(held(claim.fence, Claimed::Over, expires_at)));
+            return Ok(Ok(held(claim.fence, ClaimManner::Over, expires_at)));
         }
     }
     Err(TransactionError::conflict("other writers kept changing the record"))
 }
 
 /// What to write at the end, and whether the row itself must change.
-pub(crate) fn ending(held: &Held, retention: Duration, end: &End) -> Option<(Ending, Placing)> {
+pub(crate) fn ending(
+    held: &Held,
+    retention: Duration,
+    end: &End,
+) -> Option<(AttemptEnding, Placing)> {
     let sealed = codec::seal(held.attempt.id, end.to.outcome()?);
-    let ending = Ending { state: end.to.tag() as i16, keep: micros(end.keep), sealed };
+    let ending = AttemptEnding { state: end.to.tag() as i16, keep: micros(end.keep), sealed };
     // A fresh row says it is completed, and lives as long as was known at its beginning.
     let lives = held.begun.elapsed() + end.keep <= retention;
     let placing = match (held.claimed, &end.to) {
-        (Claimed::Fresh(fresh), Settlement::Completed(_)) if lives => Placing::Beside(fresh),
-        (Claimed::Fresh(_) | Claimed::Over, _) => Placing::WithTheRow,
+        (ClaimManner::Fresh(fresh), Settlement::Completed(_)) if lives => Placing::Beside(fresh),
+        (ClaimManner::Fresh(_) | ClaimManner::Over, _) => Placing::WithTheRow,
     };
     Some((ending, placing))
 }
@@ -148,7 +152,7 @@ pub(crate) async fn read_ended(
     session: &mut impl Session,
     attempt: &Attempt,
 ) -> Result<Option<Record>, TransactionError> {
-    let fault = Fault::before_commit;
+    let fault = TransactionFault::before_commit;
     if !session.lock(attempt.id, micros(END_WAIT)).await.map_err(fault)? {
         return Err(StoreError::unconfirmed("the transaction has not ended yet").into());
     }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use hapax_core::{StateTag, Store, store::Batch};
+use hapax_core::{
+    StateTag, Store,
+    store::{Claim, Over, Write, Written},
+};
 use hapax_verify::conformance::Backend;
 
 use crate::{
@@ -26,10 +29,10 @@ async fn a_settle_makes_the_table_it_needs() {
     let before = database.number(ATTACHED).await;
     for days in [40, 300] {
         let (key, retention) = (format!("{days} days"), days * RETENTION);
-        let claims = vec![hapax_core::store::Claim { retention, ..claim(&key, 1) }];
-        store.commit(Batch { claims, ..Batch::default() }).await;
-        let settles = vec![completion(&key, 1, b"kept long")];
-        let settled = store.commit(Batch { settles, ..Batch::default() }).await.settles;
+        let claims = vec![Write::Claim(Claim { retention, ..claim(&key, 1) })];
+        store.commit(claims).await;
+        let settles = vec![Write::Settle(completion(&key, 1, b"kept long"))];
+        let settled = store.commit(settles).await;
         assert!(settled[0].is_ok(), "{settled:?}");
         let loaded = store.load(vec![operation(&key).id()]).await.remove(0).unwrap();
         assert_eq!(loaded.record.unwrap().tag(), StateTag::Completed);
@@ -92,9 +95,9 @@ async fn an_expired_record_whose_table_is_gone_can_be_claimed_anew() {
     let id = operation("old").id();
     let record = store.load(vec![id]).await.remove(0).unwrap().record.unwrap();
     assert_eq!(record.tag(), StateTag::Buried);
-    let over = hapax_core::store::Over::Spent(record.stamp());
-    let claims =
-        vec![hapax_core::store::Claim { over, fence: record.fence.next(), ..claim("old", 2) }];
-    let claimed = store.commit(Batch { claims, ..Batch::default() }).await.claims.remove(0);
-    assert!(matches!(claimed, Ok(hapax_core::store::Claimed::Won { .. })), "{claimed:?}");
+    let over = Over::Spent(record.stamp());
+    let anew = Claim { over, fence: record.fence.next(), ..claim("old", 2) };
+    let claims = vec![Write::Claim(anew)];
+    let claimed = store.commit(claims).await.remove(0);
+    assert!(matches!(claimed, Ok(Written::Done { .. })), "{claimed:?}");
 }

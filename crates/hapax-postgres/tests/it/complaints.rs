@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use hapax_core::{Store as _, store::Batch};
+use hapax_core::{Store as _, store::Write};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -64,8 +64,8 @@ async fn the_cause_of_a_refusal_is_said_and_not_once_for_each_request() {
     let rename = "ALTER TABLE hapax.operations RENAME TO operations_elsewhere";
     database.client().await.batch_execute(rename).await.unwrap();
     for _ in 0..20 {
-        let batch = Batch { claims: vec![claim("after", 1)], ..Batch::default() };
-        assert!(store.commit(batch).await.claims[0].is_err());
+        let batch = vec![Write::Claim(claim("after", 1))];
+        assert!(store.commit(batch).await[0].is_err());
         assert!(store.load(vec![operation("after").id()]).await[0].is_err());
     }
     let said = log.0.lock().unwrap().clone();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_core::{
     Store, StoreError,
-    store::{Batch, Claimed, Settled},
+    store::{Write, Written},
 };
 use hapax_postgres::Options;
 
@@ -18,8 +18,8 @@ const KILL_OTHERS: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_
 const KILL_WAITING: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                             WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-fn claims(key: &str) -> Batch {
-    Batch { claims: vec![claim(key, 1)], ..Batch::default() }
+fn claims(key: &str) -> Vec<Write> {
+    vec![Write::Claim(claim(key, 1))]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,8 +29,8 @@ async fn connections_lost_while_idle_come_back_by_themselves() {
     complete(&store, "before", b"").await;
     assert!(database.number(KILL_OTHERS).await > 0);
     for round in 0.. {
-        match &store.commit(claims("after")).await.claims[..] {
-            [Ok(Claimed::Won { .. })] => break,
+        match &store.commit(claims("after")).await[..] {
+            [Ok(Written::Done { .. })] => break,
             [Err(StoreError::Unavailable(_) | StoreError::Unconfirmed(_))] if round < 10 => {}
             other => panic!("{other:?}"),
         }
@@ -53,9 +53,9 @@ async fn a_wire_cut_while_a_batch_is_under_way_is_unconfirmed() {
         tokio::task::yield_now().await;
     }
     let committed = waiting.await.unwrap();
-    assert!(matches!(committed.claims[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
+    assert!(matches!(committed[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
     blocking.rollback().await.unwrap();
-    assert!(matches!(store.commit(claims("cut")).await.claims[..], [Ok(Claimed::Won { .. })]));
+    assert!(matches!(store.commit(claims("cut")).await[..], [Ok(Written::Done { .. })]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +67,7 @@ async fn a_batch_that_cannot_get_its_locks_is_unavailable_and_wrote_nothing() {
     let blocking = operator.transaction().await.unwrap();
     blocking.batch_execute("LOCK TABLE hapax.operations IN SHARE MODE").await.unwrap();
     let committed = store.commit(claims("blocked")).await;
-    assert!(matches!(committed.claims[..], [Err(StoreError::Unavailable(_))]), "{committed:?}");
+    assert!(matches!(committed[..], [Err(StoreError::Unavailable(_))]), "{committed:?}");
     blocking.rollback().await.unwrap();
     let loaded = store.load(vec![operation("blocked").id()]).await;
     assert!(loaded[0].as_ref().unwrap().record.is_none());
@@ -83,9 +83,9 @@ async fn a_server_that_does_not_answer_in_time_is_given_up() {
     let blocking = operator.transaction().await.unwrap();
     blocking.batch_execute("LOCK TABLE hapax.operations IN SHARE MODE").await.unwrap();
     let committed = store.commit(claims("silent")).await;
-    assert!(matches!(committed.claims[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
+    assert!(matches!(committed[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
     blocking.rollback().await.unwrap();
-    assert!(matches!(store.commit(claims("next")).await.claims[..], [Ok(Claimed::Won { .. })]));
+    assert!(matches!(store.commit(claims("next")).await[..], [Ok(Written::Done { .. })]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,8 +109,8 @@ async fn a_batch_nobody_waits_for_is_written_all_the_same() {
     while store.load(vec![id]).await[0].as_ref().unwrap().record.is_none() {
         tokio::task::yield_now().await;
     }
-    let batch = Batch { settles: vec![completion("dropped", 1, b"done")], ..Batch::default() };
-    assert!(matches!(store.commit(batch).await.settles[..], [Ok(Settled::Done { .. })]));
+    let batch = vec![Write::Settle(completion("dropped", 1, b"done"))];
+    assert!(matches!(store.commit(batch).await[..], [Ok(Written::Done { .. })]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +124,7 @@ async fn durability_is_raised_where_the_database_turned_it_off() {
                 CREATE TRIGGER note BEFORE INSERT ON hapax.operations \
                 FOR EACH ROW EXECUTE FUNCTION note()";
     database.client().await.batch_execute(text).await.unwrap();
-    assert!(matches!(store.commit(claims("durable")).await.claims[..], [Ok(_)]));
+    assert!(matches!(store.commit(claims("durable")).await[..], [Ok(_)]));
     let row = database.client().await.query_one("SELECT tenant FROM hapax.operations", &[]).await;
     assert_eq!(row.unwrap().get::<_, &str>(0), "on");
 }
@@ -139,5 +139,5 @@ async fn a_warning_during_a_commit_is_not_read_as_durable() {
                 FOR EACH ROW EXECUTE FUNCTION warn()";
     database.client().await.batch_execute(text).await.unwrap();
     let committed = store.commit(claims("local")).await;
-    assert!(matches!(committed.claims[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
+    assert!(matches!(committed[..], [Err(StoreError::Unconfirmed(_))]), "{committed:?}");
 }

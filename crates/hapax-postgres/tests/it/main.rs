@@ -11,7 +11,7 @@ mod buckets;
 mod complaints;
 mod failures;
 mod functions;
-#[cfg(all(feature = "deadpool", feature = "sqlx"))]
+#[cfg(all(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod inbox;
 mod natural;
 mod natural_guards;
@@ -28,7 +28,7 @@ mod strangers;
 mod sweeping;
 #[cfg(feature = "tail")]
 mod tail;
-#[cfg(all(feature = "deadpool", feature = "sqlx"))]
+#[cfg(all(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod transactions;
 mod watching;
 

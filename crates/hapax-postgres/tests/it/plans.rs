@@ -1,6 +1,6 @@
 //! What the server does to answer: which index it walks, and that settles stay in their page.
 
-use hapax_core::{Store, store::Batch};
+use hapax_core::{Store, store::Write};
 
 use crate::{
     backend::Postgres,
@@ -44,10 +44,11 @@ async fn nearly_all_settles_stay_in_their_page() {
     let store = database.store().await;
     for round in 0..8 {
         let keys: Vec<_> = (0..500).map(|at| format!("{round} {at}")).collect();
-        let claims = keys.iter().map(|key| claim(key, 1)).collect();
-        store.commit(Batch { claims, ..Batch::default() }).await;
-        let settles = keys.iter().map(|key| completion(key, 1, &[7; 512])).collect();
-        store.commit(Batch { settles, ..Batch::default() }).await;
+        let claims = keys.iter().map(|key| Write::Claim(claim(key, 1))).collect();
+        store.commit(claims).await;
+        let end = |key: &String| Write::Settle(completion(key, 1, &[7; 512]));
+        let settles = keys.iter().map(end).collect();
+        store.commit(settles).await;
     }
     drop(store);
     let updates = "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'operations'";

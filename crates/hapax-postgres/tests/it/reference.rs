@@ -11,11 +11,8 @@ use std::{
 use bytes::Bytes;
 use hapax_core::{
     Body, Doubt, Fence, Fingerprint, Key, Operation, OperationId, Outcome, Owner, Record, Recovery,
-    Salt, Scope, Stamp, StateTag, StepName, Store, Tenant, Timestamp, memory,
-    store::{
-        Batch, By, Claim, Claimed, Entry, KeepStep, Kept, Over, Renew, Renewed, Settle, Settled,
-        Settlement,
-    },
+    Salt, Scope, Stamp, StateTag, StepName, Store, StoreError, Tenant, Timestamp, memory,
+    store::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Write, Written},
 };
 use hapax_verify::conformance::Backend;
 
@@ -55,10 +52,10 @@ pub(crate) fn completion(key: &str, owner: i64, body: &[u8]) -> Settle {
 
 /// Claims and completes under a new key.
 pub(crate) async fn complete(store: &impl Store, key: &str, body: &[u8]) {
-    let batch = Batch { claims: vec![claim(key, 1)], ..Batch::default() };
-    assert!(matches!(store.commit(batch).await.claims[..], [Ok(Claimed::Won { .. })]));
-    let batch = Batch { settles: vec![completion(key, 1, body)], ..Batch::default() };
-    assert!(matches!(store.commit(batch).await.settles[..], [Ok(Settled::Done { .. })]));
+    let batch = vec![Write::Claim(claim(key, 1))];
+    assert!(matches!(store.commit(batch).await[..], [Ok(Written::Done { .. })]));
+    let batch = vec![Write::Settle(completion(key, 1, body))];
+    assert!(matches!(store.commit(batch).await[..], [Ok(Written::Done { .. })]));
 }
 
 const KEYS: usize = 6;
@@ -122,9 +119,8 @@ fn plan(random: &mut fastrand::Rng) -> Vec<Step> {
     keys.into_iter().map(step).collect()
 }
 
-fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
-    let mut batch = Batch::default();
-    for step in plan {
+fn batch(plan: &[Step], found: &[Option<Record>]) -> Vec<Write> {
+    let write = |step: &Step| {
         let key = format!("key {}", step.key);
         let found = found[step.key].as_ref();
         let mut stamp = found.map(Record::stamp).unwrap_or(Stamp {
@@ -152,20 +148,22 @@ fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
         let failed = Settlement::Failed(Outcome::bare(404));
         let by = By::Owner { fence, owner };
         match step.what {
-            0 | 1 => batch.claims.push(claim(&key, step.owner)),
-            2 => batch.claims.push(Claim { entry: queue, ..claim(&key, step.owner) }),
-            3 => batch.claims.push(over(Over::Spent(stamp), run)),
-            4 => batch
-                .claims
-                .push(over(Over::Abandoned(stamp), Entry::Run { lease: LEASE, request: None })),
-            5 => batch.settles.push(settle(by, completed)),
-            6 => batch.settles.push(settle(By::Onlooker(stamp), failed)),
-            7 => batch.settles.push(settle(by, Settlement::Released)),
-            8 => batch
-                .settles
-                .push(settle(By::Onlooker(stamp), Settlement::InDoubt(Doubt::OwnerVanished))),
-            9 => batch.settles.push(settle(by, Settlement::InDoubt(Doubt::Unanswered))),
-            10 | 11 => batch.steps.push(KeepStep {
+            0 | 1 => Write::Claim(claim(&key, step.owner)),
+            2 => Write::Claim(Claim { entry: queue, ..claim(&key, step.owner) }),
+            3 => Write::Claim(over(Over::Spent(stamp), run)),
+            4 => {
+                let run = Entry::Run { lease: LEASE, request: None };
+                Write::Claim(over(Over::Abandoned(stamp), run))
+            }
+            5 => Write::Settle(settle(by, completed)),
+            6 => Write::Settle(settle(By::Onlooker(stamp), failed)),
+            7 => Write::Settle(settle(by, Settlement::Released)),
+            8 => {
+                let vanished = Settlement::InDoubt(Doubt::OwnerVanished);
+                Write::Settle(settle(By::Onlooker(stamp), vanished))
+            }
+            9 => Write::Settle(settle(by, Settlement::InDoubt(Doubt::Unanswered))),
+            10 | 11 => Write::Step(KeepStep {
                 id: operation(&key).id(),
                 fence,
                 owner,
@@ -178,10 +176,10 @@ fn batch(plan: &[Step], found: &[Option<Record>]) -> Batch {
                 )
                 .unwrap(),
             }),
-            _ => batch.renews.push(Renew { id: operation(&key).id(), fence, owner, lease: LEASE }),
+            _ => Write::Renew(Renew { id: operation(&key).id(), fence, owner, lease: LEASE }),
         }
-    }
-    batch
+    };
+    plan.iter().map(write).collect()
 }
 
 async fn all(store: &impl Store, ids: &[OperationId]) -> Vec<Option<Record>> {
@@ -212,22 +210,12 @@ fn shape(record: &Option<Record>) -> String {
     )
 }
 
-fn answers(committed: hapax_core::store::Committed) -> Vec<String> {
-    let claims = committed.claims.into_iter().map(|claimed| match claimed.unwrap() {
-        Claimed::Won { .. } => "won".to_owned(),
-        Claimed::Found { record, .. } => format!("found {}", shape(&record.map(|record| *record))),
-    });
-    let settles = committed.settles.into_iter().map(|settled| match settled.unwrap() {
-        Settled::Done { .. } => "settled".to_owned(),
-        Settled::Lost => "lost".to_owned(),
-    });
-    let renews = committed.renews.into_iter().map(|renewed| match renewed.unwrap() {
-        Renewed::Done { .. } => "renewed".to_owned(),
-        Renewed::Lost => "lost".to_owned(),
-    });
-    let steps = committed.steps.into_iter().map(|kept| match kept.unwrap() {
-        Kept::Done { .. } => "kept".to_owned(),
-        Kept::Lost => "lost".to_owned(),
-    });
-    claims.chain(settles).chain(renews).chain(steps).collect()
+fn answers(answers: Vec<Result<Written, StoreError>>) -> Vec<String> {
+    let answer = |answer: Result<Written, StoreError>| match answer.unwrap() {
+        Written::Done { .. } => "done".to_owned(),
+        Written::Refused { record, .. } => {
+            format!("found {}", shape(&record.map(|record| *record)))
+        }
+    };
+    answers.into_iter().map(answer).collect()
 }

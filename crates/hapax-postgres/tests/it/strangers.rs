@@ -1,6 +1,6 @@
 //! Advisory locks are open to everybody who can connect: what a stranger can compute blocks nobody.
 
-use hapax_core::outbox::Outbox as _;
+use hapax_core::outbox::OutboxLog as _;
 use hapax_postgres::{Outbox, OutboxOptions};
 use tokio_postgres::Client;
 
@@ -94,7 +94,10 @@ async fn a_lock_that_a_stranger_saw_and_kept_is_heard_as_busy() {
     let service = Service::new(&database).await;
     service.run("BEGIN").await;
     assert_eq!(service.pay("key").await, Ok(true));
-    let seen = "SELECT (l.classid::int8 << 32) | l.objid::int8 FROM pg_locks AS l WHERE l.locktype = 'advisory'";
+    // Those of this database: other tests take locks on the same server.
+    let seen = "SELECT (l.classid::int8 << 32) | l.objid::int8 FROM pg_locks AS l \
+                JOIN pg_database AS d ON d.oid = l.database \
+                WHERE l.locktype = 'advisory' AND d.datname = current_database()";
     let number: i64 = stranger.query_one(seen, &[]).await.unwrap().get(0);
     service.run("COMMIT").await;
     stranger.query("SELECT pg_advisory_lock($1)", &[&number]).await.unwrap();

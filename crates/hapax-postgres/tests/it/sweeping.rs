@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::{Store, store::Batch};
+use hapax_core::{Store, store::Write};
 use hapax_verify::conformance::Backend;
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 async fn abandon(store: &impl Store, key: &str) {
-    store.commit(Batch { claims: vec![claim(key, 1)], ..Batch::default() }).await;
+    store.commit(vec![Write::Claim(claim(key, 1))]).await;
 }
 
 async fn overdue(store: &impl Store) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::{Store, store::Batch};
+use hapax_core::{Store, store::Write};
 
 use crate::{
     backend::Postgres,
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 async fn a_watcher_in_another_process_hears_of_a_settle() {
     let database = Postgres::empty().await;
     let (here, there) = (database.store().await, database.store().await);
-    here.commit(Batch { claims: vec![claim("watched", 1)], ..Batch::default() }).await;
+    here.commit(vec![Write::Claim(claim("watched", 1))]).await;
     let id = operation("watched").id();
     // The first hint comes when the listener has connected.
     tokio::time::timeout(PATIENCE, there.watch(id)).await.unwrap();
@@ -25,8 +25,7 @@ async fn a_watcher_in_another_process_hears_of_a_settle() {
         tokio::task::yield_now().await;
     }
     assert!(!watching.is_finished());
-    let settles = vec![completion("watched", 1, b"done")];
-    here.commit(Batch { settles, ..Batch::default() }).await;
+    here.commit(vec![Write::Settle(completion("watched", 1, b"done"))]).await;
     tokio::time::timeout(PATIENCE, watching).await.unwrap().unwrap();
 }
 

@@ -13,9 +13,11 @@ use hapax_core::{
     Event, Key, Scope, StoreError, Timestamp, TransactionError,
     clock::{ClockMark, ClockReading},
     inbox::{
-        Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken, Waiting,
+        First, Inbox, Letter, Message, MessageArrival, MessageEnd, MessageEntered, Partition,
+        RegisteredConsumer, Taken, Waiting,
     },
 };
+use hapax_sqlite_file::is_busy;
 use rusqlite::{
     Connection,
     types::{Value, ValueRef},
@@ -26,13 +28,12 @@ use tokio::{
 };
 
 use super::{
-    PATIENCE, books,
+    PATIENCE,
     cell::{Cell, Cells},
-    desk::Desk,
-    unit,
+    sql_session::SqlSession,
+    tables, unit,
 };
 use crate::{
-    connect::is_busy,
     emit,
     error::{MigrateError, commit_failed, nothing_written},
     migrate,
@@ -45,6 +46,17 @@ use crate::{
 /// Transactions of one `Database` take turns in the order they came; with other writers of the file
 /// they compete for SQLite's lock. Handlers call `rusqlite`, which blocks the thread they run on for as
 /// long as the disk takes.
+///
+/// ```
+/// use hapax_sqlite::inbox::Database;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("hapax.db");
+/// // A consumer of `hapax-messaging` acts on messages in transactions of this file.
+/// let database = Database::open(path)?;
+/// # drop(database);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Database {
     shared: Arc<Shared>,
@@ -84,7 +96,7 @@ impl Database {
     }
 
     /// A connection, and the turn to write on it; `None` if others wrote for too long.
-    async fn line(&self) -> Result<Option<Line>, StoreError> {
+    async fn line(&self) -> Result<Option<WriteConnection>, StoreError> {
         let turn = Arc::clone(&self.shared.turns).acquire_owned();
         let Ok(Ok(turn)) = timeout(self.patience, turn).await else { return Ok(None) };
         let idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -94,10 +106,10 @@ impl Database {
         };
         connection.busy_timeout(self.patience).map_err(nothing_written)?;
         let shared = Arc::clone(&self.shared);
-        Ok(Some(Line { connection: Some(connection), shared, _turn: turn }))
+        Ok(Some(WriteConnection { connection: Some(connection), shared, _turn: turn }))
     }
 
-    async fn desk(&self) -> Result<Line, StoreError> {
+    async fn desk(&self) -> Result<WriteConnection, StoreError> {
         let line = self.line().await?;
         line.ok_or_else(|| StoreError::unavailable("others wrote for too long"))
     }
@@ -118,8 +130,8 @@ impl fmt::Debug for Database {
 /// Its own savepoints are welcome. `COMMIT` and `ROLLBACK` are not the handler's to give. Dropped
 /// without an end, it is rolled back.
 pub struct Transaction {
-    line: Line,
-    arrival: Arrival,
+    line: WriteConnection,
+    arrival: MessageArrival,
     events: Vec<Event>,
 }
 
@@ -156,12 +168,19 @@ impl fmt::Debug for Transaction {
 impl Inbox for Database {
     type Transaction = Transaction;
 
-    async fn enlist(&self, name: &Scope, retention: Duration) -> Result<Consumer, StoreError> {
-        books::enlist(&mut self.desk().await?, name, retention).await
+    async fn enlist(
+        &self,
+        name: &Scope,
+        retention: Duration,
+    ) -> Result<RegisteredConsumer, StoreError> {
+        tables::enlist(&mut self.desk().await?, name, retention).await
     }
 
-    async fn enter(&self, arrival: &Arrival) -> Result<Entered<Transaction>, TransactionError> {
-        let busy = || Entered::Answer(hapax_core::inbox::Answer::Busy);
+    async fn enter(
+        &self,
+        arrival: &MessageArrival,
+    ) -> Result<MessageEntered<Transaction>, TransactionError> {
+        let busy = || MessageEntered::Answer(hapax_core::inbox::MessageAnswer::Busy);
         let Some(mut line) = self.line().await? else { return Ok(busy()) };
         match line.open().execute_batch("BEGIN IMMEDIATE") {
             Ok(()) => {}
@@ -172,13 +191,17 @@ impl Inbox for Database {
             Ok((last, held)) => {
                 let (arrival, events) = (arrival.clone(), Vec::new());
                 let transaction = Transaction { line, arrival, events };
-                Entered::First(First { transaction, last, held })
+                MessageEntered::First(First { transaction, last, held })
             }
-            Err(answer) => Entered::Answer(answer),
+            Err(answer) => MessageEntered::Answer(answer),
         })
     }
 
-    async fn leave(&self, transaction: Transaction, end: &End) -> Result<(), TransactionError> {
+    async fn leave(
+        &self,
+        transaction: Transaction,
+        end: &MessageEnd,
+    ) -> Result<(), TransactionError> {
         let Transaction { mut line, arrival, events } = transaction;
         unit::leave(&mut line, self.now(), &arrival, end).await?;
         for event in &events {
@@ -195,54 +218,58 @@ impl Inbox for Database {
         error.downcast_ref::<rusqlite::Error>().is_some_and(is_busy)
     }
 
-    async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {
-        books::missed(&mut self.desk().await?, self.now(), consumer, id).await
+    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
+        tables::missed(&mut self.desk().await?, self.now(), consumer, id).await
     }
 
-    async fn bury(&self, consumer: &Consumer, letter: &Letter) -> Result<(), StoreError> {
-        books::bury(&mut self.desk().await?, self.now(), consumer, letter).await
+    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
+        tables::bury(&mut self.desk().await?, self.now(), consumer, letter).await
     }
 
-    async fn take(&self, consumer: &Consumer, partition: &Partition) -> Result<Taken, StoreError> {
-        books::take(&mut self.desk().await?, consumer, partition).await
+    async fn take(
+        &self,
+        consumer: &RegisteredConsumer,
+        partition: &Partition,
+    ) -> Result<Taken, StoreError> {
+        tables::take(&mut self.desk().await?, consumer, partition).await
     }
 
     async fn waiting(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         waiting: &Waiting,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
-        books::waiting(&mut self.desk().await?, self.now(), consumer, waiting).await
+        tables::waiting(&mut self.desk().await?, self.now(), consumer, waiting).await
     }
 
     async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
-        books::forget(&mut self.desk().await?, self.now(), limit).await
+        tables::forget(&mut self.desk().await?, self.now(), limit).await
     }
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
-        books::clock(&mut self.desk().await?, self.now()).await
+        tables::clock(&mut self.desk().await?, self.now()).await
     }
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        books::keep_clock(&mut self.desk().await?, mark).await
+        tables::keep_clock(&mut self.desk().await?, mark).await
     }
 }
 
 /// A connection and the turn to write. It returns without an open transaction, or not at all.
-struct Line {
+struct WriteConnection {
     connection: Option<Connection>,
     shared: Arc<Shared>,
     _turn: OwnedSemaphorePermit,
 }
 
-impl Line {
+impl WriteConnection {
     #[expect(clippy::expect_used, reason = "only dropping takes the connection out")]
     fn open(&self) -> &Connection {
         self.connection.as_ref().expect("a line has its connection until it is dropped")
     }
 }
 
-impl Drop for Line {
+impl Drop for WriteConnection {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok() {
@@ -251,7 +278,7 @@ impl Drop for Line {
     }
 }
 
-impl Desk for Line {
+impl SqlSession for WriteConnection {
     async fn ask(
         &mut self,
         text: &'static str,

@@ -4,14 +4,14 @@
 //! pool. SQLite lets one transaction write at a time, so a message waits for whoever writes, and never
 //! longer than its database has patience.
 //!
-//! - `desk`: what both drivers can say; `cell`: in which values;
-//! - `unit`: the conversation inside a transaction; `books`: what is written outside of one;
+//! - `sql_session`: what both drivers can say; `cell`: in which values;
+//! - `unit`: the conversation inside a transaction; `tables`: what is written outside of one;
 //! - `database`: the inbox through `rusqlite`.
 
-pub(crate) mod books;
 pub(crate) mod cell;
 mod database;
-pub(crate) mod desk;
+pub(crate) mod sql_session;
+pub(crate) mod tables;
 pub(crate) mod unit;
 
 use std::time::Duration;

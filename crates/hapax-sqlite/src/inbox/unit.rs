@@ -3,14 +3,14 @@
 use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
     inbox::{
-        Answer, Arrival, Digest, End, Found, Identity, Judgement, Message, Proof, Reason, State,
-        encode_headers, judge,
+        Digest, Identity, Judgement, LetterReason, Message, MessageAnswer, MessageArrival,
+        MessageEnd, MessageState, Proof, StoredMessage, encode_headers, judge,
     },
 };
 
 use super::{
     cell::{Cell, Cells},
-    desk::Desk,
+    sql_session::SqlSession,
 };
 use crate::clock_mark;
 
@@ -49,10 +49,10 @@ pub(crate) type KeyFound = (Option<i64>, u32);
 
 /// Finds out whether the message is the first, in an open transaction.
 pub(crate) async fn enter(
-    desk: &mut impl Desk,
+    desk: &mut impl SqlSession,
     now: Timestamp,
-    arrival: &Arrival,
-) -> Result<Result<KeyFound, Answer>, TransactionError> {
+    arrival: &MessageArrival,
+) -> Result<Result<KeyFound, MessageAnswer>, TransactionError> {
     let answer = match arrival.proof {
         Proof::Record => record(desk, now, arrival).await?,
         Proof::Place(fence) => place(desk, arrival, fence).await?,
@@ -72,10 +72,10 @@ pub(crate) async fn enter(
 
 /// Writes how it ended; the commit is left to do.
 pub(crate) async fn leave(
-    desk: &mut impl Desk,
+    desk: &mut impl SqlSession,
     now: Timestamp,
-    arrival: &Arrival,
-    end: &End,
+    arrival: &MessageArrival,
+    end: &MessageEnd,
 ) -> Result<(), TransactionError> {
     let mut notes: Vec<(&'static str, Vec<Cell>)> = Vec::new();
     if arrival.in_turn && end.moves_on() {
@@ -83,18 +83,20 @@ pub(crate) async fn leave(
     }
     let has_record = !matches!(arrival.proof, Proof::Place(_));
     match end {
-        End::Done if arrival.proof == Proof::Held => notes.push(mark(arrival, &State::Done)),
-        End::Done => {}
-        End::Passed if has_record => notes.push(mark(arrival, &State::Passed)),
-        End::Passed => {}
-        End::Held => {
+        MessageEnd::Done if arrival.proof == Proof::Held => {
+            notes.push(mark(arrival, &MessageState::Done))
+        }
+        MessageEnd::Done => {}
+        MessageEnd::Passed if has_record => notes.push(mark(arrival, &MessageState::Passed)),
+        MessageEnd::Passed => {}
+        MessageEnd::Held => {
             notes.push((HOLD, held(now, arrival)?));
             if has_record {
-                notes.push(mark(arrival, &State::Held));
+                notes.push(mark(arrival, &MessageState::Held));
             }
         }
-        End::Failed(reason) => notes.push(fail(now, arrival, reason)),
-        End::Dead(reason) => {
+        MessageEnd::Failed(reason) => notes.push(fail(now, arrival, reason)),
+        MessageEnd::Dead(reason) => {
             let letter = letter(now, arrival.consumer.number, &arrival.message, reason);
             notes.push((BURY, letter));
             notes.push(fail(now, arrival, &reason.to_string()));
@@ -111,7 +113,7 @@ pub(crate) fn letter(
     now: Timestamp,
     consumer: i32,
     message: &Message,
-    reason: &Reason,
+    reason: &LetterReason,
 ) -> Vec<Cell> {
     vec![
         consumer.into(),
@@ -129,10 +131,10 @@ pub(crate) fn letter(
 
 /// Writes the record, or says why there is one.
 async fn record(
-    desk: &mut impl Desk,
+    desk: &mut impl SqlSession,
     now: Timestamp,
-    arrival: &Arrival,
-) -> Result<Option<Answer>, TransactionError> {
+    arrival: &MessageArrival,
+) -> Result<Option<MessageAnswer>, TransactionError> {
     let values = record_values(now, arrival);
     if !desk.ask(RECORD, &values).await?.is_empty() {
         return Ok(None);
@@ -153,23 +155,23 @@ async fn record(
     }
 }
 
-fn found(row: &Cells) -> Result<Found, StoreError> {
+fn found(row: &Cells) -> Result<StoredMessage, StoreError> {
     let damaged =
         |what: &str| StoreError::damaged(format!("{what} of a message's record is unknown"));
     let digest = row.bytes(0)?.try_into().map_err(|_| damaged("the digest"))?;
     let state = i16::try_from(row.number(1)?).unwrap_or_default();
     let state =
-        State::from_number(state, row.maybe_text(2)?).ok_or_else(|| damaged("the state"))?;
+        MessageState::from_number(state, row.maybe_text(2)?).ok_or_else(|| damaged("the state"))?;
     let received_at = Timestamp::from_micros(row.number(3)?);
-    Ok(Found { digest: Digest::from_bytes(digest), state, received_at })
+    Ok(StoredMessage { digest: Digest::from_bytes(digest), state, received_at })
 }
 
 /// Whether the partition has come to this message, and no further.
 async fn place(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
+    desk: &mut impl SqlSession,
+    arrival: &MessageArrival,
     fence: Fence,
-) -> Result<Option<Answer>, TransactionError> {
+) -> Result<Option<MessageAnswer>, TransactionError> {
     let Some(place) = &arrival.message.place else { return Err(misused("without a place")) };
     let values = [
         arrival.consumer.number.into(),
@@ -183,21 +185,28 @@ async fn place(
     }
     let rows = desk.ask(FENCE, &values[..3]).await?;
     let found = rows.first().map(|row| row.number(0)).transpose()?;
-    Ok(Some(if found == Some(fence.get()) { Answer::Duplicate } else { Answer::Fenced }))
+    Ok(Some(if found == Some(fence.get()) {
+        MessageAnswer::Duplicate
+    } else {
+        MessageAnswer::Fenced
+    }))
 }
 
 /// Whether the message is still held.
 async fn let_go(
-    desk: &mut impl Desk,
-    arrival: &Arrival,
-) -> Result<Option<Answer>, TransactionError> {
+    desk: &mut impl SqlSession,
+    arrival: &MessageArrival,
+) -> Result<Option<MessageAnswer>, TransactionError> {
     let mut values = versioned(arrival)?;
     values.push(arrival.message.id.as_str().into());
     let gone = desk.ask(LET_GO, &values).await?;
-    Ok(gone.is_empty().then_some(Answer::Duplicate))
+    Ok(gone.is_empty().then_some(MessageAnswer::Duplicate))
 }
 
-fn record_values(now: Timestamp, Arrival { consumer, message, .. }: &Arrival) -> Vec<Cell> {
+fn record_values(
+    now: Timestamp,
+    MessageArrival { consumer, message, .. }: &MessageArrival,
+) -> Vec<Cell> {
     vec![
         consumer.number.into(),
         message.id.as_str().into(),
@@ -206,12 +215,12 @@ fn record_values(now: Timestamp, Arrival { consumer, message, .. }: &Arrival) ->
     ]
 }
 
-fn key_values(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn key_values(arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let Some(key) = &arrival.message.key else { return Err(misused("in turn, without a key")) };
     Ok(vec![arrival.consumer.number.into(), (&**key).into()])
 }
 
-fn versioned(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn versioned(arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let Some(version) = arrival.message.version else {
         return Err(misused("in turn, without a version"));
     };
@@ -220,7 +229,7 @@ fn versioned(arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
     Ok(values)
 }
 
-fn held(now: Timestamp, arrival: &Arrival) -> Result<Vec<Cell>, TransactionError> {
+fn held(now: Timestamp, arrival: &MessageArrival) -> Result<Vec<Cell>, TransactionError> {
     let message = &arrival.message;
     let mut values = versioned(arrival)?;
     values.extend([
@@ -234,12 +243,15 @@ fn held(now: Timestamp, arrival: &Arrival) -> Result<Vec<Cell>, TransactionError
     Ok(values)
 }
 
-fn mark(Arrival { consumer, message, .. }: &Arrival, state: &State) -> (&'static str, Vec<Cell>) {
+fn mark(
+    MessageArrival { consumer, message, .. }: &MessageArrival,
+    state: &MessageState,
+) -> (&'static str, Vec<Cell>) {
     let state = i64::from(state.number());
     (MARK, vec![consumer.number.into(), message.id.as_str().into(), state.into()])
 }
 
-fn fail(now: Timestamp, arrival: &Arrival, reason: &str) -> (&'static str, Vec<Cell>) {
+fn fail(now: Timestamp, arrival: &MessageArrival, reason: &str) -> (&'static str, Vec<Cell>) {
     let mut values = record_values(now, arrival);
     values.push(reason.into());
     (FAIL, values)

@@ -1,12 +1,29 @@
 use rusqlite::{Connection, ToSql};
 
-use super::{Field, NaturalError, Row, atomically, sql::Sql};
+use super::{Field, NaturalError, NaturalRow, atomically, sql::Sql};
 
 /// An entry of a ledger: an amount, for an account, under a natural key.
+///
+/// ```
+/// use hapax_sqlite::natural::{LedgerEntry, NaturalRow, Posted, post};
+///
+/// let connection = rusqlite::Connection::open_in_memory()?;
+/// connection.execute_batch("CREATE TABLE ledger (id TEXT PRIMARY KEY, name TEXT, cents INT)")?;
+/// let payment = LedgerEntry {
+///     row: NaturalRow { table: "ledger", key: &[("id", &"payment-1")] },
+///     fields: &[],
+///     account: ("name", &"ada"),
+///     amount: ("cents", 100),
+///     floor: Some(0),
+/// };
+/// assert_eq!(post(&connection, &payment)?, Posted::Posted { balance: 100 });
+/// assert_eq!(post(&connection, &payment)?, Posted::AlreadyPosted { balance: 100 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct LedgerEntry<'a> {
     /// The ledger and the entry's key.
-    pub row: Row<'a>,
+    pub row: NaturalRow<'a>,
     /// What is kept with the entry beside its key and amount.
     pub fields: &'a [Field<'a>],
     /// The column of the account, and the account. It may be one of the key's columns.
@@ -17,10 +34,10 @@ pub struct Entry<'a> {
     pub floor: Option<i64>,
 }
 
-impl std::fmt::Debug for Entry<'_> {
+impl std::fmt::Debug for LedgerEntry<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (row, amount, floor) = (&self.row, self.amount.1, self.floor);
-        let mut shown = f.debug_struct("Entry");
+        let mut shown = f.debug_struct("LedgerEntry");
         shown.field("row", row).field("amount", &amount).field("floor", &floor);
         shown.finish_non_exhaustive()
     }
@@ -53,8 +70,24 @@ pub enum Posted {
 /// *The race:* `balance = balance + 10` twice is 20 more, and two withdrawals that both saw 100
 /// leave less than nothing. Here an entry has a natural key and is written once, and the write
 /// lock is held from before the sum is taken until the entry is committed.
-pub fn post(connection: &Connection, entry: &Entry<'_>) -> Result<Posted, NaturalError> {
-    let Entry { row, account, amount: (column, amount), floor, .. } = entry;
+///
+/// ```
+/// use hapax_sqlite::natural::{LedgerEntry, NaturalRow, Posted, post};
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE ledger (id TEXT PRIMARY KEY, name TEXT, cents INT)")?;
+/// let withdrawal = LedgerEntry {
+///     row: NaturalRow { table: "ledger", key: &[("id", &"withdrawal-1")] },
+///     fields: &[],
+///     account: ("name", &"ada"),
+///     amount: ("cents", -100),
+///     floor: Some(0),
+/// };
+/// assert_eq!(post(&connection, &withdrawal)?, Posted::BelowFloor { balance: 0 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn post(connection: &Connection, entry: &LedgerEntry<'_>) -> Result<Posted, NaturalError> {
+    let LedgerEntry { row, account, amount: (column, amount), floor, .. } = entry;
     row.check()?;
     let mut fields: Vec<Field<'_>> = entry.fields.to_vec();
     if !row.key.iter().any(|(name, _)| *name == account.0) {
@@ -80,6 +113,16 @@ pub fn post(connection: &Connection, entry: &Entry<'_>) -> Result<Posted, Natura
 }
 
 /// What an account of a ledger holds: the sum of its entries.
+///
+/// ```
+/// use hapax_sqlite::natural::balance;
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE ledger (id TEXT PRIMARY KEY, name TEXT, cents INT)")?;
+/// connection.execute("INSERT INTO ledger VALUES ('a', 'ada', 70), ('b', 'ada', 30)", [])?;
+/// assert_eq!(balance(&connection, "ledger", ("name", &"ada"), "cents")?, 100);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn balance(
     connection: &Connection,
     table: &str,

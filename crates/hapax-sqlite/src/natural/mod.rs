@@ -15,13 +15,13 @@
 //! Names of tables and columns are quoted, so any text is a name and never SQL.
 //!
 //! ```
-//! use hapax_sqlite::natural::{Row, Transition, transition};
+//! use hapax_sqlite::natural::{NaturalRow, Transition, transition};
 //!
 //! let connection = rusqlite::Connection::open_in_memory()?;
 //! connection.execute_batch(
 //!     "CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT); INSERT INTO orders VALUES (7, 'new')",
 //! )?;
-//! let order = Row { table: "orders", key: &[("id", &7)] };
+//! let order = NaturalRow { table: "orders", key: &[("id", &7)] };
 //! let pay = || transition(&connection, &order, "state", &["new"], "paid");
 //! assert_eq!(pay()?, Transition::Moved);
 //! assert_eq!(pay()?, Transition::AlreadyThere);
@@ -42,7 +42,7 @@ use rusqlite::{
 
 use self::sql::Sql;
 pub use self::{
-    ledger::{Entry, Posted, balance, post},
+    ledger::{LedgerEntry, Posted, balance, post},
     set_if::{SetIf, set_if},
     transition::{Transition, transition},
     upsert::{Upserted, upsert},
@@ -53,18 +53,25 @@ pub use self::{
 pub type Field<'a> = (&'a str, &'a dyn ToSql);
 
 /// One row of a table, by its natural key.
+///
+/// ```
+/// use hapax_sqlite::natural::NaturalRow;
+///
+/// let seat = NaturalRow { table: "seats", key: &[("flight", &"HX17"), ("seat", &"12A")] };
+/// assert_eq!(seat.key.len(), 2);
+/// ```
 #[derive(Clone, Copy)]
-pub struct Row<'a> {
+pub struct NaturalRow<'a> {
     /// The table.
     pub table: &'a str,
     /// Every column of a unique index, and what it holds. Never NULL.
     pub key: &'a [Field<'a>],
 }
 
-impl std::fmt::Debug for Row<'_> {
+impl std::fmt::Debug for NaturalRow<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns: Vec<_> = self.key.iter().map(|(column, _)| column).collect();
-        f.debug_struct("Row").field("table", &self.table).field("key", &columns).finish()
+        f.debug_struct("NaturalRow").field("table", &self.table).field("key", &columns).finish()
     }
 }
 
@@ -97,7 +104,7 @@ impl NaturalError {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> NaturalRow<'a> {
     fn check(&self) -> Result<(), NaturalError> {
         if self.key.is_empty() {
             return Err(NaturalError::argument("the key has no columns"));

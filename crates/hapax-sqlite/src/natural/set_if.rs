@@ -1,6 +1,6 @@
 use rusqlite::{Connection, ToSql, types::Value};
 
-use super::{NaturalError, Row, atomically, sql::Sql};
+use super::{NaturalError, NaturalRow, atomically, sql::Sql};
 
 /// What became of a value that was to be set.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,11 +24,23 @@ pub enum SetIf {
 /// lost without a word. Use it for values that are known (an address, a limit). One that was
 /// computed from what was read (a balance, a count) needs [`update_versioned`] or [`post`].
 ///
+/// ```
+/// use hapax_sqlite::natural::{NaturalRow, SetIf, set_if};
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE users (id INTEGER PRIMARY KEY, city TEXT)")?;
+/// # connection.execute("INSERT INTO users VALUES (7, 'Ulm')", [])?;
+/// let user = NaturalRow { table: "users", key: &[("id", &7)] };
+/// assert_eq!(set_if(&connection, &user, "city", &"Ulm", &"Bonn")?, SetIf::Set);
+/// assert_eq!(set_if(&connection, &user, "city", &"Ulm", &"Bonn")?, SetIf::AlreadySet);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// [`update_versioned`]: super::update_versioned
 /// [`post`]: super::post
 pub fn set_if(
     connection: &Connection,
-    row: &Row<'_>,
+    row: &NaturalRow<'_>,
     field: &str,
     expected: &dyn ToSql,
     wanted: &dyn ToSql,

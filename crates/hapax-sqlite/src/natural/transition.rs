@@ -1,6 +1,6 @@
 use rusqlite::{Connection, ToSql};
 
-use super::{NaturalError, Row, atomically, sql::Sql};
+use super::{NaturalError, NaturalRow, atomically, sql::Sql};
 
 /// What became of a row that was to move to another state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,9 +22,21 @@ pub enum Transition {
 ///
 /// *The race:* two callers read `new`, one cancels and one ships. The state is compared and set in
 /// one statement, so one of them moves it and the other is told where it is.
+///
+/// ```
+/// use hapax_sqlite::natural::{NaturalRow, Transition, transition};
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT)")?;
+/// # connection.execute("INSERT INTO orders VALUES (7, 'cancelled')", [])?;
+/// let order = NaturalRow { table: "orders", key: &[("id", &7)] };
+/// let shipped = transition(&connection, &order, "state", &["new", "paid"], "shipped")?;
+/// assert_eq!(shipped, Transition::Refused { present: Some("cancelled".to_owned()) });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn transition(
     connection: &Connection,
-    row: &Row<'_>,
+    row: &NaturalRow<'_>,
     field: &str,
     from: &[&str],
     to: &str,

@@ -1,6 +1,6 @@
 use rusqlite::Connection;
 
-use super::{Field, NaturalError, Row, atomically, sql::Sql};
+use super::{Field, NaturalError, NaturalRow, atomically, sql::Sql};
 
 /// What it took to make a row be as given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,23 @@ pub enum Upserted {
 /// *The race:* two callers find no row and both insert; or the older of two messages arrives last
 /// and wins. `newer` names a field that grows, such as a version or a time: the row is changed only
 /// if the given one is greater.
+///
+/// ```
+/// use hapax_sqlite::natural::{NaturalRow, Upserted, upsert};
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE stock (item TEXT PRIMARY KEY, count INT, at INT)")?;
+/// let apples = NaturalRow { table: "stock", key: &[("item", &"apples")] };
+/// let count = |count: i64, at: i64| {
+///     upsert(&connection, &apples, &[("count", &count), ("at", &at)], Some("at"))
+/// };
+/// assert_eq!(count(5, 2)?, Upserted::Inserted);
+/// assert_eq!(count(9, 1)?, Upserted::Stale, "the older message came last");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn upsert(
     connection: &Connection,
-    row: &Row<'_>,
+    row: &NaturalRow<'_>,
     fields: &[Field<'_>],
     newer: Option<&str>,
 ) -> Result<Upserted, NaturalError> {

@@ -1,6 +1,6 @@
 use rusqlite::Connection;
 
-use super::{Field, NaturalError, Row, atomically, sql::Sql};
+use super::{Field, NaturalError, NaturalRow, atomically, sql::Sql};
 
 /// What became of a change to what had been read before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +23,22 @@ pub enum Versioned {
 ///
 /// *The race:* two people open the same form, and the second to save undoes what the first one
 /// wrote.
+///
+/// ```
+/// use hapax_sqlite::natural::{NaturalRow, Versioned, update_versioned};
+///
+/// # let connection = rusqlite::Connection::open_in_memory()?;
+/// # connection.execute_batch("CREATE TABLE pages (id INTEGER PRIMARY KEY, text TEXT, v INT)")?;
+/// # connection.execute("INSERT INTO pages VALUES (7, 'old', 1)", [])?;
+/// let page = NaturalRow { table: "pages", key: &[("id", &7)] };
+/// let save = |text: &str| update_versioned(&connection, &page, &[("text", &text)], "v", 1);
+/// assert_eq!(save("mine")?, Versioned::Updated { version: 2 });
+/// assert_eq!(save("yours")?, Versioned::Stale { present: 2 });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn update_versioned(
     connection: &Connection,
-    row: &Row<'_>,
+    row: &NaturalRow<'_>,
     fields: &[Field<'_>],
     version: &str,
     expected: i64,

@@ -2,7 +2,7 @@
 
 use hapax_core::{
     Fence, Owner, StoreError, Timestamp,
-    outbox::{Lane, Lease, Leased, Leases, Progress, Relay, plan},
+    outbox::{Lane, LaneProgress, Leased, Leases, RelayLease, ServingRelay, plan},
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 pub(super) fn lease(
     connection: &Connection,
     now: Timestamp,
-    lease: &Lease,
+    lease: &RelayLease,
 ) -> rusqlite::Result<Result<Option<Leases>, StoreError>> {
     let (name, me, until) = (&lease.destination, lease.owner, now.plus(lease.span));
     let text = "SELECT paused FROM hapax_outbox_destinations WHERE name = ?1";
@@ -39,7 +39,7 @@ pub(super) fn lease(
 }
 
 /// A lane as it is stored.
-pub(super) struct LaneRow {
+pub(super) struct StoredLane {
     pub(super) lane: Lane,
     pub(super) owner: Option<Owner>,
     pub(super) fence: i64,
@@ -47,7 +47,10 @@ pub(super) struct LaneRow {
 }
 
 /// The lanes of a destination, in order.
-pub(super) fn lanes(connection: &Connection, destination: &str) -> rusqlite::Result<Vec<LaneRow>> {
+pub(super) fn lanes(
+    connection: &Connection,
+    destination: &str,
+) -> rusqlite::Result<Vec<StoredLane>> {
     let text = "SELECT lane, owner, fence, low FROM hapax_outbox_lanes WHERE destination = ?1 \
                 ORDER BY lane";
     let mut statement = connection.prepare_cached(text)?;
@@ -55,7 +58,7 @@ pub(super) fn lanes(connection: &Connection, destination: &str) -> rusqlite::Res
         let number = row.get(0)?;
         let lane = Lane::from_number(number);
         let owner: Option<i64> = row.get(1)?;
-        Ok(LaneRow {
+        Ok(StoredLane {
             lane: lane.ok_or(rusqlite::Error::IntegralValueOutOfRange(0, number.into()))?,
             owner: owner.map(Owner),
             fence: row.get(2)?,
@@ -66,12 +69,15 @@ pub(super) fn lanes(connection: &Connection, destination: &str) -> rusqlite::Res
 }
 
 /// The relays of a destination, dead ones included.
-pub(super) fn relays(connection: &Connection, destination: &str) -> rusqlite::Result<Vec<Relay>> {
+pub(super) fn relays(
+    connection: &Connection,
+    destination: &str,
+) -> rusqlite::Result<Vec<ServingRelay>> {
     let text = "SELECT owner, until FROM hapax_outbox_relays WHERE destination = ?1";
     let mut statement = connection.prepare_cached(text)?;
     let rows = statement.query_map([destination], |row| {
         let until = Timestamp::from_micros(row.get(1)?);
-        Ok(Relay { owner: Owner(row.get(0)?), until })
+        Ok(ServingRelay { owner: Owner(row.get(0)?), until })
     })?;
     rows.collect()
 }
@@ -109,7 +115,7 @@ pub(super) fn leave(
 pub(super) fn acknowledge(
     connection: &Connection,
     destination: &str,
-    progress: &Progress,
+    progress: &LaneProgress,
 ) -> rusqlite::Result<Vec<Lane>> {
     let mut lost = Vec::new();
     let text = "UPDATE hapax_outbox_lanes SET low = max(low, ?4) \

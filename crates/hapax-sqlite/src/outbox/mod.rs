@@ -18,8 +18,8 @@ mod row;
 use hapax_core::{
     Fence, Owner, StoreError,
     outbox::{
-        Destination, Lag, Lane, Lease, Leases, Look, Outbox, Park, Parked, ParkedPage, Progress,
-        Registered, Retired, Seen, Selection, Start, Writer,
+        Destination, Lag, Lane, LaneProgress, Leases, Look, OutboxAdmin, OutboxLog, Park, Parked,
+        ParkedPage, Registered, RelayLease, Retired, Seen, Selection, Start, Writer,
     },
 };
 
@@ -31,19 +31,10 @@ use crate::store::Store;
 /// The store as the log a relay reads.
 ///
 /// A ring is heard in this process alone: relays of other processes find what is new when they look.
-impl Outbox for Store {
+impl OutboxLog for Store {
     async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
         self.change(move |connection, _| destinations::register(connection, &destination, start))
             .await
-    }
-
-    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        let name = name.to_owned();
-        self.change(move |connection, _| destinations::remove(connection, &name)).await
-    }
-
-    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
-        self.look_up(|connection, _| destinations::list(connection)).await?
     }
 
     async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
@@ -51,7 +42,7 @@ impl Outbox for Store {
         self.change(move |connection, _| destinations::set_paused(connection, &name, paused)).await
     }
 
-    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
+    async fn lease(&self, lease: RelayLease) -> Result<Option<Leases>, StoreError> {
         self.change(move |connection, now| lanes::lease(connection, now, &lease)).await?
     }
 
@@ -82,7 +73,7 @@ impl Outbox for Store {
     async fn acknowledge(
         &self,
         destination: &str,
-        progress: Progress,
+        progress: LaneProgress,
     ) -> Result<Vec<Lane>, StoreError> {
         let name = destination.to_owned();
         self.change(move |connection, _| lanes::acknowledge(connection, &name, &progress)).await
@@ -90,6 +81,30 @@ impl Outbox for Store {
 
     async fn park(&self, park: Park) -> Result<bool, StoreError> {
         self.change(move |connection, now| parked::park(connection, now, &park)).await?
+    }
+
+    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
+        self.change(move |connection, _| destinations::retire(connection, limit)).await
+    }
+
+    fn ring(&self) {
+        self.bell().ring();
+    }
+
+    async fn rung(&self) {
+        self.bell().rung().await;
+    }
+}
+
+/// The store as an outbox that people look after.
+impl OutboxAdmin for Store {
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let name = name.to_owned();
+        self.change(move |connection, _| destinations::remove(connection, &name)).await
+    }
+
+    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
+        self.look_up(|connection, _| destinations::list(connection)).await?
     }
 
     async fn parked(
@@ -118,17 +133,5 @@ impl Outbox for Store {
     async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
         let name = destination.to_owned();
         self.look_up(move |connection, now| destinations::lag(connection, now, &name)).await?
-    }
-
-    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
-        self.change(move |connection, _| destinations::retire(connection, limit)).await
-    }
-
-    fn ring(&self) {
-        self.bell().ring();
-    }
-
-    async fn rung(&self) {
-        self.bell().rung().await;
     }
 }

@@ -4,7 +4,7 @@ use hapax_core::{
     Attempt, Faults, Record, Salt, StoreError, TransactionError,
     clock::ClockReading,
     outbox::Ringer,
-    transaction::{self, Answer, End, Entered, Entrance, Granted},
+    transaction::{self, End, Entered, Entrance, Granted, TransactionAnswer},
 };
 use sqlx::{Executor as _, SqlitePool};
 use tokio::{
@@ -16,14 +16,14 @@ use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
     row,
-    transaction::{Held, Purpose, Transaction},
+    transaction::{CleanConnection, Purpose, Transaction},
 };
 use crate::{
     clock_mark,
     error::MigrateError,
     inbox::PATIENCE,
     options::Clock,
-    row::Stored,
+    row::NumberedRow,
     transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, is_due, place},
 };
 
@@ -38,6 +38,22 @@ const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 /// or another, they compete for SQLite's lock. Both are waited for as long as
 /// [`Entrance::wait`] says, an hour at most, and then the operation is busy. Replays wait for
 /// nobody.
+///
+/// ```
+/// use hapax_core::Database as _;
+/// use hapax_sqlite::sqlx::{Database, migrate};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let options = sqlx::sqlite::SqliteConnectOptions::new().create_if_missing(true);
+/// # let options = options.filename(directory.path().join("shop.db"));
+/// # let pool = sqlx::SqlitePool::connect_with(options).await?;
+/// let salt = migrate(&pool).await?;
+/// assert_eq!(Database::new(pool).salt().await?, salt);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Database {
     pool: SqlitePool,
@@ -85,12 +101,12 @@ impl Database {
         Self { patience, ..self }
     }
 
-    pub(super) async fn hold(&self) -> Result<Held, StoreError> {
-        self.pool.acquire().await.map(Held::new).map_err(nothing_written)
+    pub(super) async fn hold(&self) -> Result<CleanConnection, StoreError> {
+        self.pool.acquire().await.map(CleanConnection::new).map_err(nothing_written)
     }
 
     /// The answer to an operation that needs no transaction, if there is one.
-    async fn look(&self, entrance: &Entrance) -> Result<Option<Answer>, StoreError> {
+    async fn look(&self, entrance: &Entrance) -> Result<Option<TransactionAnswer>, StoreError> {
         let mut held = self.hold().await?;
         let found = match row::find(&mut held, entrance.operation.id()).await {
             Ok(found) => found,
@@ -105,8 +121,8 @@ impl Database {
 
     async fn read_clock(
         &self,
-        held: &mut Held,
-        found: Option<&Stored>,
+        held: &mut CleanConnection,
+        found: Option<&NumberedRow>,
     ) -> Result<ClockReading, StoreError> {
         let now = self.clock.now();
         if !is_due(now, found) {
@@ -148,7 +164,7 @@ impl transaction::Database for Database {
         if let Some(answer) = self.look(entrance).await? {
             return Ok(Entered::Answer(answer));
         }
-        let busy = Entered::Answer(Answer::Busy { retry_after: BUSY_RETRY_AFTER });
+        let busy = Entered::Answer(TransactionAnswer::Busy { retry_after: BUSY_RETRY_AFTER });
         let until = Instant::now() + entrance.wait.min(WAIT_MAX);
         let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else { return Ok(busy) };
@@ -207,7 +223,7 @@ impl transaction::Database for Database {
         held.execute(MAKE_CERTAIN).await.map_err(nothing_written)?;
         let found = row::find(&mut held, attempt.id).await.map_err(nothing_written)?;
         held.commit().await.map_err(nothing_written)?;
-        let open = |stored: Stored| stored.row.open(self.clock.now());
+        let open = |stored: NumberedRow| stored.row.open(self.clock.now());
         Ok(found.transpose()?.map(open).transpose().map_err(StoreError::from)?)
     }
 

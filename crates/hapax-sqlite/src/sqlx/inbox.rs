@@ -6,8 +6,8 @@ use hapax_core::{
     Key, Scope, StoreError, TransactionError,
     clock::{ClockMark, ClockReading},
     inbox::{
-        Answer, Arrival, Consumer, End, Entered, First, Inbox, Letter, Message, Partition, Taken,
-        Waiting,
+        First, Inbox, Letter, Message, MessageAnswer, MessageArrival, MessageEnd, MessageEntered,
+        Partition, RegisteredConsumer, Taken, Waiting,
     },
     transaction::Database as _,
 };
@@ -17,28 +17,34 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     database::Database,
     error::{commit_failed, is_busy, nothing_written},
-    transaction::{Held, Purpose, Transaction},
+    transaction::{CleanConnection, Purpose, Transaction},
 };
 use crate::inbox::{
-    books,
     cell::{Cell, Cells},
-    desk::Desk,
-    unit,
+    sql_session::SqlSession,
+    tables, unit,
 };
 
 impl Inbox for Database {
     type Transaction = Transaction;
 
-    async fn enlist(&self, name: &Scope, retention: Duration) -> Result<Consumer, StoreError> {
+    async fn enlist(
+        &self,
+        name: &Scope,
+        retention: Duration,
+    ) -> Result<RegisteredConsumer, StoreError> {
         self.salt().await.map_err(plainly)?;
         let mut desk = self.hold().await?;
-        let enlisted = books::enlist(&mut desk, name, retention).await;
+        let enlisted = tables::enlist(&mut desk, name, retention).await;
         desk.give_back();
         enlisted
     }
 
-    async fn enter(&self, arrival: &Arrival) -> Result<Entered<Transaction>, TransactionError> {
-        let busy = Entered::Answer(Answer::Busy);
+    async fn enter(
+        &self,
+        arrival: &MessageArrival,
+    ) -> Result<MessageEntered<Transaction>, TransactionError> {
+        let busy = MessageEntered::Answer(MessageAnswer::Busy);
         let until = Instant::now() + self.patience;
         let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else { return Ok(busy) };
@@ -56,16 +62,20 @@ impl Inbox for Database {
             Ok((last, behind)) => {
                 let purpose = Purpose::Message(arrival.clone());
                 let transaction = Transaction::new(held, purpose, self.ringer.clone(), turn);
-                Ok(Entered::First(First { transaction, last, held: behind }))
+                Ok(MessageEntered::First(First { transaction, last, held: behind }))
             }
             Err(answer) => {
                 held.roll_back().await;
-                Ok(Entered::Answer(answer))
+                Ok(MessageEntered::Answer(answer))
             }
         }
     }
 
-    async fn leave(&self, mut transaction: Transaction, end: &End) -> Result<(), TransactionError> {
+    async fn leave(
+        &self,
+        mut transaction: Transaction,
+        end: &MessageEnd,
+    ) -> Result<(), TransactionError> {
         let Some(arrival) = transaction.arrival() else {
             return Err(StoreError::unavailable("the transaction is an operation's").into());
         };
@@ -82,61 +92,65 @@ impl Inbox for Database {
         self.is_conflict(error)
     }
 
-    async fn missed(&self, consumer: &Consumer, id: &Key) -> Result<u32, StoreError> {
+    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
         let mut desk = self.hold().await?;
-        let missed = books::missed(&mut desk, self.clock.now(), consumer, id).await;
+        let missed = tables::missed(&mut desk, self.clock.now(), consumer, id).await;
         desk.give_back();
         missed
     }
 
-    async fn bury(&self, consumer: &Consumer, letter: &Letter) -> Result<(), StoreError> {
+    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
         let mut desk = self.hold().await?;
-        let buried = books::bury(&mut desk, self.clock.now(), consumer, letter).await;
+        let buried = tables::bury(&mut desk, self.clock.now(), consumer, letter).await;
         desk.give_back();
         buried
     }
 
-    async fn take(&self, consumer: &Consumer, partition: &Partition) -> Result<Taken, StoreError> {
+    async fn take(
+        &self,
+        consumer: &RegisteredConsumer,
+        partition: &Partition,
+    ) -> Result<Taken, StoreError> {
         let mut desk = self.hold().await?;
-        let taken = books::take(&mut desk, consumer, partition).await;
+        let taken = tables::take(&mut desk, consumer, partition).await;
         desk.give_back();
         taken
     }
 
     async fn waiting(
         &self,
-        consumer: &Consumer,
+        consumer: &RegisteredConsumer,
         waiting: &Waiting,
     ) -> Result<Vec<Arc<Message>>, StoreError> {
         let mut desk = self.hold().await?;
-        let found = books::waiting(&mut desk, self.clock.now(), consumer, waiting).await;
+        let found = tables::waiting(&mut desk, self.clock.now(), consumer, waiting).await;
         desk.give_back();
         found
     }
 
     async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
         let mut desk = self.hold().await?;
-        let gone = books::forget(&mut desk, self.clock.now(), limit).await;
+        let gone = tables::forget(&mut desk, self.clock.now(), limit).await;
         desk.give_back();
         gone
     }
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
         let mut desk = self.hold().await?;
-        let reading = books::clock(&mut desk, self.clock.now()).await;
+        let reading = tables::clock(&mut desk, self.clock.now()).await;
         desk.give_back();
         reading
     }
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         let mut desk = self.hold().await?;
-        let kept = books::keep_clock(&mut desk, mark).await;
+        let kept = tables::keep_clock(&mut desk, mark).await;
         desk.give_back();
         kept
     }
 }
 
-impl Desk for Held {
+impl SqlSession for CleanConnection {
     async fn ask(
         &mut self,
         text: &'static str,

@@ -8,6 +8,21 @@ use crate::{
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns
 /// the salt for the fingerprints kept there. As [`crate::migrate`], through `sqlx`.
+///
+/// ```
+/// use hapax_sqlite::sqlx::migrate;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let options = sqlx::sqlite::SqliteConnectOptions::new().create_if_missing(true);
+/// # let options = options.filename(directory.path().join("shop.db"));
+/// # let pool = sqlx::SqlitePool::connect_with(options).await?;
+/// let salt = migrate(&pool).await?;
+/// assert_eq!(migrate(&pool).await?, salt);
+/// # Ok(())
+/// # }
+/// ```
 pub async fn migrate(pool: &SqlitePool) -> Result<Salt, MigrateError<sqlx::Error>> {
     let mut connection = pool.acquire().await?;
     while next_step(&mut connection).await?.is_some() {

@@ -4,12 +4,12 @@
 //! layer drive, and a handler writes through its [`Transaction`] as through any connection:
 //!
 //! ```
-//! use hapax_core::{Database as _, Outcome};
+//! use hapax_core::{AttemptAnswer, Database as _, Outcome};
 //! use hapax_sqlite::sqlx::{Database, Transaction, migrate};
 //!
-//! async fn pay(tx: &mut Transaction) -> sqlx::Result<Outcome> {
+//! async fn pay(tx: &mut Transaction) -> sqlx::Result<AttemptAnswer> {
 //!     sqlx::query("INSERT INTO payments (cents) VALUES (100)").execute(&mut **tx).await?;
-//!     Ok(Outcome::bare(201))
+//!     Ok(AttemptAnswer::completed(Outcome::bare(201)))
 //! }
 //!
 //! # async fn start() -> Result<(), Box<dyn std::error::Error>> {

@@ -13,14 +13,14 @@ use sqlx::{
 
 use crate::{
     key::{self, KeyColumn},
-    row::{FIND, INSERT, Stored, UPDATE},
+    row::{FIND, INSERT, NumberedRow, UPDATE},
 };
 
 /// The row stored under this id; the inner error is the row's alone.
 pub(super) async fn find(
     connection: &mut SqliteConnection,
     id: OperationId,
-) -> sqlx::Result<Option<Result<Stored, StoreError>>> {
+) -> sqlx::Result<Option<Result<NumberedRow, StoreError>>> {
     let found = sqlx::query(FIND).bind(&id.as_bytes()[..]).fetch_optional(connection).await?;
     Ok(found.map(|row| columns_of(&row).map_err(StoreError::damaged)))
 }
@@ -69,7 +69,7 @@ fn rest(query: Asked, row: &Row) -> Asked {
         .bind(outcome.map(|sealed| &sealed.digest[..]))
 }
 
-fn columns_of(row: &SqliteRow) -> sqlx::Result<Stored> {
+fn columns_of(row: &SqliteRow) -> sqlx::Result<NumberedRow> {
     let created_at: i64 = row.try_get(13)?;
     let (head, body): (Option<Vec<u8>>, Option<Vec<u8>>) = (row.try_get(18)?, row.try_get(19)?);
     let outcome = match (head, body, digest(row)?) {
@@ -98,7 +98,7 @@ fn columns_of(row: &SqliteRow) -> sqlx::Result<Stored> {
         request: row.try_get::<Option<Vec<u8>>, _>(17)?.map(Bytes::from),
         outcome,
     };
-    Ok(Stored { number: row.try_get(0)?, row: stored })
+    Ok(NumberedRow { number: row.try_get(0)?, row: stored })
 }
 
 fn key_of(row: &SqliteRow) -> sqlx::Result<String> {

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, inbox::Arrival, outbox::Ringer, transaction::End};
+use hapax_core::{Event, StoreError, inbox::MessageArrival, outbox::Ringer, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -17,7 +17,7 @@ use super::{
     outbox::emit,
     row,
 };
-use crate::transaction::{Claimed, Meddled, RELEASE, UNDO};
+use crate::transaction::{Meddled, OpenClaim, RELEASE, UNDO};
 
 type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 
@@ -26,7 +26,7 @@ type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 /// Its own `begin` makes savepoints, which are welcome. `COMMIT` and `ROLLBACK` are not the
 /// caller's to give. Dropped without an end, its connection is closed, which rolls it back.
 pub struct Transaction {
-    pub(super) held: Held,
+    pub(super) held: CleanConnection,
     purpose: Purpose,
     events: Vec<Event>,
     ringer: Option<Ringer>,
@@ -36,7 +36,7 @@ pub struct Transaction {
 
 impl Transaction {
     pub(super) fn new(
-        held: Held,
+        held: CleanConnection,
         purpose: Purpose,
         ringer: Option<Ringer>,
         turn: OwnedSemaphorePermit,
@@ -45,7 +45,7 @@ impl Transaction {
     }
 
     /// The message this is for, if it is for one.
-    pub(super) fn arrival(&self) -> Option<Arrival> {
+    pub(super) fn arrival(&self) -> Option<MessageArrival> {
         match &self.purpose {
             Purpose::Operation(_) => None,
             Purpose::Message(arrival) => Some(arrival.clone()),
@@ -129,19 +129,19 @@ impl fmt::Debug for Transaction {
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// An operation.
-    Operation(Claimed),
+    Operation(OpenClaim),
     /// A message.
-    Message(Arrival),
+    Message(MessageArrival),
 }
 
 /// A connection that returns to its pool only if it is known to be as it was; otherwise it is
 /// closed.
-pub(super) struct Held {
+pub(super) struct CleanConnection {
     connection: PoolConnection<Sqlite>,
     clean: bool,
 }
 
-impl Held {
+impl CleanConnection {
     pub(super) fn new(connection: PoolConnection<Sqlite>) -> Self {
         Self { connection, clean: false }
     }
@@ -195,7 +195,7 @@ impl Held {
     }
 }
 
-impl Deref for Held {
+impl Deref for CleanConnection {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -203,13 +203,13 @@ impl Deref for Held {
     }
 }
 
-impl DerefMut for Held {
+impl DerefMut for CleanConnection {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }
 }
 
-impl Drop for Held {
+impl Drop for CleanConnection {
     fn drop(&mut self) {
         if !self.clean {
             self.connection.close_on_drop();

@@ -15,10 +15,10 @@ use hapax_core::{
     codec::Row,
     decide,
     store::{By, Settle},
-    transaction::{self, Answer, End, Entrance},
+    transaction::{self, End, Entrance, TransactionAnswer},
 };
 
-use crate::row::Stored;
+use crate::row::NumberedRow;
 
 /// The places of [`hapax_core::Faults`] an operation passes inside its caller's transaction, in
 /// order.
@@ -57,17 +57,17 @@ pub(crate) const MAKE_CERTAIN: &str = "INSERT INTO hapax_meta (name, value) VALU
 
 /// An operation that is claimed in an open transaction, though nothing is written yet.
 #[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct OpenClaim {
     /// The row to write over; `None` where there is none yet.
     pub(crate) number: Option<i64>,
     record: Record,
 }
 
 /// Whether it matters how far the clock is trusted: what was found seems to be past its time.
-pub(crate) fn is_due(now: Timestamp, found: Option<&Stored>) -> bool {
+pub(crate) fn is_due(now: Timestamp, found: Option<&NumberedRow>) -> bool {
     let now = now.as_micros();
     let is_over = |until| until != 0 && until <= now;
-    found.is_some_and(|Stored { row, .. }| row.expires_at <= now || is_over(row.until))
+    found.is_some_and(|NumberedRow { row, .. }| row.expires_at <= now || is_over(row.until))
 }
 
 /// Lets the machine decide about what was found, at the door of a transaction. The error is the
@@ -77,22 +77,22 @@ pub(crate) fn is_due(now: Timestamp, found: Option<&Stored>) -> bool {
 pub(crate) fn enter(
     clock: ClockReading,
     entrance: &Entrance,
-    found: Option<Stored>,
-) -> Result<Result<Claimed, Answer>, StoreError> {
+    found: Option<NumberedRow>,
+) -> Result<Result<OpenClaim, TransactionAnswer>, StoreError> {
     let (now, trusted) = (clock.now, clock.trusted());
     let (number, found) = match found {
-        Some(Stored { number, row }) => (Some(number), Some(row.open(now)?)),
+        Some(NumberedRow { number, row }) => (Some(number), Some(row.open(now)?)),
         None => (None, None),
     };
     let decision = decide(trusted, &entrance.arrival(), found.as_ref(), &entrance.policy);
     Ok(transaction::enter(trusted, decision, found.as_ref()).and_then(|claim| {
         let claimed = apply::claim(now, found.as_ref(), &claim);
-        let record = claimed.ok_or(Answer::Busy { retry_after: BUSY_RETRY_AFTER })?;
-        Ok(Claimed { number, record })
+        let record = claimed.ok_or(TransactionAnswer::Busy { retry_after: BUSY_RETRY_AFTER })?;
+        Ok(OpenClaim { number, record })
     }))
 }
 
-impl Claimed {
+impl OpenClaim {
     pub(crate) fn attempt(&self) -> Attempt {
         let record = &self.record;
         Attempt { id: record.operation.id(), fence: record.fence, owner: record.owner }

@@ -1,20 +1,20 @@
 use hapax_core::{
-    Ended, Faults, Fingerprint, Operation, Outcome, Owner, Policy, StoreError,
+    AttemptAnswer, AttemptEnd, Faults, Fingerprint, Operation, Owner, Policy, StoreError,
     clock::ClockReading,
     settle,
     store::Settlement,
-    transaction::{Answer, Answered, End, Entrance, Fate},
+    transaction::{Answered, End, Entrance, Fate, TransactionAnswer},
 };
+use hapax_sqlite_file::is_busy;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
     clock_mark,
-    connect::is_busy,
     error::{commit_failed, nothing_written},
     options::Clock,
-    row::{self, Stored},
+    row::{self, NumberedRow},
     transaction::{
-        BUSY_RETRY_AFTER, Claimed, EndedByHand, MAKE_CERTAIN, Meddled, RELEASE, SAVEPOINT, UNDO,
+        BUSY_RETRY_AFTER, EndedByHand, MAKE_CERTAIN, Meddled, OpenClaim, RELEASE, SAVEPOINT, UNDO,
         enter, is_due, place,
     },
 };
@@ -22,21 +22,21 @@ use crate::{
 /// Runs `work` once for its operation, in a transaction of your own database.
 ///
 /// Your writes and the record of the operation commit or vanish together: a crash at any place
-/// leaves both or neither. What the outcome means is the policy's to say; by default
+/// leaves both or neither. `work` says what its answer means:
 ///
-/// - below 400 your writes are committed together with the outcome;
-/// - a final 4xx takes your writes back, and the outcome is committed alone;
-/// - a 5xx, an error of `work` or a panic takes everything back, and the key is free again.
+/// - completed: your writes are committed together with the outcome;
+/// - failed: your writes are taken back, and the outcome is committed alone;
+/// - anything else, an error of `work` or a panic takes everything back, and the key is free again.
 ///
 /// Whoever comes again gets the stored outcome ([`Fate::Replayed`]); `work` is not called. The call
 /// waits for other writers as long as the connection's busy timeout says, then refuses with
-/// [`Answer::Busy`]. The tables must be there: see [`migrate`](crate::migrate).
+/// [`TransactionAnswer::Busy`]. The tables must be there: see [`migrate`](crate::migrate).
 ///
 /// `work` must leave `COMMIT` and `ROLLBACK` alone; its own savepoints are welcome.
 ///
 /// ```
-/// use hapax_core::{Key, Operation, Outcome, RequestParts, Scope, Tenant};
-/// use hapax_sqlite::{Once, migrate, once};
+/// use hapax_core::{AttemptAnswer, Key, Operation, Outcome, RequestParts, Scope, Tenant};
+/// use hapax_sqlite::{OnceRequest, migrate, once};
 ///
 /// let mut connection = rusqlite::Connection::open_in_memory()?;
 /// connection.execute("CREATE TABLE payments (id TEXT PRIMARY KEY, cents INTEGER)", [])?;
@@ -46,12 +46,12 @@ use crate::{
 ///     Operation::new(Tenant::parse("acme")?, Scope::parse("pay")?, Key::parse("9f1c2d")?);
 /// let request = RequestParts { body: b"{\"cents\":100}", ..RequestParts::default() };
 /// let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request);
-/// let unit = Once::new(operation, fingerprint);
+/// let unit = OnceRequest::new(operation, fingerprint);
 ///
 /// for _ in 0..2 {
 ///     let answered = once(&mut connection, &unit, |tx| {
 ///         tx.execute("INSERT INTO payments VALUES ('p1', 100)", [])?;
-///         Ok::<_, rusqlite::Error>(Outcome::bare(201))
+///         Ok::<_, rusqlite::Error>(AttemptAnswer::completed(Outcome::bare(201)))
 ///     })?;
 ///     assert_eq!(answered.outcome.status(), 201);
 /// }
@@ -61,9 +61,9 @@ use crate::{
 /// ```
 pub fn once<E>(
     connection: &mut Connection,
-    unit: &Once,
-    work: impl FnOnce(&Transaction<'_>) -> Result<Outcome, E>,
-) -> Result<Answered, OnceError<E>> {
+    unit: &OnceRequest,
+    work: impl FnOnce(&Transaction<'_>) -> Result<AttemptAnswer, E>,
+) -> Result<Answered, TransactionOnceError<E>> {
     let entrance = unit.entrance();
     unit.pass(place::BEFORE_BEGIN)?;
     // A finished operation is answered without waiting for anybody's lock.
@@ -81,7 +81,9 @@ pub fn once<E>(
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         Err(error) if is_busy(&error) => {
-            return Err(OnceError::Refused(Answer::Busy { retry_after: BUSY_RETRY_AFTER }));
+            return Err(TransactionOnceError::Refused(TransactionAnswer::Busy {
+                retry_after: BUSY_RETRY_AFTER,
+            }));
         }
         Err(error) => return Err(nothing_written(error).into()),
     };
@@ -94,9 +96,10 @@ pub fn once<E>(
     };
     transaction.execute_batch(SAVEPOINT).map_err(nothing_written)?;
     unit.pass(place::AFTER_BEGIN)?;
-    let outcome = work(&transaction).map_err(OnceError::Failed)?;
+    let answer = work(&transaction).map_err(TransactionOnceError::Failed)?;
     unit.pass(place::AFTER_WORK)?;
-    let settled = settle(&claimed.attempt(), Ended::Answered(outcome.clone()), &unit.policy);
+    let outcome = answer.outcome.clone();
+    let settled = settle(&claimed.attempt(), AttemptEnd::Answered(answer), &unit.policy);
     let end = End { to: settled.to, keep: settled.keep };
     match &end.to {
         Settlement::Completed(_) => {}
@@ -116,8 +119,23 @@ pub fn once<E>(
 }
 
 /// An operation to be run [`once`] in a transaction.
+///
+/// ```
+/// use hapax_core::{Key, Operation, Recovery, RequestParts, Scope, Tenant};
+/// use hapax_sqlite::{OnceRequest, migrate};
+///
+/// let mut connection = rusqlite::Connection::open_in_memory()?;
+/// let salt = migrate(&mut connection)?;
+/// let (tenant, scope) = (Tenant::parse("acme")?, Scope::parse("pay")?);
+/// let operation = Operation::new(tenant, scope, Key::parse("order-17")?);
+/// let request = RequestParts { body: b"100", ..RequestParts::default() };
+/// let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request);
+/// let unit = OnceRequest::new(operation, fingerprint);
+/// assert_eq!(unit.policy.recovery(), Recovery::Hold);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct Once {
+pub struct OnceRequest {
     /// Which operation.
     pub operation: Operation,
     /// With which request.
@@ -132,13 +150,13 @@ pub struct Once {
 
 /// Why an operation that was to run [`once`] has no answer.
 ///
-/// Only [`OnceError::Unknown`] leaves open whether something was committed.
+/// Only [`TransactionOnceError::Unknown`] leaves open whether something was committed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OnceError<E> {
+pub enum TransactionOnceError<E> {
     /// It was not run: busy, in doubt, another request's key, or past retention.
     #[error("it was not run: {0:?}")]
-    Refused(Answer),
+    Refused(TransactionAnswer),
     /// The work failed, and everything was rolled back.
     #[error("the work failed; everything was rolled back")]
     Failed(#[source] E),
@@ -151,7 +169,7 @@ pub enum OnceError<E> {
     Unknown(#[source] StoreError),
 }
 
-impl<E> From<StoreError> for OnceError<E> {
+impl<E> From<StoreError> for TransactionOnceError<E> {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unconfirmed(_) => Self::Unknown(error),
@@ -162,7 +180,7 @@ impl<E> From<StoreError> for OnceError<E> {
     }
 }
 
-impl Once {
+impl OnceRequest {
     /// Under the default policy and the system's clock.
     pub fn new(operation: Operation, fingerprint: Fingerprint) -> Self {
         let (policy, clock, faults) = (Policy::default(), Clock::default(), Faults::default());
@@ -182,7 +200,7 @@ impl Once {
     fn read_clock(
         &self,
         connection: &Connection,
-        found: Option<&Stored>,
+        found: Option<&NumberedRow>,
     ) -> Result<ClockReading, StoreError> {
         let now = self.clock.now();
         let mark = if is_due(now, found) {
@@ -200,7 +218,7 @@ impl Once {
     fn finish(
         &self,
         transaction: Transaction<'_>,
-        claimed: &Claimed,
+        claimed: &OpenClaim,
         end: &End,
     ) -> Result<(), StoreError> {
         transaction.execute_batch(RELEASE).map_err(by_hand)?;
@@ -218,11 +236,13 @@ impl Once {
     }
 }
 
-fn told<E>(answer: Answer) -> Result<Answered, OnceError<E>> {
-    let Answer::Replay(record) = &answer else { return Err(OnceError::Refused(answer)) };
+fn told<E>(answer: TransactionAnswer) -> Result<Answered, TransactionOnceError<E>> {
+    let TransactionAnswer::Replay(record) = &answer else {
+        return Err(TransactionOnceError::Refused(answer));
+    };
     let fate = Fate::Replayed { expires_at: record.expires_at };
     let outcome = record.outcome().cloned();
-    outcome.map(|outcome| Answered { outcome, fate }).ok_or(OnceError::Refused(answer))
+    outcome.map(|outcome| Answered { outcome, fate }).ok_or(TransactionOnceError::Refused(answer))
 }
 
 fn by_hand(error: rusqlite::Error) -> StoreError {
@@ -233,7 +253,7 @@ fn by_hand(error: rusqlite::Error) -> StoreError {
 /// that is still unknown.
 fn find_out(
     connection: &mut Connection,
-    claimed: &Claimed,
+    claimed: &OpenClaim,
     lost: StoreError,
 ) -> Result<(), StoreError> {
     let attempt = claimed.attempt();
@@ -243,7 +263,7 @@ fn find_out(
     transaction.execute(MAKE_CERTAIN, []).map_err(unknown)?;
     let found = row::find(&transaction, attempt.id).map_err(unknown)?.transpose()?;
     transaction.commit().map_err(unknown)?;
-    let is_own = |Stored { row, .. }: &Stored| {
+    let is_own = |NumberedRow { row, .. }: &NumberedRow| {
         row.fence == attempt.fence.get() && row.owner == attempt.owner.0
     };
     if found.as_ref().is_some_and(is_own) { Ok(()) } else { Err(StoreError::unavailable(lost)) }

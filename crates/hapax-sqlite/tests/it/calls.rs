@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hapax_core::{
     Body, Fence, Fingerprint, Key, Operation, Outcome, Owner, Record, Recovery, Scope, Store as _,
     StoreError, Tenant,
-    store::{Batch, By, Claim, Claimed, Entry, Over, Settle, Settled, Settlement},
+    store::{By, Claim, Entry, Over, Settle, Settlement, Write, Written},
 };
 use hapax_sqlite::Store;
 
@@ -38,14 +38,14 @@ pub(crate) fn completion(key: &str, body: &[u8]) -> Settle {
     }
 }
 
-pub(crate) async fn claim(store: &Store, key: &str) -> Result<Claimed, StoreError> {
-    let batch = Batch { claims: vec![first_claim(key)], ..Batch::default() };
-    store.commit(batch).await.claims.remove(0)
+pub(crate) async fn claim(store: &Store, key: &str) -> Result<Written, StoreError> {
+    let batch = vec![Write::Claim(first_claim(key))];
+    store.commit(batch).await.remove(0)
 }
 
-pub(crate) async fn complete(store: &Store, key: &str, body: &[u8]) -> Result<Settled, StoreError> {
-    let batch = Batch { settles: vec![completion(key, body)], ..Batch::default() };
-    store.commit(batch).await.settles.remove(0)
+pub(crate) async fn complete(store: &Store, key: &str, body: &[u8]) -> Result<Written, StoreError> {
+    let batch = vec![Write::Settle(completion(key, body))];
+    store.commit(batch).await.remove(0)
 }
 
 pub(crate) async fn load(store: &Store, key: &str) -> Result<Option<Box<Record>>, StoreError> {

@@ -9,7 +9,7 @@ use std::{
 
 use hapax_core::{
     Store as _, StoreError,
-    store::{Batch, Claimed},
+    store::{Write, Written},
 };
 use hapax_sqlite::{Clock, Options, Store};
 
@@ -24,7 +24,7 @@ fn dropping_the_last_handle_finishes_what_is_queued() {
     let (sqlite, context) = (Sqlite::new(), &mut Context::from_waker(Waker::noop()));
     let store = sqlite.store();
     for number in 0..QUEUED {
-        let batch = Batch { claims: vec![first_claim(&format!("{number}"))], ..Batch::default() };
+        let batch = vec![Write::Claim(first_claim(&format!("{number}")))];
         // Polled once it is queued; nobody waits for its answer.
         let _ = pin!(store.commit(batch)).poll(context);
     }
@@ -57,7 +57,7 @@ async fn a_panic_while_writing_is_unavailable_and_the_next_write_succeeds() {
     let first = claim(&store, "a").await;
     assert!(matches!(first, Err(StoreError::Unavailable(_))), "{first:?}");
     let second = claim(&store, "a").await;
-    assert!(matches!(second, Ok(Claimed::Won { .. })), "{second:?}");
+    assert!(matches!(second, Ok(Written::Done { .. })), "{second:?}");
 }
 
 #[tokio::test]

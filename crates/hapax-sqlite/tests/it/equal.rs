@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use hapax_core::{
     Doubt, Fence, Owner, Recovery, Step, StepName, Store, Timestamp, memory,
-    store::{Batch, By, Claim, Entry, Filter, KeepStep, Over, Page, Renew, Settle, Settlement},
+    store::{By, Claim, Entry, Filter, KeepStep, Over, Page, Renew, Settle, Settlement, Write},
 };
 use hapax_sqlite::{Durability, Options};
 
@@ -63,8 +63,8 @@ fn name(key: usize) -> String {
 }
 
 /// At most one write for each key, most of them sensible, some of them late, stale or wrong.
-async fn random_batch(rng: &mut Rng, memory: &memory::Store) -> Batch {
-    let mut batch = Batch::default();
+async fn random_batch(rng: &mut Rng, memory: &memory::Store) -> Vec<Write> {
+    let mut batch = Vec::new();
     for key in 0..KEYS {
         let id = operation(&name(key)).id();
         let found = memory.load(vec![id]).await.remove(0).expect("readable").record;
@@ -78,24 +78,24 @@ async fn random_batch(rng: &mut Rng, memory: &memory::Store) -> Batch {
                     (Some(found), 1) => Over::Spent(found.stamp()),
                     (Some(found), _) => Over::Abandoned(found.stamp()),
                 };
-                batch.claims.push(random_claim(rng, key, over, fence));
+                batch.push(Write::Claim(random_claim(rng, key, over, fence)));
             }
             2 | 3 => {
                 let by = match &found {
                     Some(found) if rng.bool() => By::Onlooker(found.stamp()),
                     Some(_) | None => By::Owner { fence, owner },
                 };
-                batch.settles.push(random_settle(rng, key, by));
+                batch.push(Write::Settle(random_settle(rng, key, by)));
             }
             4 => {
                 let lease = Duration::from_secs(rng.u64(1..30));
-                batch.renews.push(Renew { id, fence, owner, lease });
+                batch.push(Write::Renew(Renew { id, fence, owner, lease }));
             }
             5 | 6 => {
                 let kept = memory.steps(id).await.expect("readable").len();
                 let step = random_step(rng, kept);
                 let life = found.as_ref().map_or(Timestamp::ZERO, |found| found.created_at);
-                batch.steps.push(KeepStep { id, fence, owner, life, step });
+                batch.push(Write::Step(KeepStep { id, fence, owner, life, step }));
             }
             _ => {}
         }

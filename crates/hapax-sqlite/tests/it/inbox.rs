@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use hapax_core::{Event, Faults, Key, Scope, Store as _, inbox::Inbox};
 use hapax_sqlite::{Clock, inbox};
-use hapax_verify::conformance::inbox::Backend;
+use hapax_verify::conformance::inbox::InboxBackend;
 
 use crate::backend::Sqlite;
 
@@ -45,7 +45,7 @@ async fn messages_past_their_retention_go_with_a_purge_of_the_store() {
 
 struct Blocking(Sqlite);
 
-impl Backend for Blocking {
+impl InboxBackend for Blocking {
     type Inbox = inbox::Database;
 
     async fn create() -> Self {
@@ -86,7 +86,7 @@ impl Backend for Blocking {
 struct Pooled(Sqlite);
 
 #[cfg(feature = "sqlx")]
-impl Backend for Pooled {
+impl InboxBackend for Pooled {
     type Inbox = hapax_sqlite::sqlx::Database;
 
     async fn create() -> Self {

@@ -3,8 +3,8 @@
 use std::{sync::Barrier, thread, time::Duration};
 
 use hapax_sqlite::natural::{
-    Entry, NaturalError, Posted, Row, SetIf, Transition, Upserted, Versioned, balance, post,
-    set_if, transition, update_versioned, upsert,
+    LedgerEntry, NaturalError, NaturalRow, Posted, SetIf, Transition, Upserted, Versioned, balance,
+    post, set_if, transition, update_versioned, upsert,
 };
 use rusqlite::{
     Connection,
@@ -60,13 +60,14 @@ fn count<T: PartialEq>(answers: &[T], wanted: &T) -> usize {
     answers.iter().filter(|answer| *answer == wanted).count()
 }
 
-const ORDER: Row<'static> = Row { table: "orders", key: &[("id", &7)] };
-const PRICE: Row<'static> = Row { table: "prices", key: &[("shop", &"a"), ("item", &"x")] };
+const ORDER: NaturalRow<'static> = NaturalRow { table: "orders", key: &[("id", &7)] };
+const PRICE: NaturalRow<'static> =
+    NaturalRow { table: "prices", key: &[("shop", &"a"), ("item", &"x")] };
 
-fn entry<'a>(key: &'a [(&'a str, &'a dyn rusqlite::ToSql)], amount: i64) -> Entry<'a> {
-    let row = Row { table: "ledger", key };
+fn entry<'a>(key: &'a [(&'a str, &'a dyn rusqlite::ToSql)], amount: i64) -> LedgerEntry<'a> {
+    let row = NaturalRow { table: "ledger", key };
     let account: (&str, &dyn rusqlite::ToSql) = ("account", &"ada");
-    Entry { row, fields: &[], account, amount: ("amount", amount), floor: Some(0) }
+    LedgerEntry { row, fields: &[], account, amount: ("amount", amount), floor: Some(0) }
 }
 
 #[test]
@@ -109,7 +110,7 @@ fn a_row_moves_to_its_next_state_once() {
     let paid = Transition::Refused { present: Some("paid".to_owned()) };
     assert_eq!(step(&["new"], "cancelled"), paid);
     assert_eq!(step(&[], "cancelled"), paid);
-    let nobody = Row { table: "orders", key: &[("id", &8)] };
+    let nobody = NaturalRow { table: "orders", key: &[("id", &8)] };
     let missing = transition(&shop, &nobody, "state", &["new"], "paid").expect("done");
     assert_eq!(missing, Transition::Missing);
 }
@@ -133,7 +134,7 @@ fn a_change_to_what_was_read_needs_its_version() {
     };
     assert_eq!(save("Baker Street 221b", 1), Versioned::Updated { version: 2 });
     assert_eq!(save("Privet Drive 4", 1), Versioned::Stale { present: 2 });
-    let nobody = Row { table: "orders", key: &[("id", &8)] };
+    let nobody = NaturalRow { table: "orders", key: &[("id", &8)] };
     let missing = update_versioned(&shop, &nobody, &[("address", &"x")], "version", 1);
     assert_eq!(missing.expect("done"), Versioned::Missing);
 }
@@ -226,7 +227,7 @@ fn names_are_names_whatever_they_hold() {
     let shop = in_memory();
     shop.execute_batch(r#"CREATE TABLE "a""; DROP TABLE orders;--" ("select" PRIMARY KEY, "x y")"#)
         .expect("created");
-    let odd = Row { table: "a\"; DROP TABLE orders;--", key: &[("select", &1)] };
+    let odd = NaturalRow { table: "a\"; DROP TABLE orders;--", key: &[("select", &1)] };
     assert_eq!(upsert(&shop, &odd, &[("x y", &2)], None).expect("done"), Upserted::Inserted);
     assert_eq!(set_if(&shop, &odd, "x y", &2, &3).expect("done"), SetIf::Set);
     assert_eq!(shop.query_row("SELECT count(*) FROM orders", [], |row| row.get(0)), Ok(1));
@@ -236,7 +237,7 @@ fn names_are_names_whatever_they_hold() {
 fn what_cannot_be_meant_is_refused_and_nothing_is_written() {
     let shop = in_memory();
     shop.execute("INSERT INTO orders VALUES (8, 'new', 1, NULL)", []).expect("written");
-    let row = |key| Row { table: "orders", key };
+    let row = |key| NaturalRow { table: "orders", key };
     let by_state = row(&[("state", &"new")]);
     let several = transition(&shop, &by_state, "state", &["new"], "paid");
     assert!(matches!(several, Err(NaturalError::NotOneRow { rows: 2, .. })), "{several:?}");

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Barrier, thread, time::Duration};
 
 use hapax_core::Store as _;
-use hapax_sqlite::{OpenError, Options, Store};
+use hapax_sqlite::{FileError, OpenError, Options, Store};
 
 use crate::backend::Sqlite;
 
@@ -20,7 +20,7 @@ fn a_missing_directory_is_named() {
     let sqlite = Sqlite::new();
     let path = sqlite.path().with_file_name("missing").join("hapax.db");
     let refusal = refusal(&path, sqlite.options());
-    assert!(matches!(refusal, OpenError::MissingDirectory { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::MissingDirectory(..))), "{refusal:?}");
     assert!(refusal.to_string().contains("create it"), "{refusal}");
     assert!(!path.exists());
 }
@@ -68,7 +68,7 @@ fn a_file_that_is_no_database_is_left_as_it_is() {
     let text = "not a database ".repeat(1000);
     fs::write(sqlite.path(), &text).expect("written");
     let refusal = refusal(sqlite.path(), sqlite.options());
-    assert!(matches!(refusal, OpenError::NotADatabase { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::NotADatabase(..))), "{refusal:?}");
     assert_eq!(fs::read_to_string(sqlite.path()).expect("read"), text);
 }
 
@@ -78,7 +78,7 @@ fn what_cannot_be_written_is_refused() {
     // Not even root may write these.
     for path in ["/proc/version", "/proc/hapax.db"] {
         let refusal = refusal(path, Options::default());
-        assert!(matches!(refusal, OpenError::ReadOnly { .. }), "{path}: {refusal:?}");
+        assert!(matches!(refusal, OpenError::File(FileError::ReadOnly(..))), "{path}: {refusal:?}");
         assert!(refusal.to_string().contains("write access"), "{refusal}");
     }
 }
@@ -86,7 +86,7 @@ fn what_cannot_be_written_is_refused() {
 #[test]
 fn a_directory_is_not_taken_for_a_file() {
     let refusal = refusal("/proc", Options::default());
-    assert!(matches!(refusal, OpenError::Directory { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Directory(..))), "{refusal:?}");
 }
 
 #[test]
@@ -111,7 +111,10 @@ fn a_file_that_is_only_looked_at_is_neither_made_nor_migrated() {
 fn memory_is_never_taken_for_a_file() {
     for path in [":memory:", ""] {
         let refusal = refusal(path, Options::default());
-        assert!(matches!(refusal, OpenError::NoWriteAheadLog { .. }), "{path:?}: {refusal:?}");
+        assert!(
+            matches!(refusal, OpenError::File(FileError::NoWriteAheadLog(..))),
+            "{path:?}: {refusal:?}"
+        );
     }
 }
 
@@ -121,7 +124,7 @@ fn a_lock_is_waited_for_and_then_named() {
     let holder = sqlite.client();
     holder.execute_batch("BEGIN EXCLUSIVE; CREATE TABLE held (x)").expect("locked");
     let refusal = refusal(sqlite.path(), impatient(&sqlite));
-    assert!(matches!(refusal, OpenError::Locked { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Locked { .. })), "{refusal:?}");
     drop(holder);
     drop(sqlite.store());
 }
@@ -144,7 +147,7 @@ fn a_database_that_does_not_fit_is_not_half_made() {
     let sqlite = Sqlite::new();
     let small = Options { size_bytes_max: Some(4096), ..sqlite.options() };
     let refusal = refusal(sqlite.path(), small);
-    assert!(matches!(refusal, OpenError::Full { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Full(..))), "{refusal:?}");
     let tables = "SELECT count(*) FROM sqlite_schema";
     assert_eq!(sqlite.client().query_row(tables, [], |row| row.get(0)), Ok(0));
     drop(sqlite.store());
@@ -156,7 +159,7 @@ fn a_database_without_its_salt_is_damaged() {
     drop(sqlite.store());
     sqlite.client().execute_batch("DELETE FROM hapax_meta").expect("deleted");
     let refusal = refusal(sqlite.path(), sqlite.options());
-    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Damaged(..))), "{refusal:?}");
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn a_damaged_schema_is_refused() {
     file[100..4096].fill(0xa5);
     fs::write(sqlite.path(), file).expect("written");
     let refusal = refusal(sqlite.path(), sqlite.options());
-    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Damaged(..))), "{refusal:?}");
     assert!(refusal.to_string().contains("backup"), "{refusal}");
 }
 

@@ -1,8 +1,8 @@
 //! The store as the log a relay reads passes the suite for all of them.
 
 use hapax_core::outbox::Event;
-use hapax_sqlite::{Store, emit};
-use hapax_verify::conformance::outbox::Backend;
+use hapax_sqlite::{Options, Store, emit};
+use hapax_verify::conformance::outbox::OutboxBackend;
 
 use crate::backend::Sqlite;
 
@@ -15,7 +15,7 @@ impl Log {
     /// does; keys in any order, because there is one writer.
     fn transact(&self, events: &[Event], commits: bool) {
         let mut connection = self.0.client();
-        connection.busy_timeout(std::time::Duration::from_secs(60)).expect("it is set");
+        connection.busy_timeout(Options::BUSY_MAX).expect("it is set");
         let behavior = rusqlite::TransactionBehavior::Immediate;
         let transaction = connection.transaction_with_behavior(behavior).expect("it begins");
         for event in events {
@@ -29,7 +29,7 @@ impl Log {
     }
 }
 
-impl Backend for Log {
+impl OutboxBackend for Log {
     type Outbox = Store;
 
     async fn create() -> Self {
@@ -39,7 +39,9 @@ impl Backend for Log {
     }
 
     async fn open(&self) -> Store {
-        self.0.store()
+        // As patient as those who emit: SQLite is not fair to whoever waits for its lock.
+        let options = Options { busy: Options::BUSY_MAX, ..self.0.options() };
+        Store::open(self.0.path(), options).expect("the store opens")
     }
 
     async fn emit(&self, events: Vec<Event>) {

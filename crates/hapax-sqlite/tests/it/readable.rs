@@ -2,7 +2,7 @@
 
 use hapax_core::{
     Doubt, Store as _,
-    store::{Batch, Settle, Settlement},
+    store::{Settle, Settlement, Write},
 };
 
 use crate::{
@@ -35,7 +35,7 @@ async fn operations_are_shown_in_words() {
     complete(&store, uuid, b"").await.expect("written");
     let to = Settlement::InDoubt(Doubt::Unanswered);
     let doubt = Settle { to, ..completion("doubt", b"") };
-    store.commit(Batch { settles: vec![doubt], ..Batch::default() }).await;
+    store.commit(vec![Write::Settle(doubt)]).await;
 
     let began = || "2027-01-15T08:00:00.000Z".to_owned();
     let word = str::to_owned;

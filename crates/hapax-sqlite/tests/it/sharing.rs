@@ -4,9 +4,9 @@ use std::{fs, time::Duration};
 
 use hapax_core::{
     Store as _, StoreError,
-    store::{Batch, Claimed, Settled},
+    store::{Write, Written},
 };
-use hapax_sqlite::{Options, Store};
+use hapax_sqlite::{FileError, OpenError, Options, Store};
 
 use crate::{
     backend::Sqlite,
@@ -24,7 +24,7 @@ async fn a_lock_held_too_long_is_unavailable_and_nothing_is_written() {
     assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
     assert!(matches!(load(&store, "a").await, Ok(None)), "readers do not wait for a lock");
     holder.execute_batch("ROLLBACK").expect("unlocked");
-    assert!(matches!(claim(&store, "a").await, Ok(Claimed::Won { .. })));
+    assert!(matches!(claim(&store, "a").await, Ok(Written::Done { .. })));
 }
 
 #[cfg(unix)]
@@ -41,7 +41,7 @@ async fn a_file_that_was_moved_away_is_neither_written_nor_made_anew() {
     assert!(!sqlite.path().exists());
     fs::rename(&away, sqlite.path()).expect("moved back");
     assert!(matches!(load(&store, "b").await, Ok(None)));
-    assert!(matches!(claim(&store, "b").await, Ok(Claimed::Won { .. })));
+    assert!(matches!(claim(&store, "b").await, Ok(Written::Done { .. })));
 }
 
 #[tokio::test]
@@ -52,9 +52,9 @@ async fn a_batch_that_wins_nothing_writes_nothing() {
     let log = format!("{}-wal", sqlite.path().display());
     let before = fs::read(&log).expect("read");
     for _ in 0..10 {
-        let batch = Batch { claims: vec![first_claim("a")], ..Batch::default() };
-        let found = store.commit(batch).await.claims.remove(0);
-        assert!(matches!(found, Ok(Claimed::Found { record: Some(_), .. })), "{found:?}");
+        let batch = vec![Write::Claim(first_claim("a"))];
+        let found = store.commit(batch).await.remove(0);
+        assert!(matches!(found, Ok(Written::Refused { record: Some(_), .. })), "{found:?}");
     }
     assert_eq!(fs::read(&log).expect("read"), before);
 }
@@ -70,7 +70,7 @@ async fn a_full_disk_is_unavailable_and_what_was_answered_is_there() {
         let key = format!("{}", kept.len());
         claim(&store, &key).await.expect("there is room for a claim");
         match complete(&store, &key, &body).await {
-            Ok(settled) => assert!(matches!(settled, Settled::Done { .. })),
+            Ok(settled) => assert!(matches!(settled, Written::Done { .. })),
             Err(error) => break error,
         }
         kept.push(key);
@@ -87,7 +87,7 @@ async fn a_full_disk_is_unavailable_and_what_was_answered_is_there() {
     let refused = format!("{}", kept.len());
     let record = load(&store, &refused).await.expect("readable").expect("the claim is there");
     assert!(record.outcome().is_none(), "nothing of what was refused is there");
-    assert!(matches!(complete(&store, &refused, &body).await, Ok(Settled::Done { .. })));
+    assert!(matches!(complete(&store, &refused, &body).await, Ok(Written::Done { .. })));
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn damage_of_the_file_is_not_a_passing_failure() {
 
     let opened = Store::open(sqlite.path(), sqlite.options());
     let refusal = opened.expect_err("the salt is gone too");
-    assert!(matches!(refusal, hapax_sqlite::OpenError::Damaged { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Damaged(..))), "{refusal:?}");
 }
 
 #[tokio::test]

@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use hapax_core::retry::{Heard, Repeat, Verdict};
+use hapax_core::retry::{AttemptResult, AttemptVerdict, Repeat};
+use hapax_engine::wall_clock;
 use http::{HeaderMap, HeaderName, StatusCode};
 use serde_json::Value;
 
-use super::{
-    key::{self, wall_clock},
-    retry_after,
-};
-use crate::described;
+use super::{attempt_result::of_answer, key, retry_after};
+use crate::{Code, refusal_header};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
@@ -20,8 +18,8 @@ const PROBLEM_BYTES_MAX: usize = 64 << 10;
 
 /// What was read from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) heard: Heard,
+pub(super) struct ResponseReading {
+    pub(super) result: AttemptResult,
     /// What its client is asked to wait.
     pub(super) told: Option<Duration>,
     /// Whether it is the kept answer of an earlier attempt.
@@ -32,10 +30,10 @@ pub(super) struct Answer {
     should_retry: Option<bool>,
 }
 
-impl Answer {
+impl ResponseReading {
     /// What is known without an answer.
-    pub(super) fn none(heard: Heard) -> Self {
-        Self { heard, told: None, replayed: false, knows_key: false, should_retry: None }
+    pub(super) fn none(result: AttemptResult) -> Self {
+        Self { result, told: None, replayed: false, knows_key: false, should_retry: None }
     }
 
     /// Reads the head of an answer, and its body where that is at hand.
@@ -48,7 +46,7 @@ impl Answer {
         let replayed = is_true(headers, &REPLAYED) == Some(true);
         let echoed = key.is_some_and(|key| key.is_repeated_in(headers));
         let knows_key = replayed || echoed || headers.contains_key(EXPIRES);
-        let plain = Self { replayed, knows_key, ..Self::none(Heard::Status(status.as_u16())) };
+        let plain = Self { replayed, knows_key, ..Self::none(of_answer(status, None)) };
         if status.is_success() { plain } else { plain.read_failure(status, headers, body, key) }
     }
 
@@ -61,23 +59,24 @@ impl Answer {
     ) -> Self {
         let told = retry_after::told(headers, wall_clock);
         let should_retry = is_true(headers, &SHOULD_RETRY);
-        let mut heard = heard(status, headers, body);
+        let mut result = refused(status, headers, body);
         // Stripe, and others like it, have no code for a key in flight.
         let asked_back = told.is_some() || should_retry == Some(true);
-        if heard == Heard::Status(409) && key.is_some() && asked_back {
-            heard = Heard::InFlight;
+        let conflicts = status == StatusCode::CONFLICT && result == AttemptResult::Refused;
+        if conflicts && key.is_some() && asked_back {
+            result = AttemptResult::InFlight;
         }
-        Self { heard, told, should_retry, ..self }
+        Self { result, told, should_retry, ..self }
     }
 
     /// What to do about it, if the request may be sent again.
-    pub(super) fn verdict(&self) -> Verdict {
-        let verdict = self.heard.verdict(Repeat::Harmless);
+    pub(super) fn verdict(&self) -> AttemptVerdict {
+        let verdict = self.result.verdict(Repeat::Harmless);
         match (verdict, self.should_retry) {
-            (Verdict::Retry | Verdict::Wait, Some(false)) => Verdict::Never,
+            (AttemptVerdict::Retry | AttemptVerdict::Wait, Some(false)) => AttemptVerdict::Never,
             // What is kept under the key will be said again, however often it is asked for.
-            (Verdict::Retry, _) if self.replayed => Verdict::Never,
-            (Verdict::Never, Some(true)) if !self.replayed => Verdict::Retry,
+            (AttemptVerdict::Retry, _) if self.replayed => AttemptVerdict::Never,
+            (AttemptVerdict::Never, Some(true)) if !self.replayed => AttemptVerdict::Retry,
             (verdict, _) => verdict,
         }
     }
@@ -93,26 +92,26 @@ fn is_true(headers: &HeaderMap, name: &HeaderName) -> Option<bool> {
 }
 
 /// What a refusal says, by its code if it is a problem document that has one.
-fn heard(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> Heard {
-    let status = status.as_u16();
-    if !described::is_problem(headers) {
-        return Heard::answer(status, None);
+fn refused(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> AttemptResult {
+    if !refusal_header::is_problem(headers) {
+        return of_answer(status, None);
     }
-    match described::code(headers) {
-        Some(code) => Heard::answer(status, Some(code)),
-        None => Heard::answer(status, body.and_then(typed).as_deref()),
-    }
+    let refusal = match refusal_header::code(headers) {
+        Some(code) => Code::parse(code),
+        None => body.and_then(typed),
+    };
+    of_answer(status, refusal)
 }
 
 /// The last part of the problem's `type`, if the document says the same as its `code`: a foreign
 /// type that happens to end alike is not taken for ours.
-fn typed(body: &[u8]) -> Option<String> {
+fn typed(body: &[u8]) -> Option<Code> {
     if body.len() > PROBLEM_BYTES_MAX {
         return None;
     }
     let document: Value = serde_json::from_slice(body).ok()?;
     let code = document.get("type")?.as_str()?.rsplit('/').next()?;
-    (document.get("code")?.as_str()? == code).then(|| code.to_owned())
+    Code::parse(code).filter(|_| document.get("code").and_then(Value::as_str) == Some(code))
 }
 
 #[cfg(test)]
@@ -120,16 +119,16 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::{Code, Site};
+    use crate::Site;
 
-    fn read(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> Answer {
+    fn read(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> ResponseReading {
         let pairs = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         let headers = pairs.collect();
         let key = key::OfRequest(HeaderValue::from_static("\"k-1\""));
         let status = StatusCode::from_u16(status).unwrap();
-        Answer::read(status, &headers, Some(body.as_bytes()), Some(&key))
+        ResponseReading::read(status, &headers, Some(body.as_bytes()), Some(&key))
     }
 
     const PROBLEM: (&str, &str) = ("content-type", "application/problem+json");
@@ -137,30 +136,30 @@ mod tests {
     #[test]
     fn the_code_of_our_refusals_is_read_from_its_mark_or_from_the_document() {
         let marked = ("hapax-refusal", "key-in-flight");
-        assert_eq!(read(409, &[PROBLEM, marked], "").heard, Heard::InFlight);
+        assert_eq!(read(409, &[PROBLEM, marked], "").result, AttemptResult::InFlight);
         let document =
             r#"{"type": "https://x.test/errors/outcome-in-doubt", "code": "outcome-in-doubt"}"#;
-        assert_eq!(read(409, &[PROBLEM], document).heard, Heard::InDoubt);
+        assert_eq!(read(409, &[PROBLEM], document).result, AttemptResult::InDoubt);
     }
 
     #[test]
     fn what_only_looks_like_our_refusal_is_read_by_its_status() {
         let link = ("link", "</errors/overloaded>; rel=\"describedby\"");
-        assert_eq!(read(503, &[PROBLEM, link], "").heard, Heard::Status(503));
-        assert_eq!(read(503, &[("hapax-refusal", "overloaded")], "").heard, Heard::Status(503));
+        assert_eq!(read(503, &[PROBLEM, link], "").result, AttemptResult::Failed);
+        assert_eq!(read(503, &[("hapax-refusal", "overloaded")], "").result, AttemptResult::Failed);
         let foreign = r#"{"type": "https://bank.test/overloaded"}"#;
-        assert_eq!(read(503, &[PROBLEM], foreign).heard, Heard::Status(503));
-        assert_eq!(read(503, &[PROBLEM], "{").heard, Heard::Status(503));
+        assert_eq!(read(503, &[PROBLEM], foreign).result, AttemptResult::Failed);
+        assert_eq!(read(503, &[PROBLEM], "{").result, AttemptResult::Failed);
     }
 
     /// What a client must make of a refusal. A new code does not compile before it is known here.
-    fn expected(code: Code) -> Heard {
+    fn expected(code: Code) -> AttemptResult {
         match code {
-            Code::KeyInFlight => Heard::InFlight,
-            Code::KeyReused => Heard::KeyReused,
-            Code::OutcomeInDoubt => Heard::InDoubt,
-            Code::ResponseNotRetained => Heard::NotRetained,
-            Code::KeyGone | Code::FirstSentTooOld => Heard::Gone,
+            Code::KeyInFlight => AttemptResult::InFlight,
+            Code::KeyReused => AttemptResult::KeyReused,
+            Code::OutcomeInDoubt => AttemptResult::InDoubt,
+            Code::ResponseNotRetained => AttemptResult::NotRetained,
+            Code::KeyGone | Code::FirstSentTooOld => AttemptResult::Gone,
             Code::BodyIncomplete
             | Code::CallerUnverifiable
             | Code::DeadlinePassed
@@ -169,7 +168,7 @@ mod tests {
             | Code::ShuttingDown
             | Code::StoreUnavailable
             | Code::StoredByNewerVersion
-            | Code::TransactionRolledBack => Heard::NothingRan,
+            | Code::TransactionRolledBack => AttemptResult::NothingRan,
             // Their status says all there is to say: refused for good, later, or unknown.
             Code::KeyMissing
             | Code::KeyMalformed
@@ -201,7 +200,7 @@ mod tests {
             | Code::ExecutionPanicked
             | Code::ExecutionTimedOut
             | Code::ExecutionUnanswered
-            | Code::OperationUnknown => Heard::Status(code.status().as_u16()),
+            | Code::OperationUnknown => of_answer(code.status(), None),
         }
     }
 
@@ -228,39 +227,42 @@ mod tests {
             let response = code.answer("Some detail.", &Site::default());
             let (status, headers) = (response.status(), response.headers());
             let key = key::OfRequest(HeaderValue::from_static("\"k-1\""));
-            let marked = Answer::read(status, headers, None, Some(&key));
-            assert_eq!(marked.heard, expected(*code), "{code:?}");
-            assert_eq!(marked.heard.leaves_doubt(), leaves_doubt(*code), "{code:?}");
+            let marked = ResponseReading::read(status, headers, None, Some(&key));
+            assert_eq!(marked.result, expected(*code), "{code:?}");
+            assert_eq!(marked.result.leaves_doubt(), leaves_doubt(*code), "{code:?}");
             let page = format!("https://x.test/errors/{}", code.code());
             let document = format!(r#"{{"type": "{page}", "code": "{}"}}"#, code.code());
             let typed = read(status.as_u16(), &[PROBLEM], &document);
-            assert_eq!(typed.heard, expected(*code), "{code:?} without its mark");
+            assert_eq!(typed.result, expected(*code), "{code:?} without its mark");
         }
     }
 
     #[test]
     fn a_conflict_that_asks_its_client_back_is_a_key_in_flight() {
-        assert_eq!(read(409, &[("retry-after", "2")], "").heard, Heard::InFlight);
-        assert_eq!(read(409, &[("stripe-should-retry", "true")], "").heard, Heard::InFlight);
-        assert_eq!(read(409, &[("retry-after", "soon")], "").heard, Heard::Status(409));
-        assert_eq!(read(409, &[], "").heard, Heard::Status(409));
+        assert_eq!(read(409, &[("retry-after", "2")], "").result, AttemptResult::InFlight);
+        assert_eq!(
+            read(409, &[("stripe-should-retry", "true")], "").result,
+            AttemptResult::InFlight
+        );
+        assert_eq!(read(409, &[("retry-after", "soon")], "").result, AttemptResult::Refused);
+        assert_eq!(read(409, &[], "").result, AttemptResult::Refused);
     }
 
     #[test]
     fn stripe_is_obeyed_when_it_says_whether_to_retry() {
         let verdict = |status, said| read(status, &[("stripe-should-retry", said)], "").verdict();
-        assert_eq!(verdict(500, "false"), Verdict::Never);
-        assert_eq!(verdict(409, "false"), Verdict::Never);
-        assert_eq!(verdict(400, "true"), Verdict::Retry);
-        assert_eq!(verdict(400, "perhaps"), Verdict::Never);
-        assert_eq!(verdict(500, "true"), Verdict::Retry);
+        assert_eq!(verdict(500, "false"), AttemptVerdict::Never);
+        assert_eq!(verdict(409, "false"), AttemptVerdict::Never);
+        assert_eq!(verdict(400, "true"), AttemptVerdict::Retry);
+        assert_eq!(verdict(400, "perhaps"), AttemptVerdict::Never);
+        assert_eq!(verdict(500, "true"), AttemptVerdict::Retry);
     }
 
     #[test]
     fn what_was_kept_is_not_asked_for_again() {
         let kept = read(500, &[("idempotent-replayed", "true")], "");
         assert!(kept.replayed && kept.knows_key);
-        assert_eq!(kept.verdict(), Verdict::Never);
+        assert_eq!(kept.verdict(), AttemptVerdict::Never);
     }
 
     #[test]

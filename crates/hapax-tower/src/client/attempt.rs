@@ -2,20 +2,21 @@
 
 use std::{future::poll_fn, time::Duration};
 
-use hapax_core::retry::{Cost, Evidence, Heard};
-use http::{Request, Response, response};
+use hapax_core::retry::{AttemptResult, Cost, Evidence};
+use http::{Request, Response, StatusCode, response};
 use tokio::time::timeout;
 
 use super::{
-    answer::Answer,
+    answer::ResponseReading,
+    attempt_result::begun_success,
+    buffered_body::{BodyRead, Whole, read},
     key,
-    whole::{Read, Whole, read},
 };
 use crate::{Body, BoxError, HttpService, NothingSent};
 
 /// What an attempt may take.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct AttemptLimits {
     pub(super) time: Duration,
     /// How much of an answer is awaited.
     pub(super) response_bytes_max: usize,
@@ -25,8 +26,8 @@ pub(super) struct Limits {
 
 /// How an attempt ended.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) answer: Answer,
+pub(super) struct EndedAttempt {
+    pub(super) answer: ResponseReading,
     pub(super) evidence: Evidence,
     pub(super) cost: Cost,
     pub(super) result: Result<Response<Body>, BoxError>,
@@ -39,12 +40,12 @@ struct TimedOut(Duration);
 
 /// How far an attempt came.
 #[derive(Debug, Clone, Copy)]
-enum Progress {
+enum AttemptProgress {
     /// The client is not ready to send anything.
     Unsent,
     Sent,
     /// The head of an answer arrived.
-    Answering(u16),
+    Answering(StatusCode),
 }
 
 /// Makes one attempt.
@@ -52,45 +53,45 @@ pub(super) async fn attempt<Inner: HttpService>(
     inner: &mut Inner,
     request: Request<Body>,
     key: Option<&key::OfRequest>,
-    limits: Limits,
-) -> Ended {
-    let mut progress = Progress::Unsent;
+    limits: AttemptLimits,
+) -> EndedAttempt {
+    let mut progress = AttemptProgress::Unsent;
     let exchange = exchange(inner, request, limits, &mut progress);
     match timeout(limits.time, exchange).await {
-        Ok(Ok((parts, received))) => Ended::answered(parts, received, key),
+        Ok(Ok((parts, received))) => EndedAttempt::answered(parts, received, key),
         Ok(Err(error)) if NothingSent::is_in(&*error) => {
-            Ended::failed(Progress::Unsent, Cost::Failure, error)
+            EndedAttempt::failed(AttemptProgress::Unsent, Cost::Failure, error)
         }
-        Ok(Err(error)) => Ended::failed(progress, Cost::Failure, error),
-        Err(_) => Ended::failed(progress, Cost::Timeout, TimedOut(limits.time).into()),
+        Ok(Err(error)) => EndedAttempt::failed(progress, Cost::Failure, error),
+        Err(_) => EndedAttempt::failed(progress, Cost::Timeout, TimedOut(limits.time).into()),
     }
 }
 
 async fn exchange<Inner: HttpService>(
     inner: &mut Inner,
     request: Request<Body>,
-    limits: Limits,
-    progress: &mut Progress,
-) -> Result<(response::Parts, Read), BoxError> {
+    limits: AttemptLimits,
+    progress: &mut AttemptProgress,
+) -> Result<(response::Parts, BodyRead), BoxError> {
     poll_fn(|cx| inner.poll_ready(cx)).await.map_err(Into::into)?;
-    *progress = Progress::Sent;
+    *progress = AttemptProgress::Sent;
     let (parts, body) = inner.call(request).await.map_err(Into::into)?.into_parts();
     if limits.streams && parts.status.is_success() {
-        return Ok((parts, Read::Larger(Body::new(body))));
+        return Ok((parts, BodyRead::Larger(Body::new(body))));
     }
-    *progress = Progress::Answering(parts.status.as_u16());
+    *progress = AttemptProgress::Answering(parts.status);
     let received = read(body, limits.response_bytes_max).await?;
     Ok((parts, received))
 }
 
-impl Ended {
-    fn answered(parts: response::Parts, received: Read, key: Option<&key::OfRequest>) -> Self {
+impl EndedAttempt {
+    fn answered(parts: response::Parts, received: BodyRead, key: Option<&key::OfRequest>) -> Self {
         let (body, whole) = match received {
-            Read::Whole(whole) => (whole.body(), Some(whole)),
-            Read::Larger(body) => (body, None),
+            BodyRead::Whole(whole) => (whole.body(), Some(whole)),
+            BodyRead::Larger(body) => (body, None),
         };
         let bytes = whole.as_ref().map(|Whole { bytes, .. }| &**bytes);
-        let answer = Answer::read(parts.status, &parts.headers, bytes, key);
+        let answer = ResponseReading::read(parts.status, &parts.headers, bytes, key);
         Self {
             answer,
             evidence: Evidence { cut: None, knows_key: answer.knows_key },
@@ -99,13 +100,15 @@ impl Ended {
         }
     }
 
-    fn failed(progress: Progress, cost: Cost, error: BoxError) -> Self {
-        let (heard, cut) = match progress {
-            Progress::Unsent => (Heard::NotSent, None),
-            Progress::Sent => (Heard::Unanswered, None),
-            Progress::Answering(status) => (Heard::Unanswered, Some(status)),
+    fn failed(progress: AttemptProgress, cost: Cost, error: BoxError) -> Self {
+        let (result, cut) = match progress {
+            AttemptProgress::Unsent => (AttemptResult::NotSent, None),
+            AttemptProgress::Sent => (AttemptResult::Unanswered, None),
+            AttemptProgress::Answering(status) => {
+                (AttemptResult::Unanswered, begun_success(status))
+            }
         };
         let evidence = Evidence { cut, knows_key: false };
-        Self { answer: Answer::none(heard), evidence, cost, result: Err(error) }
+        Self { answer: ResponseReading::none(result), evidence, cost, result: Err(error) }
     }
 }

@@ -3,44 +3,44 @@
 use std::{sync::Arc, time::Duration};
 
 use hapax_core::retry::{
-    Cost, Course, Deadline, Failure, Next, Pass, Schedule, Verdict, Withdrawn,
+    AttemptHistory, AttemptVerdict, Cost, Deadline, Failure, Next, Pass, Schedule, Withdrawn,
 };
 use http::{Request, Response, request};
 
 use super::{
-    attempt::Ended,
-    destination::Destination,
+    attempt::EndedAttempt,
+    buffered_body::Whole,
+    destination::DestinationState,
     error::RetryError,
     key,
     options::{Patience, RetryOptions},
-    tried::{Stop, Tried},
-    watch::{Event, Watch},
-    whole::Whole,
+    try_report::{StopReason, Tried},
+    watch::{PursuitEvent, Watch},
 };
 use crate::{Body, signal};
 
 /// A request, what is known about it, and what it has used up.
-pub(super) struct Call {
-    pub(super) outgoing: Outgoing,
+pub(super) struct RetriedCall {
+    pub(super) outgoing: OutgoingRequest,
     pub(super) key: Option<key::OfRequest>,
     pub(super) reads_only: bool,
-    pub(super) course: Course,
+    pub(super) history: AttemptHistory,
     pub(super) deadline: Deadline,
     pub(super) schedule: Schedule,
     pub(super) patience: Patience,
     pub(super) watch: Option<Arc<dyn Watch>>,
-    pub(super) tally: Tally,
+    pub(super) tally: CallTally,
 }
 
 /// What is sent, as often as it may be.
-pub(super) enum Outgoing {
+pub(super) enum OutgoingRequest {
     Again(request::Parts, Whole),
     Once(Option<Request<Body>>),
 }
 
 /// What a call has used up.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CallTally {
     sent: u32,
     failures: u32,
     /// The pause before the last attempt.
@@ -51,7 +51,7 @@ pub(super) struct Tally {
 }
 
 /// An attempt that may set out.
-pub(super) struct Start {
+pub(super) struct AttemptStart {
     pub(super) request: Request<Body>,
     pub(super) time: Duration,
     pub(super) pass: Pass,
@@ -60,59 +60,59 @@ pub(super) struct Start {
 /// An attempt needs this much time: what is told downstream has no finer unit.
 const TIME_MIN: Duration = Duration::from_millis(1);
 
-impl Call {
+impl RetriedCall {
     /// The next attempt, if there is time for it, it is paid for, and the destination's breaker lets
     /// it through.
     pub(super) fn start(
         &mut self,
         options: &RetryOptions,
-        destination: &Destination,
+        destination: &DestinationState,
         now: Duration,
-    ) -> Result<Start, Stop> {
+    ) -> Result<AttemptStart, StopReason> {
         let time = self.deadline.left(now).min(options.attempt_timeout);
         if time < TIME_MIN {
-            return Err(Stop::DeadlineTooNear);
+            return Err(StopReason::DeadlineTooNear);
         }
         if let Some(cost) = self.tally.owed {
             self.pay(cost, destination, now)?;
         }
         let admitted = destination.breaker.admit(now, fastrand::u64(..));
-        let pass = admitted.map_err(|refused| Stop::BreakerOpen { wait: refused.wait })?;
-        let mut request = self.outgoing.next().ok_or(Stop::NotRepeatable)?;
+        let pass = admitted.map_err(|refused| StopReason::BreakerOpen { wait: refused.wait })?;
+        let mut request = self.outgoing.next().ok_or(StopReason::NotRepeatable)?;
         signal::set_time_left(request.headers_mut(), time);
         if options.grpc_timeout {
             signal::set_grpc_time_left(request.headers_mut(), time);
         }
         self.tally.sent += 1;
-        self.tell(Event::Begun { attempt: self.tally.sent, limit: time });
-        Ok(Start { request, time, pass })
+        self.tell(PursuitEvent::Begun { attempt: self.tally.sent, limit: time });
+        Ok(AttemptStart { request, time, pass })
     }
 
     /// What follows an attempt: a pause, paid for before it begins, or the end.
     pub(super) fn follow(
         &mut self,
-        ended: &Ended,
-        destination: &Destination,
+        ended: &EndedAttempt,
+        destination: &DestinationState,
         now: Duration,
-    ) -> Result<Duration, Stop> {
-        self.course.note(ended.answer.heard, ended.evidence);
-        self.tell(Event::Ended {
+    ) -> Result<Duration, StopReason> {
+        self.history.note(ended.answer.result, ended.evidence);
+        self.tell(PursuitEvent::Ended {
             attempt: self.tally.sent,
-            heard: ended.answer.heard,
+            result: ended.answer.result,
             status: ended.result.as_ref().map(Response::status).ok(),
             error: ended.result.as_ref().err(),
         });
         let (next, retry) = match ended.answer.verdict() {
-            Verdict::Success => {
+            AttemptVerdict::Success => {
                 destination.budget.succeed(self.tally.withdrawn);
-                return Err(Stop::Answered);
+                return Err(StopReason::Answered);
             }
-            Verdict::Never | Verdict::Unknown => return Err(Stop::Answered),
-            Verdict::Retry | Verdict::Wait if !self.outgoing.is_left() => {
-                return Err(Stop::NotRepeatable);
+            AttemptVerdict::Never | AttemptVerdict::Unknown => return Err(StopReason::Answered),
+            AttemptVerdict::Retry | AttemptVerdict::Wait if !self.outgoing.is_left() => {
+                return Err(StopReason::NotRepeatable);
             }
-            Verdict::Retry => (self.after_failure(ended, now), Some(ended.cost)),
-            Verdict::Wait => (self.while_in_flight(ended, now), None),
+            AttemptVerdict::Retry => (self.after_failure(ended, now), Some(ended.cost)),
+            AttemptVerdict::Wait => (self.while_in_flight(ended, now), None),
         };
         let pause = match next {
             Next::Wait(pause) => pause,
@@ -126,28 +126,28 @@ impl Call {
             }
         }
         self.tally.pause = pause;
-        self.tell(Event::Pausing { attempt: self.tally.sent, pause });
+        self.tell(PursuitEvent::Pausing { attempt: self.tally.sent, pause });
         Ok(pause)
     }
 
     /// How long to wait for what stands in the way of the next attempt, if this call does.
-    pub(super) fn outwait(&self, stop: Stop, now: Duration) -> Option<Duration> {
+    pub(super) fn outwait(&self, stop: StopReason, now: Duration) -> Option<Duration> {
         let told = match (self.patience, stop) {
-            (Patience::UntilDeadline, Stop::BreakerOpen { wait }) => Some(wait),
-            (Patience::UntilDeadline, Stop::BudgetUsedUp) => None,
+            (Patience::UntilDeadline, StopReason::BreakerOpen { wait }) => Some(wait),
+            (Patience::UntilDeadline, StopReason::BudgetUsedUp) => None,
             (
                 Patience::None | Patience::UntilDeadline,
-                Stop::Answered
-                | Stop::NotRepeatable
-                | Stop::AttemptsUsedUp
-                | Stop::DeadlineTooNear
-                | Stop::BudgetUsedUp
-                | Stop::BreakerOpen { .. },
+                StopReason::Answered
+                | StopReason::NotRepeatable
+                | StopReason::AttemptsUsedUp
+                | StopReason::DeadlineTooNear
+                | StopReason::BudgetUsedUp
+                | StopReason::BreakerOpen { .. },
             ) => return None,
         };
         match self.schedule.until_finished(told, self.deadline.left(now), fastrand::u64(..)) {
             Next::Wait(pause) => {
-                self.tell(Event::Pausing { attempt: self.tally.sent, pause });
+                self.tell(PursuitEvent::Pausing { attempt: self.tally.sent, pause });
                 Some(pause)
             }
             Next::GiveUp(_) => None,
@@ -155,12 +155,16 @@ impl Call {
     }
 
     /// The end: the last response if there is one, and what it all came to.
-    pub(super) fn end(self, stop: Stop, last: Option<Ended>) -> Result<Response<Body>, RetryError> {
+    pub(super) fn end(
+        self,
+        stop: StopReason,
+        last: Option<EndedAttempt>,
+    ) -> Result<Response<Body>, RetryError> {
         let tried = Tried {
             key: self.key.as_ref().map(key::OfRequest::text),
             attempts: self.tally.sent,
             replayed: last.as_ref().is_some_and(|ended| ended.answer.replayed),
-            conclusion: self.course.conclusion(),
+            conclusion: self.history.conclusion(),
             stop,
         };
         match last.map(|ended| ended.result) {
@@ -173,7 +177,7 @@ impl Call {
         }
     }
 
-    fn after_failure(&mut self, ended: &Ended, now: Duration) -> Next {
+    fn after_failure(&mut self, ended: &EndedAttempt, now: Duration) -> Next {
         self.tally.failures += 1;
         let failure = Failure {
             attempt: self.tally.failures,
@@ -184,26 +188,32 @@ impl Call {
         self.schedule.next(failure, fastrand::u64(..))
     }
 
-    fn while_in_flight(&self, ended: &Ended, now: Duration) -> Next {
+    fn while_in_flight(&self, ended: &EndedAttempt, now: Duration) -> Next {
         let left = self.deadline.left(now);
         self.schedule.until_finished(ended.answer.told, left, fastrand::u64(..))
     }
 
-    fn pay(&mut self, cost: Cost, destination: &Destination, now: Duration) -> Result<(), Stop> {
-        let withdrawn = destination.budget.withdraw(now, cost).map_err(|_| Stop::BudgetUsedUp)?;
+    fn pay(
+        &mut self,
+        cost: Cost,
+        destination: &DestinationState,
+        now: Duration,
+    ) -> Result<(), StopReason> {
+        let withdrawn =
+            destination.budget.withdraw(now, cost).map_err(|_| StopReason::BudgetUsedUp)?;
         self.tally.withdrawn = Some(withdrawn);
         self.tally.owed = None;
         Ok(())
     }
 
-    fn tell(&self, event: Event<'_>) {
+    fn tell(&self, event: PursuitEvent<'_>) {
         if let Some(watch) = &self.watch {
             watch.saw(event);
         }
     }
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     fn next(&mut self) -> Option<Request<Body>> {
         match self {
             Self::Again(parts, whole) => Some(Request::from_parts(parts.clone(), whole.body())),

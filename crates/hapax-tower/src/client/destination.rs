@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use hapax_core::retry::{
-    Breaker, BreakerOptions, Budget, InvalidBreaker, InvalidTerms, Position, Terms,
+    Breaker, BreakerOptions, BreakerPosition, Budget, InvalidBreaker, InvalidTerms, Terms,
 };
 use http::{
     Uri,
@@ -16,6 +16,21 @@ use tokio::time::Instant;
 const DESTINATIONS_MAX: usize = 1024;
 
 /// The retry budget and the breaker of every place that is called, shared by whoever has a clone.
+///
+/// ```
+/// use hapax_core::retry::BreakerPosition;
+/// use hapax_tower::client::{Destinations, RetryOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // Two layers with clones of it share what they know of a place.
+/// let destinations = Destinations::default();
+/// let options = RetryOptions { destinations: destinations.clone(), ..RetryOptions::default() };
+/// let api = http::Uri::from_static("https://api.example.com/charges");
+/// assert_eq!(destinations.position(&api), BreakerPosition::Closed);
+/// # drop(options);
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Destinations(Arc<Inner>);
 
@@ -24,20 +39,20 @@ struct Inner {
     breaker: BreakerOptions,
     /// What every `now` is measured from.
     start: Instant,
-    known: Cache<Origin, Arc<Destination>>,
+    known: Cache<DestinationOrigin, Arc<DestinationState>>,
     /// For requests that do not name their destination.
-    unnamed: Arc<Destination>,
+    unnamed: Arc<DestinationState>,
 }
 
 /// What is shared by all calls to one place.
 #[derive(Debug, Default)]
-pub(super) struct Destination {
+pub(super) struct DestinationState {
     pub(super) budget: Budget,
     pub(super) breaker: Breaker,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Origin {
+struct DestinationOrigin {
     scheme: Option<Scheme>,
     authority: Authority,
 }
@@ -45,30 +60,31 @@ struct Origin {
 impl Destinations {
     /// Destinations that all have a budget and a breaker of these kinds.
     pub fn new(budget: Terms, breaker: BreakerOptions) -> Result<Self, InvalidDestinations> {
-        Ok(Self::like(budget, breaker, Destination::new(budget, breaker)?))
+        Ok(Self::like(budget, breaker, DestinationState::new(budget, breaker)?))
     }
 
-    fn like(budget: Terms, breaker: BreakerOptions, unnamed: Destination) -> Self {
+    fn like(budget: Terms, breaker: BreakerOptions, unnamed: DestinationState) -> Self {
         let known = Cache::new(DESTINATIONS_MAX);
         let (start, unnamed) = (Instant::now(), Arc::new(unnamed));
         Self(Arc::new(Inner { budget, breaker, start, known, unnamed }))
     }
 
     /// Where the breaker of a destination stands now.
-    pub fn position(&self, uri: &Uri) -> Position {
+    pub fn position(&self, uri: &Uri) -> BreakerPosition {
         self.of(uri).breaker.position(self.now())
     }
 
-    pub(super) fn of(&self, uri: &Uri) -> Arc<Destination> {
+    pub(super) fn of(&self, uri: &Uri) -> Arc<DestinationState> {
         let Some(authority) = uri.authority() else { return Arc::clone(&self.0.unnamed) };
-        let origin = Origin { scheme: uri.scheme().cloned(), authority: authority.clone() };
+        let origin =
+            DestinationOrigin { scheme: uri.scheme().cloned(), authority: authority.clone() };
         if let Some(known) = self.0.known.get(&origin) {
             return known;
         }
         // A copy of its own: a part of an address keeps all of it in memory.
         let authority = Authority::try_from(authority.as_str()).unwrap_or(origin.authority);
-        let origin = Origin { authority, ..origin };
-        let make = || Destination::new(self.0.budget, self.0.breaker).map(Arc::new);
+        let origin = DestinationOrigin { authority, ..origin };
+        let make = || DestinationState::new(self.0.budget, self.0.breaker).map(Arc::new);
         // The same terms were accepted for the unnamed one, so there is no other case.
         let known = self.0.known.get_or_insert_with(&origin, make);
         known.unwrap_or_else(|_| Arc::clone(&self.0.unnamed))
@@ -80,7 +96,7 @@ impl Destinations {
     }
 }
 
-impl Destination {
+impl DestinationState {
     fn new(budget: Terms, breaker: BreakerOptions) -> Result<Self, InvalidDestinations> {
         Ok(Self { budget: Budget::new(budget)?, breaker: Breaker::new(breaker)? })
     }
@@ -89,7 +105,7 @@ impl Destination {
 impl Default for Destinations {
     /// The default budget and the default breaker.
     fn default() -> Self {
-        Self::like(Terms::default(), BreakerOptions::default(), Destination::default())
+        Self::like(Terms::default(), BreakerOptions::default(), DestinationState::default())
     }
 }
 

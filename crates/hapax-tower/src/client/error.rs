@@ -2,10 +2,22 @@
 
 use hapax_core::retry::Conclusion;
 
-use super::tried::Tried;
+use super::try_report::Tried;
 use crate::{BoxError, signal::MalformedTime};
 
 /// Why there is no response to hand on.
+///
+/// ```
+/// use hapax_tower::client::RetryError;
+///
+/// fn advice(error: &RetryError) -> &'static str {
+///     match error {
+///         RetryError::GaveUp { .. } => "nothing happened; ask again later",
+///         RetryError::Unknown { .. } => "ask again with the same key",
+///         _ => "the request itself has to be mended",
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetryError {

@@ -1,28 +1,33 @@
 //! The key of an operation: given, or made here.
 
 use std::{
-    hash::{BuildHasher, RandomState},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, UNIX_EPOCH},
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use hapax_engine::wall_clock;
+use http::{HeaderMap, HeaderValue};
+use uuid::{Timestamp, Uuid, fmt::Hyphenated};
 
 use super::error::InvalidRequest;
-use crate::{KeyForm, parse_key};
+use crate::{KeyForm, header_names::IDEMPOTENCY_KEY, parse_key};
 
-pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-
-/// Makes keys: UUIDs of version 7, each later than the one before.
+/// Makes keys: UUIDs of version 7, each later than the one before. What is random in them comes from
+/// the operating system.
+///
+/// ```
+/// use hapax_tower::client::KeySource;
+///
+/// let keys = KeySource::new();
+/// assert!(keys.draw() < keys.draw(), "later keys are greater");
+/// ```
 #[derive(Debug, Default)]
 pub struct KeySource {
     /// The milliseconds and the count of the last key: the first 60 bits that are not fixed.
     last: AtomicU64,
-    /// A keyed hash, seeded by the operating system.
-    random: RandomState,
 }
 
-const COUNT_BITS: u32 = 12;
+const COUNT_BITS: u8 = 12;
 
 impl KeySource {
     /// A source of its own; its keys are not ordered with those of another one.
@@ -32,58 +37,32 @@ impl KeySource {
 
     /// A key nobody has used before.
     pub fn draw(&self) -> String {
-        self.draw_at(since_epoch(wall_clock())).map(char::from).iter().collect()
+        self.draw_at(since_epoch()).to_string()
     }
 
     /// A new key as it is sent: quoted.
     pub(super) fn draw_quoted(&self) -> Option<OfRequest> {
-        let mut quoted = [b'"'; UUID_CHARS + 2];
-        quoted[1..=UUID_CHARS].copy_from_slice(&self.draw_at(since_epoch(wall_clock())));
+        let mut quoted = [b'"'; Hyphenated::LENGTH + 2];
+        self.draw_at(since_epoch()).encode_lower(&mut quoted[1..=Hyphenated::LENGTH]);
         HeaderValue::from_bytes(&quoted).ok().map(OfRequest)
     }
 
     /// The key of this time, or the next one if the clock did not move on.
-    fn draw_at(&self, since_epoch: Duration) -> [u8; UUID_CHARS] {
+    fn draw_at(&self, since_epoch: Duration) -> Hyphenated {
         let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         let first = millis << COUNT_BITS;
         let after = |last: u64| first.max(last + 1);
         let last = self.last.fetch_update(Relaxed, Relaxed, |last| Some(after(last)));
         let time = last.map_or(first, after);
-        // No other key of this source has the same number, and no other source the same hash.
-        spell(time, self.random.hash_one(time))
+        let (at, count) = (Duration::from_millis(time >> COUNT_BITS), time & 0x0fff);
+        let (seconds, nanos) = (at.as_secs(), at.subsec_nanos());
+        let time = Timestamp::from_unix_time(seconds, nanos, u128::from(count), COUNT_BITS);
+        Uuid::new_v7(time).hyphenated()
     }
 }
 
-const UUID_CHARS: usize = 36;
-const VERSION: u128 = 7;
-const VARIANT: u128 = 0b10;
-
-/// A UUID of version 7 from its 60 bits of time and 62 bits of chance.
-fn spell(time: u64, random: u64) -> [u8; UUID_CHARS] {
-    let (millis, count) = (u128::from(time >> COUNT_BITS), u128::from(time & 0x0fff));
-    let bits = millis << 80 | VERSION << 76 | count << 64 | VARIANT << 62 | u128::from(random >> 2);
-    let mut text = [b'-'; UUID_CHARS];
-    let places = (0..UUID_CHARS).filter(|place| !matches!(place, 8 | 13 | 18 | 23));
-    for (place, digit) in places.zip(bits.to_be_bytes().into_iter().flat_map(digits)) {
-        text[place] = digit;
-    }
-    text
-}
-
-fn digits(byte: u8) -> [u8; 2] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0x0f)]]
-}
-
-/// The wall clock, for what is told to others: the time in a key, and a date that was sent without
-/// a `Date` beside it. No deadline, lease or pause of our own is measured by it.
-#[expect(clippy::disallowed_methods, reason = "the edge where the time of day comes in")]
-pub(super) fn wall_clock() -> SystemTime {
-    SystemTime::now()
-}
-
-fn since_epoch(now: SystemTime) -> Duration {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+fn since_epoch() -> Duration {
+    wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The key of a request, as it is sent.
@@ -135,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_key_is_a_uuid_of_version_7_that_begins_with_its_time() {
-        let key = String::from_utf8(KeySource::new().draw_at(MOMENT).to_vec()).unwrap();
+        let key = KeySource::new().draw_at(MOMENT).to_string();
         assert!(key.starts_with("01987654-3210-7000-"), "{key}");
         let places: Vec<_> = key.match_indices('-').map(|(place, _)| place).collect();
         assert_eq!((key.len(), places), (36, vec![8, 13, 18, 23]));

@@ -38,6 +38,8 @@
 
 mod answer;
 mod attempt;
+mod attempt_result;
+mod buffered_body;
 mod call;
 mod destination;
 mod error;
@@ -47,10 +49,10 @@ mod options;
 mod prepare;
 mod retry_after;
 mod service;
-mod tried;
+mod try_report;
 mod watch;
-mod whole;
 
+pub(crate) use self::attempt_result::of_refusal;
 pub use self::{
     destination::{Destinations, InvalidDestinations},
     error::{InvalidRequest, RetryError},
@@ -58,6 +60,6 @@ pub use self::{
     layer::RetryLayer,
     options::{InvalidRetry, Keys, Patience, Pursuit, RetryOptions},
     service::{Retry, RetryFuture},
-    tried::{Stop, Tried},
-    watch::{Event, Watch},
+    try_report::{StopReason, Tried},
+    watch::{PursuitEvent, Watch},
 };

@@ -2,11 +2,22 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use hapax_core::retry::{Course, Schedule};
+use hapax_core::retry::{AttemptHistory, Schedule};
 
 use super::{destination::Destinations, watch::Watch};
 
 /// How a layer pursues every request that does not say otherwise.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_tower::client::{RetryLayer, RetryOptions};
+///
+/// let options = RetryOptions { deadline: Duration::from_secs(20), ..RetryOptions::default() };
+/// let layer = RetryLayer::new(options)?;
+/// # drop(layer);
+/// # Ok::<(), hapax_tower::client::InvalidRetry>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct RetryOptions {
     /// How often a request is tried, and how long it waits in between.
@@ -53,6 +64,13 @@ impl RetryOptions {
 }
 
 /// Who makes the key of a request that changes something.
+///
+/// ```
+/// use hapax_tower::client::{Keys, RetryOptions};
+///
+/// let options = RetryOptions { keys: Keys::OnlyGiven, ..RetryOptions::default() };
+/// # drop(options);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keys {
     /// The layer makes one for every request that has none and is not idempotent by its method.
@@ -62,6 +80,20 @@ pub enum Keys {
 }
 
 /// How one request is pursued: put it into the extensions of the request.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_tower::{Body, client::{Patience, Pursuit}};
+///
+/// let mut request = http::Request::post("https://api.example.com/charges").body(Body::empty())?;
+/// request.extensions_mut().insert(Pursuit {
+///     deadline: Some(Duration::from_secs(300)),
+///     patience: Patience::UntilDeadline,
+///     ..Pursuit::default()
+/// });
+/// # Ok::<(), http::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Pursuit {
     /// Another limit over all attempts than the layer's.
@@ -71,7 +103,7 @@ pub struct Pursuit {
     /// What to do where the budget or the breaker of the destination says no.
     pub patience: Patience,
     /// What is known from attempts that were made before this call.
-    pub course: Course,
+    pub history: AttemptHistory,
     /// Who hears of every attempt.
     pub watch: Option<Arc<dyn Watch>>,
 }
@@ -82,7 +114,7 @@ impl fmt::Debug for Pursuit {
             .field("deadline", &self.deadline)
             .field("schedule", &self.schedule)
             .field("patience", &self.patience)
-            .field("course", &self.course)
+            .field("history", &self.history)
             .finish_non_exhaustive()
     }
 }

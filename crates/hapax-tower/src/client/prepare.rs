@@ -3,22 +3,25 @@
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::retry::{Course, Deadline};
+use hapax_core::retry::{AttemptHistory, Deadline};
 use http::{HeaderMap, Request, request};
 use tokio::time::timeout;
 
 use super::{
-    call::{Call, Outgoing, Tally},
+    buffered_body::{BodyRead, read},
+    call::{CallTally, OutgoingRequest, RetriedCall},
     error::InvalidRequest,
     key,
     layer::Shared,
     options::{Keys, Pursuit, RetryOptions},
-    whole::{Read, read},
 };
-use crate::{Body, BoxError, signal};
+use crate::{Body, BoxError, IDEMPOTENCY_KEY, signal};
 
 /// Makes a call of a request: its key, its deadline, and its body in memory if it may be sent again.
-pub(super) async fn prepare<B>(shared: &Shared, request: Request<B>) -> Result<Call, InvalidRequest>
+pub(super) async fn prepare<B>(
+    shared: &Shared,
+    request: Request<B>,
+) -> Result<RetriedCall, InvalidRequest>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
@@ -36,24 +39,24 @@ where
     let outgoing = if repeats {
         let reading = read(body, options.request_bytes_max);
         match within(deadline.left(now), reading).await.map_err(InvalidRequest::Body)? {
-            Read::Whole(whole) => Outgoing::Again(parts, whole),
-            Read::Larger(_) => {
+            BodyRead::Whole(whole) => OutgoingRequest::Again(parts, whole),
+            BodyRead::Larger(_) => {
                 return Err(InvalidRequest::TooLarge { bytes_max: options.request_bytes_max });
             }
         }
     } else {
-        Outgoing::Once(Some(Request::from_parts(parts, Body::new(body))))
+        OutgoingRequest::Once(Some(Request::from_parts(parts, Body::new(body))))
     };
-    Ok(Call {
+    Ok(RetriedCall {
         outgoing,
         key,
         reads_only,
-        course: if reads_only { Course::reading() } else { pursuit.course },
+        history: if reads_only { AttemptHistory::reading() } else { pursuit.history },
         deadline,
         schedule: pursuit.schedule.unwrap_or(options.schedule),
         patience: pursuit.patience,
         watch: pursuit.watch,
-        tally: Tally::default(),
+        tally: CallTally::default(),
     })
 }
 
@@ -103,7 +106,7 @@ fn keyed(
     }
     let made = shared.keys.draw_quoted();
     if let Some(key::OfRequest(value)) = &made {
-        parts.headers.insert(key::IDEMPOTENCY_KEY, value.clone());
+        parts.headers.insert(IDEMPOTENCY_KEY, value.clone());
     }
     Ok(made)
 }

@@ -11,8 +11,8 @@ use http::{Request, Response};
 use tower_service::Service;
 
 use super::{
-    attempt::{Limits, attempt},
-    call::Start,
+    attempt::{AttemptLimits, attempt},
+    call::AttemptStart,
     error::RetryError,
     layer::Shared,
     prepare::prepare,
@@ -78,7 +78,7 @@ where
     let mut last = None;
     loop {
         let now = clock.now();
-        let Start { request, time, pass } = match call.start(options, &destination, now) {
+        let AttemptStart { request, time, pass } = match call.start(options, &destination, now) {
             Ok(start) => start,
             Err(stop) => {
                 let Some(pause) = call.outwait(stop, now) else { return call.end(stop, last) };
@@ -87,10 +87,10 @@ where
             }
         };
         let response_bytes_max = options.response_bytes_max;
-        let limits = Limits { time, response_bytes_max, streams: call.reads_only };
+        let limits = AttemptLimits { time, response_bytes_max, streams: call.reads_only };
         let ended = attempt(&mut inner, request, call.key.as_ref(), limits).await;
         let now = clock.now();
-        destination.breaker.report(now, pass, ended.answer.heard.health());
+        destination.breaker.report(now, pass, ended.answer.result.health());
         match call.follow(&ended, &destination, now) {
             Ok(pause) => {
                 last = Some(ended);

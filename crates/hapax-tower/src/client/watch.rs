@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::retry::Heard;
+use hapax_core::retry::AttemptResult;
 use http::StatusCode;
 
 use crate::BoxError;
@@ -10,14 +10,31 @@ use crate::BoxError;
 /// Hears of every attempt of a request: for progress, journals and metrics.
 ///
 /// It is called between attempts and must not block.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use hapax_tower::client::{Pursuit, PursuitEvent, Watch};
+///
+/// struct Log;
+///
+/// impl Watch for Log {
+///     fn saw(&self, event: PursuitEvent<'_>) {
+///         println!("{event:?}");
+///     }
+/// }
+///
+/// let pursuit = Pursuit { watch: Some(Arc::new(Log)), ..Pursuit::default() };
+/// # drop(pursuit);
+/// ```
 pub trait Watch: Send + Sync {
     /// Something happened.
-    fn saw(&self, event: Event<'_>);
+    fn saw(&self, event: PursuitEvent<'_>);
 }
 
 /// What happens while a request is pursued.
 #[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
+pub enum PursuitEvent<'a> {
     /// An attempt sets out.
     Begun {
         /// Its number, from 1.
@@ -30,7 +47,7 @@ pub enum Event<'a> {
         /// Its number, from 1.
         attempt: u32,
         /// What came of it.
-        heard: Heard,
+        result: AttemptResult,
         /// The status of its answer, if there was one.
         status: Option<StatusCode>,
         /// What it failed with, if there was no answer.

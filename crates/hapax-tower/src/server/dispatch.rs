@@ -5,15 +5,17 @@ use std::sync::Arc;
 use http::{Request, Response, request::Parts};
 
 use super::{
-    cors::{self, Reader},
-    drain::{Rest, Wire},
-    front::Front,
-    handled::{Handled, Verdict},
     layer::Site,
     options::{KeyRule, Protection},
-    problem::Problem,
-    said::Said,
+    requests::{
+        caller_signals::CallerSignals,
+        cors::{self, Reader},
+        drain::{ConnectionReuse, UnreadBody},
+        front::Front,
+    },
+    responses::problem::Problem,
     service::{Judged, pass},
+    verdict::{Handled, Verdict},
 };
 use crate::{body::Body, http_service::HttpService};
 
@@ -29,7 +31,7 @@ pub(crate) struct Routed<Rule> {
 }
 
 /// How a protected request is treated.
-pub(crate) type Protected = Routed<(Arc<Protection>, Said)>;
+pub(crate) type Protected = Routed<(Arc<Protection>, CallerSignals)>;
 
 /// Where a request goes.
 pub(crate) enum Dispatch {
@@ -44,7 +46,7 @@ pub(crate) enum Dispatch {
 pub(crate) enum Rule {
     Preflight(Response<Body>),
     Refuse(Problem),
-    Pass(Said),
+    Pass(CallerSignals),
 }
 
 impl Front {
@@ -69,7 +71,7 @@ impl Front {
         };
         let is_protected = protection.is_some();
         let reads_grpc = protection.is_some_and(|protection| protection.grpc_timeout);
-        let rule = match (Said::take(&mut parts.headers, reads_grpc), protection) {
+        let rule = match (CallerSignals::take(&mut parts.headers, reads_grpc), protection) {
             (Ok(said), Some(protection)) if applies(protection, &parts) => {
                 let (request, rule) = ((parts, body), (Arc::clone(protection), said));
                 return Dispatch::Protect(Routed { request, route, rule, is_protected, reader });
@@ -92,7 +94,7 @@ impl Front {
         let (mut response, verdict) = match (page, rule) {
             (Some(page), _) | (None, Rule::Preflight(page)) => (page, Verdict::Page),
             (None, Rule::Refuse(problem)) => {
-                Box::pin(refuse(problem, &self.site, parts, Rest::Unread(body))).await
+                Box::pin(refuse(problem, &self.site, parts, UnreadBody::Unread(body))).await
             }
             (None, Rule::Pass(said)) => {
                 let request = Request::from_parts(parts, body);
@@ -121,9 +123,9 @@ pub(crate) fn marked((mut response, handled): (Response<Body>, Handled)) -> Resp
 }
 
 /// Refuses a request before it is known what it asks for.
-async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: Rest) -> Judged {
+async fn refuse(problem: Problem, site: &Site, parts: Parts, rest: UnreadBody) -> Judged {
     let verdict = Verdict::Refused(problem.code);
     let mut response = problem.into_response(site);
-    Wire::of(parts.version, &parts.headers).leave_clean(rest, &mut response).await;
+    ConnectionReuse::of(parts.version, &parts.headers).leave_clean(rest, &mut response).await;
     (response, verdict)
 }

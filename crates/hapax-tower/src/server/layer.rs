@@ -5,49 +5,135 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use hapax_core::{OperationId, Salt, Store};
+use hapax_core::{Database, OperationId, Salt, TransactionError};
 use hapax_engine::Engine;
 use http::{HeaderMap, request::Parts};
 use tower_layer::Layer;
 
 use super::{
-    code::Code,
-    cors::Cors,
-    front::Front,
-    later::Later,
-    room::Room,
-    route::{InvalidRoute, Routes},
+    execution::{background::Later, transactional::SameTransaction},
+    mode::{Leased, Mode, ModeBehaviour},
+    options::Protection,
+    requests::{
+        cors::Cors,
+        front::Front,
+        room::Room,
+        route::{InvalidRoute, Routes},
+        tenancy::Tenancy,
+    },
+    responses::code::Code,
     service::Idempotency,
-    tenancy::Tenancy,
 };
 
 /// Protects a service: one execution per key, every later request answered with the first answer.
 ///
 /// Put it inside what authenticates and outside what limits the rate of new work: replays are free.
-pub struct IdempotencyLayer<S: Store> {
-    shared: Arc<Shared<S>>,
+/// Its [`Mode`] says where a request runs: [`Leased`] by an engine, for effects anywhere, or in the
+/// [`SameTransaction`] as the handler's own writes.
+///
+/// ```
+/// use axum::{Router, body::Body, routing::post};
+/// use hapax_tower::{IdempotencyLayer, Tenancy};
+/// use tower::ServiceExt;
+///
+/// # use hapax_core::{Salt, Timestamp, memory};
+/// # use hapax_engine::{Engine, Options};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+/// # let engine = Engine::start(store, Options::default());
+/// let layer = IdempotencyLayer::everywhere(engine, Tenancy::credential()).optional_key();
+/// let app = Router::new().route("/payments", post(|| async { "paid" })).layer(layer);
+/// for is_replay in [false, true] {
+///     let request = http::Request::post("/payments").header("authorization", "Bearer acme");
+///     let request = request.header("idempotency-key", "order-17").body(Body::empty())?;
+///     let answer = app.clone().oneshot(request).await?;
+///     assert_eq!(answer.headers().contains_key("idempotent-replayed"), is_replay);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct IdempotencyLayer<M = Leased> {
+    shared: Arc<Shared<M>>,
 }
 
-impl<S: Store> IdempotencyLayer<S> {
-    /// A layer that runs everything while its client waits.
-    pub fn new(engine: Engine<S>, tenancy: Tenancy, routes: Routes) -> Result<Self, InvalidRoute> {
-        if routes.accepts_for_later() {
-            return Err(InvalidRoute::NobodyForLater);
-        }
-        let front = Front::new(engine.salt(), tenancy, Arc::new(routes), Arc::default());
-        Ok(Self::of(Shared { engine, front, has_later: false }))
+impl IdempotencyLayer {
+    /// A layer that protects every request that changes something, as [`Protection::default`] says
+    /// until it is told otherwise ([`IdempotencyLayer::protect`] and its kin).
+    pub fn everywhere(engine: Engine, tenancy: Tenancy) -> Self {
+        let front =
+            Front::new(Arc::clone(engine.tenant_keys()), tenancy, Arc::default(), Arc::default());
+        Self::of(Leased { engine, has_later: false }, front)
+    }
+
+    /// A layer that treats requests as these routes say, and runs everything while its client waits.
+    pub fn new(engine: Engine, tenancy: Tenancy, routes: Routes) -> Result<Self, InvalidRoute> {
+        let mode = Leased { engine, has_later: false };
+        mode.check(&routes)?;
+        let front = Front::new(
+            Arc::clone(mode.engine.tenant_keys()),
+            tenancy,
+            Arc::new(routes),
+            Arc::default(),
+        );
+        Ok(Self::of(mode, front))
     }
 
     /// A layer that also accepts requests to be run later, on the routes and pages of `later`.
     ///
     /// The engine must have been started with [`Later::finisher`]. Routes that `later` is given
     /// afterwards are those of the next layer.
-    pub fn with_later(engine: Engine<S>, tenancy: Tenancy, later: &Later<S>) -> Self {
-        let front = Front::new(engine.salt(), tenancy, later.routes(), Arc::clone(later.site()));
+    pub fn with_later(engine: Engine, tenancy: Tenancy, later: &Later) -> Self {
+        let front = Front::new(
+            Arc::clone(engine.tenant_keys()),
+            tenancy,
+            later.routes(),
+            Arc::clone(later.site()),
+        );
         later.share(&front.routes);
-        Self::of(Shared { engine, front, has_later: true })
+        Self::of(Leased { engine, has_later: true }, front)
     }
 
+    /// The same layer, keeping these headers with every request that may be run later, in place of
+    /// what its client said under their names: where it came from, which nobody knows any more when
+    /// it is run.
+    #[must_use]
+    pub fn with_origin(self, origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static) -> Self {
+        self.with(|front| front.origin = Some(Arc::new(origin)))
+    }
+}
+
+impl<D: Database> IdempotencyLayer<SameTransaction<D>> {
+    /// A layer that runs each request in a transaction of this database, which commits together with
+    /// the answer that every later request gets.
+    ///
+    /// The handler takes its transaction with [`Tx`](crate::Tx), writes through it and answers; the
+    /// commit is the layer's. A 4xx is kept without the handler's writes; a 5xx, a panic or the
+    /// timeout rolls everything back, and the key is free.
+    ///
+    /// Asks the database for its salt, so that a schema that is missing or too old is told at once. A
+    /// route may neither accept requests for later nor use the dialect of repeatable requests: a
+    /// transaction has no later.
+    pub async fn connect(
+        database: D,
+        tenancy: Tenancy,
+        routes: Routes,
+    ) -> Result<Self, ConnectError> {
+        let mode = SameTransaction::connect(database).await?;
+        mode.check(&routes)?;
+        let front = Front::new(mode.tenant_keys(), tenancy, Arc::new(routes), Arc::default());
+        Ok(Self::of(mode, front))
+    }
+
+    /// A layer that runs every request that changes something in a transaction, as
+    /// [`Protection::default`] says until it is told otherwise.
+    pub fn in_transactions(mode: SameTransaction<D>, tenancy: Tenancy) -> Self {
+        let front = Front::new(mode.tenant_keys(), tenancy, Arc::default(), Arc::default());
+        Self::of(mode, front)
+    }
+}
+
+impl<M: Mode> IdempotencyLayer<M> {
     /// The same layer with its pages elsewhere.
     #[must_use]
     pub fn site(self, site: Site) -> Self {
@@ -71,40 +157,47 @@ impl<S: Store> IdempotencyLayer<S> {
         self.with(|front| front.cors = Some(Arc::new(cors)))
     }
 
-    /// The same layer, keeping these headers with every request that may be run later, in place of
-    /// what its client said under their names: where it came from, which nobody knows any more when
-    /// it is run.
-    #[must_use]
-    pub fn with_origin(self, origin: impl Fn(&Parts) -> HeaderMap + Send + Sync + 'static) -> Self {
-        self.with(|front| front.origin = Some(Arc::new(origin)))
+    /// Changes how it protects what no route names.
+    pub(crate) fn with_protection(
+        self,
+        change: impl FnOnce(&mut Protection),
+    ) -> Result<Self, InvalidRoute> {
+        if self.shared.mode.has_later() {
+            return Err(InvalidRoute::SaidByLater);
+        }
+        let mut front = self.shared.front.clone();
+        let routes = Arc::make_mut(&mut front.routes);
+        routes.protect_otherwise(change)?;
+        self.shared.mode.check(routes)?;
+        Ok(Self::of(self.shared.mode.clone(), front))
     }
 
     fn with(self, change: impl FnOnce(&mut Front)) -> Self {
-        let mut shared = Shared::clone(&self.shared);
-        change(&mut shared.front);
-        Self::of(shared)
+        let mut front = self.shared.front.clone();
+        change(&mut front);
+        Self::of(self.shared.mode.clone(), front)
     }
 
-    fn of(shared: Shared<S>) -> Self {
-        Self { shared: Arc::new(shared) }
+    fn of(mode: M, front: Front) -> Self {
+        Self { shared: Arc::new(Shared { mode, front }) }
     }
 }
 
-impl<S: Store, Inner> Layer<Inner> for IdempotencyLayer<S> {
-    type Service = Idempotency<Inner, S>;
+impl<M: Mode, Inner> Layer<Inner> for IdempotencyLayer<M> {
+    type Service = Idempotency<Inner, M>;
 
     fn layer(&self, inner: Inner) -> Self::Service {
         Idempotency::new(inner, Arc::clone(&self.shared))
     }
 }
 
-impl<S: Store> Clone for IdempotencyLayer<S> {
+impl<M> Clone for IdempotencyLayer<M> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
+impl<M> fmt::Debug for IdempotencyLayer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut layer = f.debug_struct("IdempotencyLayer");
         let front = &self.shared.front;
@@ -114,20 +207,32 @@ impl<S: Store> fmt::Debug for IdempotencyLayer<S> {
 }
 
 /// What every request needs to know.
-pub(crate) struct Shared<S: Store> {
-    pub(crate) engine: Engine<S>,
+pub(crate) struct Shared<M> {
+    pub(crate) mode: M,
     pub(crate) front: Front,
-    /// Whether requests can be run without their client.
-    pub(crate) has_later: bool,
 }
 
-impl<S: Store> Clone for Shared<S> {
-    fn clone(&self) -> Self {
-        Self { engine: self.engine.clone(), front: self.front.clone(), has_later: self.has_later }
-    }
+/// Why a layer could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// A route cannot be run in a transaction.
+    #[error(transparent)]
+    Route(#[from] InvalidRoute),
+    /// The database cannot be used.
+    #[error("the database cannot be used")]
+    Database(#[from] TransactionError),
 }
 
 /// Where the layer's own pages are.
+///
+/// ```
+/// use hapax_tower::{Code, Site};
+///
+/// let site = Site::new("/idempotency").errors_at("https://docs.example.com/errors");
+/// let refusal = Code::KeyMissing.answer("Send an Idempotency-Key.", &site);
+/// assert_eq!(refusal.status(), 400);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     /// What a problem's `type` starts with: the address of the pages in `docs/errors`.

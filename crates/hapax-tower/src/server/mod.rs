@@ -1,87 +1,59 @@
 //! The server's side of the header.
 //!
-//! A request goes through these files in order: `dispatch` (routes, own pages), `service`, `arrival` (tenant,
-//! key, body, fingerprint), `ask` (the engine), `answer` (what it said, as a response) and `unit` (the
-//! execution, detached from the client; `recover` if nobody answers it).
+//! A request goes through these in order: `dispatch` (routes, own pages), `service`, `requests` (tenant, key,
+//! body) with `comparison` (the fingerprint), `execution` (under a lease or in a transaction, as the
+//! `mode` says) and `responses` (what clients are told). `layer` makes the service; `options` and `protect`
+//! say how it treats requests.
 
-mod answer;
-mod arrival;
-mod ask;
-mod async_status;
-mod canonical;
-mod capture;
-mod code;
-mod compared;
-mod compared_headers;
-mod cors;
+mod comparison;
 mod dispatch;
-mod drain;
-mod failed;
-mod form;
-mod front;
-mod gzip;
-mod handled;
-mod headers;
-mod inner_words;
-mod key;
-mod key_format;
-mod later;
+mod execution;
 mod layer;
-mod media_type;
-mod member_order;
-mod multipart;
-mod openapi;
+mod mode;
 mod options;
-mod pages;
-mod percent;
-mod prefer;
-mod probe;
-mod problem;
-mod produce;
-mod rate_limit;
-mod receive;
-mod recover;
-mod repeatability;
-mod revalidate;
-mod room;
-mod route;
-mod said;
+mod protect;
+mod requests;
+mod responses;
 mod service;
 mod span;
 #[cfg(test)]
 mod spans;
-pub mod stored_request;
-mod target;
-mod tenancy;
-mod transactional;
-mod unit;
-mod usual_time;
-mod wellknown;
+mod verdict;
 
 pub use self::{
-    canonical::{NotCanonical, canonical_json},
-    code::Code,
-    compared_headers::ComparedHeaders,
-    cors::{Cors, Readers},
-    handled::{Handled, Verdict},
-    headers::{is_for_everybody, is_named_by_connection},
-    key::parse_key,
-    later::Later,
-    layer::{IdempotencyLayer, Site},
-    openapi::openapi_fragment,
-    options::{
-        BodyForm, Credentials, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling, Protection,
-        Scoping, StoreDown,
+    comparison::{
+        canonical::{NotCanonical, canonical_json},
+        compared_headers::ComparedHeaders,
     },
-    probe::{Asked, Probed, Prober},
-    rate_limit::RateLimit,
-    revalidate::{Revalidated, Revalidator},
-    room::{Room, Share, Taken},
-    route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
-    said::AnswerBy,
+    execution::{
+        background::Later,
+        body_capture::{Captured, capture},
+        probe::{ProbeAnswer, ProbeRequest, Prober},
+        rate_limit::RateLimit,
+        revalidate::{Revalidated, Revalidator},
+        status_meaning::{
+            InvalidResolution, ResultPolicy, resolved_as_completed, resolved_as_failed,
+        },
+        transactional::{SameTransaction, Tx, TxError},
+    },
+    layer::{ConnectError, IdempotencyLayer, Site},
+    mode::{Leased, Mode},
+    options::{
+        BodyForm, Dialect, Hosts, InFlight, KeptCredentials, KeyForm, KeyRule, KeySpelling,
+        Protection, Scoping, StoreDown,
+    },
+    requests::{
+        caller_signals::AnswerBy,
+        cors::{Cors, Readers},
+        headers::{is_for_everybody, is_named_by_connection},
+        key::parse_key,
+        room::{Room, RoomGuard, Share},
+        route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
+        stored_request,
+        target::{PathReading, leaves_its_folder, plain_path},
+        tenancy::{Caller, Identified, Tenancy, TenantKind},
+    },
+    responses::{code::Code, openapi::openapi_fragment, wellknown::published_policy},
     service::Idempotency,
-    target::{PathReading, leaves_its_folder, plain_path},
-    tenancy::{Caller, Identified, Tenancy, TenantKind},
-    transactional::{ConnectError, TransactionalLayer, TransactionalService, Tx, TxError},
-    wellknown::published_policy,
+    verdict::{Handled, Verdict},
 };

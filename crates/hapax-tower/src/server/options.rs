@@ -9,18 +9,39 @@ use hapax_core::{
 use http::{HeaderName, Method, header::HOST, request::Parts, uri::Authority};
 
 use super::{
-    compared_headers::ComparedHeaders, probe::Prober, rate_limit::RateLimit,
-    revalidate::Revalidator, route::InvalidRoute, tenancy::Tenancy,
+    comparison::compared_headers::ComparedHeaders,
+    execution::{
+        probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, status_meaning::ResultPolicy,
+    },
+    requests::{route::InvalidRoute, tenancy::Tenancy},
 };
-use crate::secret_header::is_secret_header;
+use crate::{header_names::IDEMPOTENCY_KEY, secret_header::is_secret_header};
 
 /// How the requests of one route are protected.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_tower::{InFlight, Protection, ResultPolicy, Routes, Treatment};
+/// use http::Method;
+///
+/// let payments = Protection {
+///     results: ResultPolicy::SuccessOnly,
+///     in_flight: InFlight::Wait(Duration::from_secs(5)),
+///     ..Protection::default()
+/// };
+/// let routes = Routes::default().route(Method::POST, "/payments", Treatment::Protect(payments))?;
+/// assert_eq!(routes.labels(), ["POST /payments", "otherwise"]);
+/// # Ok::<(), hapax_tower::InvalidRoute>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Protection {
     /// What the route is called in logs and metrics; as `POST /payments` where it is empty.
     pub label: Arc<str>,
-    /// Leases, retention, what a result means, what recovery may do.
+    /// Leases, retention, what recovery may do.
     pub policy: Policy,
+    /// What a result means.
+    pub results: ResultPolicy,
     /// Whose keys they are, where it is not as the layer says.
     pub tenancy: Option<Tenancy>,
     /// Whether a request without a key is refused.
@@ -81,16 +102,17 @@ pub struct Protection {
     /// nor with a request, unless it keeps its credentials.
     pub secret_headers: Vec<HeaderName>,
     /// Whether a request that is kept, to be run later or by somebody else, keeps its credentials.
-    pub credentials: Credentials,
+    pub credentials: KeptCredentials,
 }
 
 impl Default for Protection {
-    /// A required key in either form, 409 while in flight, bodies compared by their media type,
-    /// 1 MiB each way, 30 s to come and 25 s to be answered.
+    /// A required key in either form, 409 while in flight, `terminal` results, bodies compared by
+    /// their media type, 1 MiB each way, 30 s to come and 25 s to be answered.
     fn default() -> Self {
         Self {
             label: Arc::default(),
             policy: Policy::default(),
+            results: ResultPolicy::Terminal,
             tenancy: None,
             key: KeyRule::Required,
             key_form: KeyForm::QuotedOrBare,
@@ -116,13 +138,11 @@ impl Default for Protection {
             response_bytes_max: 1 << 20,
             store_down: StoreDown::Refuse,
             secret_headers: Vec::new(),
-            credentials: Credentials::LeaveOut,
+            credentials: KeptCredentials::LeaveOut,
         }
     }
 }
 
-/// The header of the standard.
-pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The header of OASIS Repeatable Requests that carries the key.
 pub(crate) static REPEATABILITY_REQUEST_ID: HeaderName =
     HeaderName::from_static("repeatability-request-id");
@@ -172,8 +192,8 @@ impl Protection {
     /// Whether a request's header is left out when the request is kept.
     pub(crate) fn leaves_out(&self, name: &HeaderName) -> bool {
         match self.credentials {
-            Credentials::Keep => false,
-            Credentials::LeaveOut => {
+            KeptCredentials::Keep => false,
+            KeptCredentials::LeaveOut => {
                 let secret = is_secret_header(name) || self.is_named_secret(name);
                 secret && name != self.key_header()
             }
@@ -193,6 +213,13 @@ impl Protection {
 }
 
 /// Whether a request without a key is refused.
+///
+/// ```
+/// use hapax_tower::{KeyRule, Protection};
+///
+/// let gentle = Protection { key: KeyRule::Optional, ..Protection::default() };
+/// # drop(gentle);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
     /// It is refused.
@@ -202,6 +229,14 @@ pub enum KeyRule {
 }
 
 /// How a key may be written.
+///
+/// ```
+/// use hapax_tower::{Code, KeyForm, parse_key};
+///
+/// assert_eq!(parse_key(b"order-17", KeyForm::QuotedOrBare)?.as_str(), "order-17");
+/// assert_eq!(parse_key(b"order-17", KeyForm::Quoted), Err(Code::KeyNotQuoted));
+/// # Ok::<(), Code>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyForm {
     /// As a quoted string, or bare as most clients send it; both are the same key.
@@ -212,6 +247,14 @@ pub enum KeyForm {
 
 /// How a key is written to the service: alike for every attempt, so that a service that compares
 /// the header itself sees one key.
+///
+/// ```
+/// use hapax_tower::{KeySpelling, Protection};
+///
+/// // The service behind it reads the key without quotes.
+/// let protection = Protection { key_spelling: KeySpelling::Bare, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySpelling {
     /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header.
@@ -223,6 +266,14 @@ pub enum KeySpelling {
 }
 
 /// Whether requests to different hosts are different operations.
+///
+/// ```
+/// use hapax_tower::{Hosts, Protection};
+///
+/// // One service for many shops, each under a name of its own.
+/// let protection = Protection { hosts: Hosts::Apart, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hosts {
     /// They are the same: the service does not look at its name.
@@ -232,6 +283,16 @@ pub enum Hosts {
 }
 
 /// Which header carries the key.
+///
+/// ```
+/// use hapax_tower::{Dialect, Protection};
+/// use http::HeaderName;
+///
+/// let own_header = Dialect::Header(HeaderName::from_static("x-request-id"));
+/// assert_eq!(own_header.key_header(), "x-request-id");
+/// let protection = Protection { dialect: own_header, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialect {
     /// A header of this name.
@@ -251,6 +312,17 @@ impl Dialect {
 }
 
 /// Within what a key is unique, beside its tenant.
+///
+/// ```
+/// use hapax_core::Scope;
+/// use hapax_tower::{Protection, Scoping};
+///
+/// // `/v1/payments` and `/v2/payments` share their keys.
+/// let scope = Scoping::Named(Scope::parse("payments")?);
+/// let protection = Protection { scope, ..Protection::default() };
+/// # drop(protection);
+/// # Ok::<(), hapax_core::InvalidName>(())
+/// ```
 #[derive(Clone)]
 pub enum Scoping {
     /// The method and the concrete path.
@@ -306,6 +378,16 @@ impl fmt::Debug for Scoping {
 }
 
 /// What a duplicate hears while the first request is at work.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_tower::{InFlight, Protection};
+///
+/// let in_flight = InFlight::Wait(Duration::from_secs(5));
+/// let protection = Protection { in_flight, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InFlight {
     /// 409, with the time the present lease lasts.
@@ -318,6 +400,14 @@ pub enum InFlight {
 }
 
 /// How bodies are compared.
+///
+/// ```
+/// use hapax_tower::{BodyForm, Protection};
+///
+/// let body = BodyForm::Json { ignored: vec!["/sent_at".to_owned()] };
+/// let protection = Protection { body, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyForm {
     /// By what `Content-Type` says it is: JSON as values, forms as fields, multipart as parts, each
@@ -342,6 +432,14 @@ pub enum BodyForm {
 }
 
 /// What happens while the store cannot be asked.
+///
+/// ```
+/// use hapax_tower::{Protection, StoreDown};
+///
+/// // For what is better done twice than not at all.
+/// let protection = Protection { store_down: StoreDown::RunUnprotected, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreDown {
     /// 503: nothing runs unprotected.
@@ -352,8 +450,16 @@ pub enum StoreDown {
 }
 
 /// Whether a kept request keeps the headers that carry secrets.
+///
+/// ```
+/// use hapax_tower::{KeptCredentials, Protection};
+///
+/// // What is run later is run with the credentials it came with.
+/// let protection = Protection { credentials: KeptCredentials::Keep, ..Protection::default() };
+/// # drop(protection);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Credentials {
+pub enum KeptCredentials {
     /// It does not: nobody can read them in the store, and a service that asks for them refuses
     /// the request when it is run.
     LeaveOut,

@@ -1,4 +1,4 @@
-//! The service: what passes, what is answered here, what asks the engine.
+//! The service: what passes, what is answered here, what is run.
 
 use std::{
     fmt,
@@ -8,27 +8,26 @@ use std::{
 };
 
 use bytes::Bytes;
-use hapax_core::{Operation, Store};
 use http::{Request, Response, request::Parts};
 use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
-    answer,
-    arrival::{self, Arrival, arrive},
-    ask::ask,
-    cors,
     dispatch::{Dispatch, Protected, Routed, Rule, marked},
-    drain::{Rest, Wire},
-    handled::{Handled, Verdict},
+    execution::revalidate::ReplayListener,
     layer::Shared,
+    mode::{Leased, Mode},
     options::{Dialect, Protection},
-    problem::Problem,
-    receive::Refused,
-    repeatability,
-    revalidate::ReplayListener,
-    said::Said,
-    wellknown,
+    requests::{
+        arrival::{self, KeyedRequest, arrive},
+        caller_signals::CallerSignals,
+        cors,
+        drain::{ConnectionReuse, UnreadBody},
+        repeatability,
+        request_body::Refused,
+    },
+    responses::wellknown,
+    verdict::{Handled, Verdict},
 };
 use crate::{
     body::{Body, BoxError},
@@ -36,24 +35,24 @@ use crate::{
 };
 
 /// A protected service. Made by [`IdempotencyLayer`](crate::IdempotencyLayer).
-pub struct Idempotency<Inner, S: Store> {
+pub struct Idempotency<Inner, M = Leased> {
     inner: Inner,
-    shared: Arc<Shared<S>>,
+    shared: Arc<Shared<M>>,
 }
 
-impl<Inner, S: Store> Idempotency<Inner, S> {
-    pub(crate) fn new(inner: Inner, shared: Arc<Shared<S>>) -> Self {
+impl<Inner, M> Idempotency<Inner, M> {
+    pub(crate) fn new(inner: Inner, shared: Arc<Shared<M>>) -> Self {
         Self { inner, shared }
     }
 }
 
-impl<Inner: HttpService, S: Store> Idempotency<Inner, S> {
+impl<Inner: HttpService, M: Mode> Idempotency<Inner, M> {
     /// Answers a request as [`Service::call`] does, and says what was done beside the response
     /// instead of in its extensions: for servers that count.
     pub fn handle(
         &self,
         request: Request<Body>,
-    ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, S>
+    ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, M>
     {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
         async move {
@@ -66,24 +65,24 @@ impl<Inner: HttpService, S: Store> Idempotency<Inner, S> {
     }
 }
 
-impl<Inner: Clone, S: Store> Clone for Idempotency<Inner, S> {
+impl<Inner: Clone, M> Clone for Idempotency<Inner, M> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<Inner: fmt::Debug, S: Store> fmt::Debug for Idempotency<Inner, S> {
+impl<Inner: fmt::Debug, M> fmt::Debug for Idempotency<Inner, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<Inner, S, B, R> Service<Request<B>> for Idempotency<Inner, S>
+impl<Inner, M, B, R> Service<Request<B>> for Idempotency<Inner, M>
 where
     Inner: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
     Inner::Future: Send,
     Inner::Error: Into<BoxError> + Send,
-    S: Store,
+    M: Mode,
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
     R: http_body::Body<Data = Bytes> + Send + 'static,
@@ -115,45 +114,46 @@ where
 pub(crate) type Judged = (Response<Body>, Verdict);
 
 /// Answers a request that asks for nothing protected.
-async fn otherwise<Inner, S>(
+async fn otherwise<Inner, M>(
     inner: Inner,
-    shared: &Shared<S>,
+    shared: &Shared<M>,
     routed: Routed<Rule>,
 ) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
-    S: Store,
+    M: Mode,
 {
-    let page = wellknown::serve(shared, &routed.request.0).await;
+    let page = wellknown::serve(&shared.mode, &shared.front, &routed.request.0).await;
     shared.front.otherwise(inner, routed, page).await
 }
 
-async fn protect<Inner, S>(
+async fn protect<Inner, M>(
     inner: Inner,
-    shared: &Arc<Shared<S>>,
+    shared: &Shared<M>,
     routed: Protected,
 ) -> Result<(Response<Body>, Handled), Inner::Error>
 where
     Inner: HttpService,
-    S: Store,
+    M: Mode,
 {
     let Routed { request, route, rule: (protection, said), reader, .. } = routed;
-    let wire = Wire::of(request.0.version, &request.0.headers);
+    let (wire, front) = (ConnectionReuse::of(request.0.version, &request.0.headers), &shared.front);
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
-            let usual_time = shared.front.routes.usual_time(route);
-            let judged = ask(inner, shared, usual_time, arrival).instrument(span).await?;
+            let usual_time = front.routes.usual_time(route);
+            let judged =
+                shared.mode.run(front, inner, usual_time, arrival).instrument(span).await?;
             match listener {
                 // Boxed, so that only routes that ask pay for its size.
-                Some(listener) => Box::pin(listener.hear(judged, &shared.front.site)).await,
+                Some(listener) => Box::pin(listener.hear(judged, &front.site)).await,
                 None => judged,
             }
         }
         Err((problem, rest)) => {
             let verdict = Verdict::Refused(problem.code);
-            let mut response = problem.into_response(&shared.front.site);
+            let mut response = problem.into_response(&front.site);
             wire.leave_clean(rest, &mut response).await;
             (response, verdict)
         }
@@ -165,50 +165,30 @@ where
     Ok((response, Handled { verdict, route }))
 }
 
-/// Reads what the engine must know, or refuses the request.
-async fn arrived<S: Store>(
-    shared: &Shared<S>,
+/// Reads what must be known before anything is run, or refuses the request.
+async fn arrived<M: Mode>(
+    shared: &Shared<M>,
     protection: &Arc<Protection>,
-    said: Said,
+    said: CallerSignals,
     (parts, body): (Parts, Body),
-) -> Result<Arrival, Refused> {
-    let named = match arrival::name(&shared.front, protection, &parts).await {
-        Ok(operation) => remembered(shared, protection, &parts, operation).await,
+) -> Result<KeyedRequest, Refused> {
+    let (front, mode) = (&shared.front, &shared.mode);
+    let named = match arrival::name(front, protection, &parts).await {
+        Ok(operation) => mode.recall(protection, &parts, operation).await,
         Err(problem) => Err(problem),
     };
     match named {
         Ok(operation) => {
-            let request = (parts, body);
-            arrive(&shared.front, shared.has_later, protection, said, operation, request).await
+            arrive(front, mode.has_later(), protection, said, operation, (parts, body)).await
         }
-        Err(problem) => Err((problem, Rest::Unread(body))),
-    }
-}
-
-/// The operation, unless it may have been done and forgotten since it was first asked for.
-async fn remembered<S: Store>(
-    shared: &Shared<S>,
-    protection: &Protection,
-    parts: &Parts,
-    operation: Operation,
-) -> Result<Operation, Problem> {
-    if let Dialect::Header(_) = protection.dialect {
-        return Ok(operation);
-    }
-    let first_sent = repeatability::first_sent(&parts.headers)?;
-    let retention = protection.policy.retention();
-    let checked = repeatability::check(&shared.engine, operation.id(), first_sent, retention).await;
-    match checked {
-        Ok(None) => Ok(operation),
-        Ok(Some(problem)) => Err(problem),
-        Err(error) => Err(answer::store_failed(&error)),
+        Err(problem) => Err((problem, UnreadBody::Unread(body))),
     }
 }
 
 /// Hands a request to the service as it is, with what its caller says.
 pub(crate) async fn pass<Inner>(
     mut inner: Inner,
-    said: Said,
+    said: CallerSignals,
     mut request: Request<Body>,
 ) -> Result<Response<Body>, Inner::Error>
 where

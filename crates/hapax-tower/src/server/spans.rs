@@ -23,7 +23,7 @@ use tracing::{
 };
 
 use crate::{
-    Body, Credentials, IdempotencyLayer, Later, Protection, Routes, Site, Tenancy, Treatment,
+    Body, IdempotencyLayer, KeptCredentials, Later, Protection, Routes, Site, Tenancy, Treatment,
 };
 
 /// Writes down the fields of the layer's spans.
@@ -96,8 +96,11 @@ async fn an_attempt_nobody_waits_for_has_a_span_too() {
     let notes = Notes::default();
     let guard = tracing::subscriber::set_default(notes.clone());
     let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
-    let protection =
-        Protection { respond_async: true, credentials: Credentials::Keep, ..Protection::default() };
+    let protection = Protection {
+        respond_async: true,
+        credentials: KeptCredentials::Keep,
+        ..Protection::default()
+    };
     let routes = Routes::new(Treatment::Protect(protection)).unwrap();
     let later = Later::new(routes, Site::default());
     let options = Options { finisher: Some(later.finisher()), ..Options::default() };

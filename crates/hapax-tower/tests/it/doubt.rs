@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::response::IntoResponse;
 use futures_util::stream;
-use hapax_core::{Recovery, ResultPolicy};
-use hapax_tower::{Protection, Tenancy};
+use hapax_core::Recovery;
+use hapax_tower::{Protection, ResultPolicy, Tenancy};
 
 use crate::world::{World, keyed, policy};
 
@@ -31,7 +31,7 @@ async fn a_service_that_takes_too_long_is_stopped_and_in_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn under_resend_the_next_request_takes_a_doubtful_one_over_with_a_higher_fence() {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let policy = policy(Recovery::Resend);
     let recover_for = Duration::ZERO;
     let world = World::with(Protection { policy, recover_for, ..Protection::default() });
     world.send(keyed("/slow"), "100").await.check(504, "execution-timed-out");
@@ -43,8 +43,8 @@ async fn under_resend_the_next_request_takes_a_doubtful_one_over_with_a_higher_f
 
 #[tokio::test(start_paused = true)]
 async fn at_most_once_replays_what_the_client_was_told_in_place_of_an_answer() {
-    let policy = policy(ResultPolicy::AtMostOnce, Recovery::Hold);
-    let world = World::with(Protection { policy, ..Protection::default() });
+    let (policy, results) = (policy(Recovery::Hold), ResultPolicy::AtMostOnce);
+    let world = World::with(Protection { policy, results, ..Protection::default() });
     let first = world.send(keyed("/panic"), "100").await;
     first.check(500, "execution-panicked");
     let second = world.send(keyed("/panic"), "100").await;

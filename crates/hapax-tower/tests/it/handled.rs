@@ -1,10 +1,10 @@
 //! Every response says what was done to have it.
 
 use axum::{body::Body, response::Response};
-use hapax_core::{Recovery, ResultPolicy, Scope};
+use hapax_core::{Recovery, Scope};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Code, Credentials, Handled, IdempotencyLayer, Later, Protection, Routes, Scoping, Site,
+    Code, Handled, IdempotencyLayer, KeptCredentials, Later, Protection, Routes, Scoping, Site,
     StoreDown, Tenancy, Treatment, Verdict,
 };
 use http::{Method, Request};
@@ -13,14 +13,17 @@ use tower::ServiceExt;
 use crate::world::{Wire, keyed, policy, post, router, service};
 
 fn routes() -> Routes {
-    let resend = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let resend = policy(Recovery::Resend);
     let risky = Protection {
         policy: resend,
         store_down: StoreDown::RunUnprotected,
         ..Protection::default()
     };
-    let usual =
-        Protection { respond_async: true, credentials: Credentials::Keep, ..Protection::default() };
+    let usual = Protection {
+        respond_async: true,
+        credentials: KeptCredentials::Keep,
+        ..Protection::default()
+    };
     Routes::new(Treatment::Protect(usual))
         .unwrap()
         .route(Method::POST, "/open/*", Treatment::PassThrough)

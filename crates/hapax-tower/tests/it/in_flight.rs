@@ -62,7 +62,6 @@ async fn nobody_is_told_to_wait_longer_than_the_lease() {
     let policy = hapax_core::Policy::new(
         Duration::from_secs(10),
         hapax_core::Policy::default().retention(),
-        hapax_core::ResultPolicy::Terminal,
         hapax_core::Recovery::Hold,
     )
     .unwrap();
@@ -121,7 +120,6 @@ async fn a_lease_is_renewed_while_the_service_is_at_work() {
     let policy = hapax_core::Policy::new(
         Duration::from_secs(10),
         hapax_core::Policy::default().retention(),
-        hapax_core::ResultPolicy::Terminal,
         hapax_core::Recovery::Resend,
     )
     .unwrap();

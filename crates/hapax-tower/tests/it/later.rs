@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, response::IntoResponse};
-use hapax_core::{Recovery, ResultPolicy, StateTag};
+use hapax_core::{Recovery, StateTag};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Credentials, IdempotencyLayer, InFlight, Later, Protection, RateLimit, Routes, Site, Tenancy,
-    Treatment,
+    IdempotencyLayer, InFlight, KeptCredentials, Later, Protection, RateLimit, Routes, Site,
+    Tenancy, Treatment,
 };
 use http::Request;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use crate::{
 /// One process: an engine, the layer, and whoever runs what was accepted.
 struct Process {
     app: Router,
-    later: Later<Wire>,
+    later: Later,
     service: Arc<Service>,
 }
 
@@ -54,12 +54,12 @@ impl Process {
 }
 
 fn accept() -> Protection {
-    let credentials = Credentials::Keep;
+    let credentials = KeptCredentials::Keep;
     Protection { in_flight: InFlight::Accept, credentials, ..Protection::default() }
 }
 
 fn respond_async() -> Protection {
-    let credentials = Credentials::Keep;
+    let credentials = KeptCredentials::Keep;
     Protection { respond_async: true, credentials, ..Protection::default() }
 }
 
@@ -226,7 +226,7 @@ async fn what_was_accepted_is_tried_again_while_the_service_is_away_or_says_not_
         Act::Says(201),
     ];
     for recovery in [Recovery::Hold, Recovery::Resend] {
-        let policy = policy(ResultPolicy::Terminal, recovery);
+        let policy = policy(recovery);
         let script = if recovery == Recovery::Hold { &script[..] } else { &script[..3] };
         let (process, store) = accepted(script, Protection { policy, ..respond_async() }).await;
         for _ in 0..600 {
@@ -274,7 +274,7 @@ async fn what_was_accepted_and_never_done_fails_when_its_time_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_accepted_is_sent_again_until_it_is_known_where_the_service_deduplicates() {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let policy = policy(Recovery::Resend);
     let protection = Protection { policy, ..respond_async() };
     let (process, store) = accepted(&[Act::Breaks; 60], protection).await;
     for _ in 0..2000 {
@@ -326,7 +326,7 @@ async fn an_accepted_request_that_panics_is_in_doubt_at_its_address() {
 #[tokio::test(start_paused = true)]
 async fn under_resend_the_next_process_finishes_what_a_vanished_one_began() {
     let store = Wire::new();
-    let resend = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let resend = policy(Recovery::Resend);
     let protection = Protection { policy: resend, ..Protection::default() };
     let first = Process::start(&store, protection.clone(), true);
     let app = first.app.clone();

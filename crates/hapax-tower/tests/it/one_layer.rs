@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hapax_core::{Recovery, ResultPolicy, StateTag};
-use hapax_tower::{Probed, Prober, Protection};
+use hapax_core::{Recovery, StateTag};
+use hapax_tower::{ProbeAnswer, Prober, Protection, ResultPolicy};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 const NEVER: (&str, &str) = ("hapax-retry", "never");
 
 fn resend() -> Protection {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let policy = policy(Recovery::Resend);
     Protection { policy, ..Protection::default() }
 }
 
@@ -108,10 +108,10 @@ async fn that_a_repetition_never_left_does_not_end_the_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn where_somebody_can_be_asked_the_next_request_stays_until_it_is_known() {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Probe).working_for(Duration::ZERO);
-    let answers = std::sync::Mutex::new(vec![Probed::DidNotHappen, Probed::Unknown]);
+    let policy = policy(Recovery::Probe).working_for(Duration::ZERO);
+    let answers = std::sync::Mutex::new(vec![ProbeAnswer::DidNotHappen, ProbeAnswer::Unknown]);
     let prober = Prober::from_fn(move |_| {
-        let answer = answers.lock().unwrap().pop().unwrap_or(Probed::DidNotHappen);
+        let answer = answers.lock().unwrap().pop().unwrap_or(ProbeAnswer::DidNotHappen);
         async move { answer }
     });
     let protection = Protection { policy, probe: Some(prober), ..Protection::default() };
@@ -139,8 +139,8 @@ async fn a_caller_that_repeats_is_not_kept_waiting_beyond_its_time() {
 async fn a_refusal_further_in_that_says_to_ask_again_is_never_kept() {
     for (status, code) in [(409, "key-in-flight"), (409, "outcome-in-doubt"), (503, "overloaded")] {
         for results in [ResultPolicy::Terminal, ResultPolicy::Stripe] {
-            let policy = policy(results, Recovery::Hold);
-            let protection = Protection { policy, ..Protection::default() };
+            let policy = policy(Recovery::Hold);
+            let protection = Protection { policy, results, ..Protection::default() };
             let script = [Refuses(status, code), Says(201)];
             let process = Process::start(&Wire::new(), protection, &script);
             assert_eq!(process.send("").await.status, status, "{code}");
@@ -152,8 +152,8 @@ async fn a_refusal_further_in_that_says_to_ask_again_is_never_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_foreign_problem_that_resembles_a_refusal_is_an_answer_like_any_other() {
     for (status, code) in [(409, "key-in-flight"), (409, "outcome-in-doubt"), (503, "overloaded")] {
-        let policy = policy(ResultPolicy::Stripe, Recovery::Hold);
-        let protection = Protection { policy, ..Protection::default() };
+        let (policy, results) = (policy(Recovery::Hold), ResultPolicy::Stripe);
+        let protection = Protection { policy, results, ..Protection::default() };
         let script = [Resembles(status, code), Says(201)];
         let process = Process::start(&Wire::new(), protection, &script);
         assert_eq!(process.send("").await.status, status, "{code}");

@@ -64,8 +64,7 @@ fn what_only_some_routes_answer_is_described_for_them() {
         tombstone: std::time::Duration::from_secs(60),
         ..policy.retention()
     };
-    let policy =
-        hapax_core::Policy::new(policy.lease(), retention, policy.results(), policy.recovery());
+    let policy = hapax_core::Policy::new(policy.lease(), retention, policy.recovery());
     let (_, operation) = described(
         "/pay",
         Protection {

@@ -1,8 +1,8 @@
 //! What a result means is the route's policy, not the layer's.
 
-use hapax_core::{Recovery, ResultPolicy};
+use hapax_core::Recovery;
 use hapax_tower::{
-    IdempotencyLayer, InFlight, InvalidRoute, Protection, Routes, Tenancy, Treatment,
+    IdempotencyLayer, InFlight, InvalidRoute, Protection, ResultPolicy, Routes, Tenancy, Treatment,
 };
 use http::Method;
 
@@ -10,8 +10,8 @@ use crate::world::{Wire, World, keyed, policy, post, router, send, service};
 
 /// Whether the second request is a replay of the first, for an answer with this status.
 async fn check(results: ResultPolicy, status: u16, replayed: bool) {
-    let policy = policy(results, Recovery::Hold);
-    let world = World::with(Protection { policy, ..Protection::default() });
+    let policy = policy(Recovery::Hold);
+    let world = World::with(Protection { policy, results, ..Protection::default() });
     let path = format!("/{status}");
     let first = world.send(keyed(&path), "100").await;
     let second = world.send(keyed(&path), "100").await;
@@ -68,7 +68,7 @@ fn contradictions_are_refused_before_anything_runs() {
     assert_eq!(refuse(request), InvalidRoute::RequestCap { bytes });
     let response = Protection { response_bytes_max: bytes, ..Protection::default() };
     assert_eq!(refuse(response), InvalidRoute::ResponseCap { bytes });
-    let probe = policy(ResultPolicy::Terminal, Recovery::Probe);
+    let probe = policy(Recovery::Probe);
     assert_eq!(refuse(Protection { policy: probe, ..Protection::default() }), InvalidRoute::Probe);
     let routes = || Routes::new(Treatment::PassThrough).unwrap();
     assert!(routes().route(Method::GET, "/pay", Treatment::PassThrough).is_err());

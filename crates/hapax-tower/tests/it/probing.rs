@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Recovery, ResultPolicy, StateTag};
-use hapax_tower::{Asked, Credentials, InFlight, Probed, Prober, Protection};
+use hapax_core::{Recovery, StateTag};
+use hapax_tower::{InFlight, KeptCredentials, ProbeAnswer, ProbeRequest, Prober, Protection};
 use http::Response;
 use tokio::time::Instant;
 
@@ -30,7 +30,7 @@ enum Word {
 }
 
 /// Says these words in turn, and remembers what it was asked.
-fn prober(words: &[Word]) -> (Prober, Arc<Mutex<Vec<Asked>>>) {
+fn prober(words: &[Word]) -> (Prober, Arc<Mutex<Vec<ProbeRequest>>>) {
     let words = Mutex::new(words.iter().copied().collect::<VecDeque<_>>());
     let asked = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&asked);
@@ -41,15 +41,15 @@ fn prober(words: &[Word]) -> (Prober, Arc<Mutex<Vec<Asked>>>) {
             match word {
                 Word::Happened(status) => {
                     let response = Response::builder().status(status).header("x-found", "yes");
-                    Probed::Happened(response.body("it happened".into()).unwrap())
+                    ProbeAnswer::Happened(response.body("it happened".into()).unwrap())
                 }
-                Word::DidNotHappen => Probed::DidNotHappen,
-                Word::AtWork => Probed::AtWork,
-                Word::Unknown => Probed::Unknown,
+                Word::DidNotHappen => ProbeAnswer::DidNotHappen,
+                Word::AtWork => ProbeAnswer::AtWork,
+                Word::Unknown => ProbeAnswer::Unknown,
                 Word::Panics => panic!("the prober gave up"),
                 Word::SaysLateThatItDidNot => {
                     tokio::time::sleep(Duration::from_secs(20)).await;
-                    Probed::DidNotHappen
+                    ProbeAnswer::DidNotHappen
                 }
             }
         }
@@ -63,7 +63,7 @@ fn probing(prober: Prober) -> Protection {
 }
 
 fn working_for(prober: Prober, works_for: Duration) -> Protection {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Probe).working_for(works_for);
+    let policy = policy(Recovery::Probe).working_for(works_for);
     Protection { policy, probe: Some(prober), ..Protection::default() }
 }
 
@@ -156,7 +156,7 @@ async fn a_retry_that_does_not_wait_asks_as_any_other() {
             let protection = Protection {
                 in_flight: accepts,
                 respond_async: true,
-                credentials: Credentials::Keep,
+                credentials: KeptCredentials::Keep,
                 ..protection
             };
             let hurries = Process::start(&store, protection, &[]);
@@ -263,7 +263,7 @@ async fn nothing_is_sent_on_the_word_of_a_prober_after_the_lease_is_over() {
         wire.away(true);
         async {
             tokio::time::sleep(Duration::from_secs(20)).await;
-            Probed::DidNotHappen
+            ProbeAnswer::DidNotHappen
         }
     });
     let protection = Protection { recover_for: Duration::from_secs(300), ..probing(prober) };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hapax_core::{Recovery, ResultPolicy, StateTag};
-use hapax_tower::Protection;
+use hapax_core::{Recovery, StateTag};
+use hapax_tower::{Protection, ResultPolicy};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 fn resend() -> Protection {
-    let policy = policy(ResultPolicy::Terminal, Recovery::Resend);
+    let policy = policy(Recovery::Resend);
     Protection { policy, ..Protection::default() }
 }
 
@@ -73,7 +73,7 @@ async fn an_answer_of_somebody_in_between_is_none() {
     for results in [ResultPolicy::Terminal, ResultPolicy::SuccessOnly] {
         for status in [502, 504, 520, 527, 600, 999] {
             let protection =
-                Protection { policy: policy(results, Recovery::Hold), ..Protection::default() };
+                Protection { policy: policy(Recovery::Hold), results, ..Protection::default() };
             let store = Wire::new();
             let process = Process::start(&store, protection, &[Says(status), Says(201)]);
             assert_eq!(process.send("").await.status, status);
@@ -95,7 +95,7 @@ async fn an_answer_that_says_nothing_was_done_frees_the_key_under_every_policy()
         for recovery in [Recovery::Hold, Recovery::Resend] {
             for act in [Says(425), SaysWait(503, 1)] {
                 let protection =
-                    Protection { policy: policy(results, recovery), ..Protection::default() };
+                    Protection { policy: policy(recovery), results, ..Protection::default() };
                 let process = Process::start(&Wire::new(), protection, &[act, Says(201)]);
                 assert!(matches!(process.send("").await.status, 425 | 503));
                 assert_eq!(process.send("").await.status, 201, "{results:?} {recovery:?} {act:?}");
@@ -193,7 +193,7 @@ async fn under_hold_and_at_most_once_nothing_is_sent_twice() {
     for (results, recovery) in
         [(ResultPolicy::Terminal, Recovery::Hold), (ResultPolicy::AtMostOnce, Recovery::Resend)]
     {
-        let protection = Protection { policy: policy(results, recovery), ..Protection::default() };
+        let protection = Protection { policy: policy(recovery), results, ..Protection::default() };
         let process = Process::start(&Wire::new(), protection, &[Breaks]);
         process.send("").await.check(502, "execution-unanswered");
         sleep(Duration::from_secs(120)).await;

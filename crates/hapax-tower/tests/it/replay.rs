@@ -173,10 +173,9 @@ async fn a_late_retry_is_told_that_the_key_is_gone_where_tombstones_are_kept() {
         from: hapax_core::RetainFrom::Creation,
         tombstone: hour,
     };
-    let results = hapax_core::ResultPolicy::Terminal;
     let recovery = hapax_core::Recovery::Hold;
     let lease = std::time::Duration::from_secs(30);
-    let policy = hapax_core::Policy::new(lease, retention, results, recovery).unwrap();
+    let policy = hapax_core::Policy::new(lease, retention, recovery).unwrap();
     let world = World::with(Protection { policy, ..Protection::default() });
     world.pay("k-1", "100").await;
     tokio::time::sleep(hour + lease).await;

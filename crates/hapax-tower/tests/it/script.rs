@@ -42,7 +42,7 @@ pub(crate) enum Act {
 #[derive(Clone)]
 pub(crate) struct Process {
     script: Script,
-    layer: IdempotencyLayer<Wire>,
+    layer: IdempotencyLayer,
 }
 
 /// What the service does, and what it got.
@@ -80,7 +80,7 @@ impl Process {
         Self::around(layer, script)
     }
 
-    fn around(layer: IdempotencyLayer<Wire>, script: &[Act]) -> Self {
+    fn around(layer: IdempotencyLayer, script: &[Act]) -> Self {
         let acts = Arc::new(Mutex::new(script.iter().copied().collect()));
         let script = Script { acts, got: Arc::default(), heads: Arc::default() };
         Self { script, layer }

@@ -63,14 +63,14 @@ impl Service<Request<Body>> for Moody {
     }
 }
 
-fn protected(service: &Moody) -> Idempotency<Moody, Wire> {
+fn protected(service: &Moody) -> Idempotency<Moody> {
     let engine = Engine::start(Wire::new(), Options::default());
     let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
     let layer = IdempotencyLayer::new(engine, Tenancy::credential(), routes).unwrap();
     layer.layer(service.clone())
 }
 
-async fn ask(service: &Idempotency<Moody, Wire>) -> (u16, String) {
+async fn ask(service: &Idempotency<Moody>) -> (u16, String) {
     let request = keyed("/pay").body(Full::new(Bytes::new())).unwrap();
     let response = service.clone().call(request).await.unwrap();
     let status = response.status().as_u16();

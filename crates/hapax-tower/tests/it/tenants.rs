@@ -3,8 +3,8 @@
 use hapax_core::{Scope, Tenant};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Credentials, IdempotencyLayer, Identified, InFlight, Later, Protection, Routes, Scoping, Site,
-    Tenancy, TenantKind, Treatment,
+    IdempotencyLayer, Identified, InFlight, KeptCredentials, Later, Protection, Routes, Scoping,
+    Site, Tenancy, TenantKind, Treatment,
 };
 use http::{HeaderValue, Method, Request};
 
@@ -174,7 +174,7 @@ async fn without_a_challenge_of_its_own_a_refusal_asks_for_a_bearer_token() {
 async fn a_route_may_know_its_callers_otherwise_and_each_finds_its_own_operations() {
     let accept = || Protection {
         in_flight: InFlight::Accept,
-        credentials: Credentials::Keep,
+        credentials: KeptCredentials::Keep,
         ..Protection::default()
     };
     let partner = Protection { tenancy: Some(by_token()), ..accept() };

@@ -16,11 +16,11 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    Attempt, Note, Noted, OperationId, Policy, Record, Recovery, ResultPolicy, RetainFrom,
-    Retention, Salt, Store, StoreError, StoredStep, Timestamp,
+    Attempt, Note, Noted, OperationId, Policy, Record, Recovery, RetainFrom, Retention, Salt,
+    Store, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
     memory,
-    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged, Summary},
+    store::{Filter, Listed, Loaded, Page, Purged, Summary, Write, Written},
 };
 use hapax_engine::{Engine, Options};
 use hapax_tower::{IdempotencyLayer, Protection, Routes, Tenancy, Treatment};
@@ -43,7 +43,7 @@ pub(crate) struct Service {
 
 pub(crate) struct World {
     pub(crate) store: Wire,
-    pub(crate) engine: Engine<Wire>,
+    pub(crate) engine: Engine,
     pub(crate) service: Arc<Service>,
     pub(crate) app: Router,
 }
@@ -205,13 +205,13 @@ pub(crate) fn keyed(path: &str) -> http::request::Builder {
     post(path).header("idempotency-key", "k-1")
 }
 
-pub(crate) fn policy(results: ResultPolicy, recovery: Recovery) -> Policy {
+pub(crate) fn policy(recovery: Recovery) -> Policy {
     let retention = Retention {
         window: Duration::from_secs(3600),
         from: RetainFrom::Creation,
         tombstone: Duration::ZERO,
     };
-    Policy::new(Duration::from_secs(30), retention, results, recovery).unwrap()
+    Policy::new(Duration::from_secs(30), retention, recovery).unwrap()
 }
 
 /// The memory store behind a wire that tests can cut.
@@ -264,16 +264,16 @@ impl Store for Wire {
         1
     }
 
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         let takes = self.takes.load(Relaxed);
         if takes > 0 {
             tokio::time::sleep(Duration::from_millis(takes)).await;
         }
         if self.away.load(Relaxed) {
-            return batch.all_failed(&StoreError::unavailable("cut"));
+            return vec![Err(StoreError::unavailable("cut")); batch.len()];
         }
         if self.loses_answers.load(Relaxed) {
-            let lost = batch.all_failed(&StoreError::unconfirmed("answer lost"));
+            let lost = vec![Err(StoreError::unconfirmed("answer lost")); batch.len()];
             self.memory.commit(batch).await;
             return lost;
         }

@@ -2,5 +2,8 @@
 #![cfg(feature = "sqlite")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
+#[cfg(feature = "tower")]
+mod layer;
+mod once;
 mod payment;
 mod restart;

@@ -1,13 +1,13 @@
 use std::path::Path;
 
 use hapax::{
-    Ask, Begun, Body, Ended, Engine, Key, Operation, Options, Outcome, Policy, RequestParts, Scope,
-    Settled, Tenant, Wish, sqlite,
+    Admission, AttemptEnd, BeginRequest, Body, Engine, Key, Operation, Options, Outcome, Policy,
+    RequestParts, RunMode, Scope, Settled, Tenant, sqlite,
 };
 
 /// A service that charges cards, and counts how often it did.
 pub(crate) struct Payments {
-    engine: Engine<sqlite::Store>,
+    engine: Engine,
     pub(crate) charges: u32,
 }
 
@@ -27,27 +27,27 @@ impl Payments {
     pub(crate) async fn pay(&mut self, key: &str, body: &[u8]) -> Answer {
         let tenant = Tenant::parse("acme").unwrap();
         let request = RequestParts { body, ..RequestParts::default() };
-        let fingerprint = self.engine.salt().tenant_key(&tenant).fingerprint(&request);
         let scope = Scope::parse("POST /payments").unwrap();
         let operation = Operation::new(tenant, scope, Key::parse(key).unwrap());
-        let wish = Wish::Run { request: None };
-        let ask = Ask { operation, fingerprint, wish, policy: Policy::default() };
+        let mode = RunMode::Run { request: None };
+        let ask =
+            BeginRequest { operation, request: request.into(), mode, policy: Policy::default() };
         match self.engine.begin(&ask).await.unwrap() {
-            Begun::Execute(permit) => {
+            Admission::Execute(permit) => {
                 self.charges += 1;
                 let receipt = format!("charge {}", self.charges);
                 let outcome = Outcome::new(201, Vec::new(), Body::Kept(receipt.into())).unwrap();
-                let settled = permit.settle(Ended::Answered(outcome.clone())).await.unwrap();
+                let settled = permit.settle(AttemptEnd::completed(outcome.clone())).await.unwrap();
                 assert!(matches!(settled, Settled::Done(_)));
                 Answer::Charged(outcome)
             }
-            Begun::Replay(record) => Answer::Replayed(record.outcome().unwrap().clone()),
-            Begun::Mismatch(_) => Answer::Refused,
-            begun @ (Begun::TakenOver { .. }
-            | Begun::Queued(_)
-            | Begun::Busy { .. }
-            | Begun::InDoubt { .. }
-            | Begun::Gone { .. }) => panic!("neither the first nor a repetition: {begun:?}"),
+            Admission::Replay(record) => Answer::Replayed(record.outcome().unwrap().clone()),
+            Admission::Mismatch(_) => Answer::Refused,
+            begun @ (Admission::TakenOver { .. }
+            | Admission::Queued(_)
+            | Admission::Busy { .. }
+            | Admission::InDoubt { .. }
+            | Admission::Gone { .. }) => panic!("neither the first nor a repetition: {begun:?}"),
         }
     }
 }

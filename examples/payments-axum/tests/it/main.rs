@@ -10,7 +10,7 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use payments_axum::{Bank, app};
 
 async fn start(keys: &Path, bank: Bank) -> String {
-    let app = app(keys, bank).unwrap();
+    let app = app(keys, bank).await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app).await });

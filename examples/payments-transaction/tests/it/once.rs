@@ -1,8 +1,8 @@
 //! The same promise without HTTP.
 
 use hapax::{
-    Fate, OnceError, TransactionOptions, Transactional, postgres::transaction::deadpool::Database,
-    transaction::Answer,
+    Fate, InTransactionError, TransactionOptions, Transactional,
+    postgres::transaction::deadpool::Database, transaction::TransactionAnswer,
 };
 use payments_transaction::once::pay;
 
@@ -21,7 +21,10 @@ async fn an_order_that_comes_twice_is_paid_once() {
     assert_eq!(postgres.found().await, ONE);
 
     let other = pay(&hapax, "order-17", 901).await.unwrap_err();
-    let refused = other.downcast_ref::<OnceError>();
-    assert!(matches!(refused, Some(OnceError::Refused(Answer::Mismatch(_)))), "{other:?}");
+    let refused = other.downcast_ref::<InTransactionError>();
+    assert!(
+        matches!(refused, Some(InTransactionError::Refused(TransactionAnswer::Mismatch(_)))),
+        "{other:?}"
+    );
     assert_eq!(postgres.found().await, ONE);
 }

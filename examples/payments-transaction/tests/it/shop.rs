@@ -13,7 +13,7 @@ use bytes::Bytes;
 use hapax::{
     Event,
     postgres::transaction::deadpool::Database,
-    tower::{Protection, Routes, Tenancy, TransactionalLayer, Treatment, Tx},
+    tower::{IdempotencyLayer, Protection, Routes, Tenancy, Treatment, Tx},
 };
 use http::{HeaderMap, Request, request::Builder};
 use http_body_util::{BodyExt, Full};
@@ -66,7 +66,7 @@ pub(crate) async fn protected(
     handler: MethodRouter,
 ) -> Router {
     let routes = Routes::new(Treatment::Protect(protection)).unwrap();
-    let layer = TransactionalLayer::connect(database, Tenancy::credential(), routes).await.unwrap();
+    let layer = IdempotencyLayer::connect(database, Tenancy::credential(), routes).await.unwrap();
     Router::new().route("/payments", handler).layer(layer)
 }
 

@@ -13,7 +13,7 @@ use hapax::{
         relay::Relay,
         sink::webhook::{ID, SIGNATURE, Secret, TIMESTAMP, Webhook, WebhookOptions, sign},
     },
-    outbox::{Destination, Outbox as _, ParkedPage, Selection, Topics, memory::Outbox},
+    outbox::{Destination, OutboxAdmin as _, ParkedPage, Selection, Topics, memory::Outbox},
 };
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};

@@ -7,12 +7,11 @@ mod nats;
 
 use std::path::Path;
 
-use hapax_gateway::config::relays::Place;
-use hapax_messaging::audit::Audit;
+use hapax_messaging::{audit::Audit, sink::SinkAddress};
 
 use super::{
     error::AuditError,
-    lines::{self, Read},
+    lines::{self, ReadLine},
 };
 use crate::args::AuditArgs;
 
@@ -27,26 +26,27 @@ pub(super) async fn read(audit: &mut Audit, at: &str, args: &AuditArgs) -> Resul
     }
     match at.parse().map_err(AuditError::At)? {
         #[cfg(feature = "nats")]
-        Place::Nats(url) => {
+        SinkAddress::Nats(url) => {
             let stream = args.stream.as_deref().ok_or(AuditError::NoStream)?;
             nats::read(audit, &url, stream).await
         }
         #[cfg(not(feature = "nats"))]
-        Place::Nats(_) => Err(AuditError::NotBuilt { feature: "nats" }),
+        SinkAddress::Nats(_) => Err(AuditError::NotBuilt { feature: "nats" }),
         #[cfg(feature = "kafka")]
-        Place::Kafka(brokers) => kafka::read(audit, &brokers, &args.prefix).await,
+        SinkAddress::Kafka(brokers) => kafka::read(audit, &brokers, &args.prefix).await,
         #[cfg(not(feature = "kafka"))]
-        Place::Kafka(_) => Err(AuditError::NotBuilt { feature: "kafka" }),
-        Place::Stdout | Place::Webhook(_) | Place::RabbitMq(_) | Place::Sqs(_) => {
-            Err(AuditError::NotReadable)
-        }
+        SinkAddress::Kafka(_) => Err(AuditError::NotBuilt { feature: "kafka" }),
+        SinkAddress::Stdout
+        | SinkAddress::Webhook(_)
+        | SinkAddress::RabbitMq(_)
+        | SinkAddress::Sqs(_) => Err(AuditError::NotReadable),
     }
 }
 
 fn from_file(audit: &mut Audit, path: &Path) -> Result<(), AuditError> {
     lines::read(path, |line| match line {
-        Read::Event { id, topic, key } => audit.arrived(id, topic, key),
-        Read::Unreadable => audit.arrived_unreadable(),
+        ReadLine::Event { id, topic, key } => audit.arrived(id, topic, key),
+        ReadLine::Unreadable => audit.arrived_unreadable(),
     })
 }
 

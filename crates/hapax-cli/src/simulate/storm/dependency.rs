@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use hapax::retry::Deadline;
 
-use super::world::Attempt;
+use super::world::StormAttempt;
 
 /// What the service can do, and what goes wrong with it.
 #[derive(Debug, Clone, Copy)]
@@ -15,12 +15,12 @@ pub(super) struct Strength {
     pub(super) service: Duration,
     /// How many calls wait for a worker; more are refused.
     pub(super) waiting_max: usize,
-    pub(super) fault: Fault,
+    pub(super) fault: InjectedFault,
 }
 
 /// What goes wrong, from one time until another.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fault {
+pub(super) struct InjectedFault {
     pub(super) kind: FaultKind,
     pub(super) from: Duration,
     pub(super) until: Duration,
@@ -38,15 +38,15 @@ pub(super) enum FaultKind {
 
 /// A call that arrived.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job {
-    pub(super) attempt: Attempt,
+pub(super) struct ArrivedCall {
+    pub(super) attempt: StormAttempt,
     /// Until when its caller said that it wants the answer, if callers say so.
     pub(super) wanted: Option<Deadline>,
 }
 
 /// What becomes of a call that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum CallIntake {
     /// A worker begins with it.
     Begun,
     Waits,
@@ -58,7 +58,7 @@ pub(super) enum Taken {
 pub(super) struct Dependency {
     strength: Strength,
     working: u32,
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<ArrivedCall>,
 }
 
 impl Dependency {
@@ -70,22 +70,22 @@ impl Dependency {
         self.strength
     }
 
-    pub(super) fn arrive(&mut self, now: Duration, job: Job) -> Taken {
-        let Fault { kind, from, until } = self.strength.fault;
+    pub(super) fn arrive(&mut self, now: Duration, job: ArrivedCall) -> CallIntake {
+        let InjectedFault { kind, from, until } = self.strength.fault;
         let trouble = (from..until).contains(&now).then_some(kind);
         match trouble {
-            Some(FaultKind::Refuses) => Taken::Refused,
-            Some(FaultKind::Hangs) => Taken::Lost,
+            Some(FaultKind::Refuses) => CallIntake::Refused,
+            Some(FaultKind::Hangs) => CallIntake::Lost,
             None if self.working < self.strength.workers => {
                 self.working += 1;
-                Taken::Begun
+                CallIntake::Begun
             }
             Some(FaultKind::Stalls) | None => {
                 if self.waiting.len() < self.strength.waiting_max {
                     self.waiting.push_back(job);
-                    Taken::Waits
+                    CallIntake::Waits
                 } else {
-                    Taken::Refused
+                    CallIntake::Refused
                 }
             }
         }
@@ -97,13 +97,14 @@ impl Dependency {
     }
 
     /// The next call for a worker that is free. What nobody wants any more is put aside.
-    pub(super) fn begin(&mut self, now: Duration) -> Option<Job> {
-        let Fault { kind, from, until } = self.strength.fault;
+    pub(super) fn begin(&mut self, now: Duration) -> Option<ArrivedCall> {
+        let InjectedFault { kind, from, until } = self.strength.fault;
         let stalled = matches!(kind, FaultKind::Stalls) && (from..until).contains(&now);
         if stalled || self.working >= self.strength.workers {
             return None;
         }
-        let is_wanted = |job: &Job| job.wanted.is_none_or(|wanted| !wanted.left(now).is_zero());
+        let is_wanted =
+            |job: &ArrivedCall| job.wanted.is_none_or(|wanted| !wanted.left(now).is_zero());
         let job = std::iter::from_fn(|| self.waiting.pop_front()).find(is_wanted)?;
         self.working += 1;
         Some(job)

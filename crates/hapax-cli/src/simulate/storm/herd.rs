@@ -3,19 +3,15 @@
 use std::time::Duration;
 
 use hapax::retry::{Backoff, Jitter, Schedule};
+use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
 use super::{
-    super::{
-        SimulateError,
-        chance::Chance,
-        plot::{Chart, Scale, Series},
-        report::Section,
-    },
-    dependency::{Fault, FaultKind, Strength},
+    super::{SimulateError, chance::Chance, report::Section},
+    dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Pile},
     ms,
-    tally::Tally,
-    world::World,
+    tally::StormTally,
+    world::StormWorld,
 };
 use crate::table::grouped;
 
@@ -64,26 +60,26 @@ pub(super) fn run(seed: u64) -> Result<Section, SimulateError> {
             grouped(f64::from(CLIENTS)),
             DOWN_FOR.as_millis()
         )],
-        chart: Chart::Lines {
-            title: "Calls that reach the server, after the first",
-            x: "ms since the clients lost it",
-            y: "in 10 ms",
-            scale: Scale::Linear,
+        chart: Plot {
+            title: "Calls that reach the server, after the first".to_owned(),
+            x: Axis { name: "ms since the clients lost it", scale: Scale::Linear },
+            y: Axis { name: "in 10 ms", scale: Scale::Linear },
             series,
-        },
+        }
+        .draw(),
     })
 }
 
 /// Calls by slot, without the first: until then all clients are alike.
-fn shown(tally: &Tally) -> Vec<(f64, f64)> {
+fn shown(tally: &StormTally) -> Vec<Point> {
     let slots = (0..).zip(tally.slots()).take(SHOWN_SLOTS).skip(1);
-    slots.map(|(at, slot)| (f64::from(at) * 10.0, f64::from(slot.calls))).collect()
+    slots.map(|(at, slot)| Point::exact(f64::from(at) * 10.0, f64::from(slot.calls))).collect()
 }
 
-fn herd(schedule: Schedule, mut chance: Chance) -> Result<Tally, SimulateError> {
-    let fault = Fault { kind: FaultKind::Refuses, from: Duration::ZERO, until: DOWN_FOR };
+fn herd(schedule: Schedule, mut chance: Chance) -> Result<StormTally, SimulateError> {
+    let fault = InjectedFault { kind: FaultKind::Refuses, from: Duration::ZERO, until: DOWN_FOR };
     let strength = Strength { workers: 10, service: ms(10), waiting_max: 50, fault };
     let times: Vec<_> = (0..CLIENTS).map(|_| chance.up_to(SLOT)).collect();
     let pile = Pile::new(1, Care::NONE, schedule)?;
-    Ok(World::new(pile, strength, chance, SLOT).run(&times))
+    Ok(StormWorld::new(pile, strength, chance, SLOT).run(&times))
 }

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use hapax::retry::{Backoff, BreakerOptions, Jitter, Schedule, Terms};
+use hapax_cli::plot::{Bar, BarLook, BarRow, Bars};
 
 use super::{
-    super::{SimulateError, chance::Chance, plot::Chart, report::Section},
-    dependency::{Fault, FaultKind, Strength},
+    super::{SimulateError, chance::Chance, report::Section},
+    dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Deadlines, Pile, Retries},
     ms,
-    tally::Tally,
-    world::World,
+    tally::StormTally,
+    world::StormWorld,
 };
-use crate::table::grouped;
+use crate::table::{grouped, number};
 
 const REQUESTS: u32 = 2000;
 const REQUESTS_PER_SECOND: u32 = 200;
@@ -33,7 +34,9 @@ pub(super) fn run(layers: u32, attempts: u32, seed: u64) -> Result<Section, Simu
             format!("{:.2}", hung.amplification()),
             grouped(hung.late as f64),
         ]);
-        ways.push((name.to_owned(), vec![refused.amplification(), hung.amplification()]));
+        let bars = [refused.amplification(), hung.amplification()].into_iter().enumerate();
+        let bars = bars.map(|(at, value)| bar(at, value)).collect();
+        ways.push(BarRow { name: name.to_owned(), bars });
     }
     Ok(Section {
         title: "An outage below layers that retry",
@@ -43,12 +46,31 @@ pub(super) fn run(layers: u32, attempts: u32, seed: u64) -> Result<Section, Simu
             "{} requests at {REQUESTS_PER_SECOND}/s; what fails refuses at once, or never answers",
             grouped(f64::from(REQUESTS))
         )],
-        chart: Chart::Bars {
-            title: "Calls that reach the failed service, for each request",
-            figures: vec!["it refuses", "it hangs"],
-            ways,
-        },
+        chart: Bars {
+            title: "Calls that reach the failed service, for each request".to_owned(),
+            description: described(&ways),
+            unit: "",
+            from: None,
+            legend: LEGEND.to_vec(),
+            rows: ways,
+        }
+        .draw(),
     })
+}
+
+const LEGEND: [&str; 2] = ["it refuses", "it hangs"];
+
+fn bar(at: usize, value: f64) -> Bar {
+    Bar { value, range: None, bound: None, look: BarLook::Numbered(at) }
+}
+
+fn described(ways: &[BarRow]) -> String {
+    let ways = ways.iter().map(|way| {
+        let bars = LEGEND.iter().zip(&way.bars);
+        let bars = bars.map(|(name, bar)| format!("{name} {}", number(bar.value)));
+        format!("{}: {}", way.name, bars.collect::<Vec<_>>().join(", "))
+    });
+    ways.collect::<Vec<_>>().join("; ")
 }
 
 fn ways_to_retry() -> [(&'static str, Care); 7] {
@@ -67,10 +89,10 @@ fn ways_to_retry() -> [(&'static str, Care); 7] {
     ]
 }
 
-fn outage(pile: Pile, kind: FaultKind, mut chance: Chance) -> Tally {
-    let fault = Fault { kind, from: Duration::ZERO, until: Duration::from_secs(3600) };
+fn outage(pile: Pile, kind: FaultKind, mut chance: Chance) -> StormTally {
+    let fault = InjectedFault { kind, from: Duration::ZERO, until: Duration::from_secs(3600) };
     let strength = Strength { workers: 1, service: ms(1), waiting_max: 0, fault };
     let gap = Duration::from_secs(1) / REQUESTS_PER_SECOND;
     let times: Vec<_> = (0..REQUESTS).map(|at| gap * at + chance.up_to(gap)).collect();
-    World::new(pile, strength, chance, ms(1000)).run(&times)
+    StormWorld::new(pile, strength, chance, ms(1000)).run(&times)
 }

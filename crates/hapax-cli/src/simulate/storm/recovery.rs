@@ -3,26 +3,23 @@
 use std::time::Duration;
 
 use hapax::retry::{Backoff, BreakerOptions, Jitter, Schedule, Terms};
+use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
 use super::{
-    super::{
-        SimulateError,
-        chance::Chance,
-        plot::{Chart, Scale, Series},
-        report::Section,
-    },
-    dependency::{Fault, FaultKind, Strength},
+    super::{SimulateError, chance::Chance, report::Section},
+    dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Deadlines, Pile, Retries},
     ms,
-    tally::{Slot, Tally},
-    world::World,
+    tally::{StormTally, TallySlot},
+    world::StormWorld,
 };
 use crate::table::grouped;
 
 const SECONDS: u32 = 120;
 const REQUESTS_PER_SECOND: u32 = 400;
 const SLOT: Duration = ms(1000);
-const STALL: Fault = Fault { kind: FaultKind::Stalls, from: ms(10_000), until: ms(20_000) };
+const STALL: InjectedFault =
+    InjectedFault { kind: FaultKind::Stalls, from: ms(10_000), until: ms(20_000) };
 const STALL_ENDS_SLOT: usize = 20;
 /// It is well when this many seconds in a row are.
 const WELL_SLOTS: usize = 5;
@@ -43,7 +40,7 @@ pub(super) fn run(attempts: u32, seed: u64) -> Result<Section, SimulateError> {
             grouped(f64::from(tally.peak())),
         ]);
         let points = (0..).zip(tally.slots()).take(SECONDS as usize);
-        let points = points.map(|(at, slot)| (f64::from(at), f64::from(slot.well)));
+        let points = points.map(|(at, slot)| Point::exact(f64::from(at), f64::from(slot.well)));
         series.push(Series { name: name.to_owned(), points: points.collect() });
     }
     Ok(Section {
@@ -60,13 +57,13 @@ pub(super) fn run(attempts: u32, seed: u64) -> Result<Section, SimulateError> {
             "{REQUESTS_PER_SECOND} requests/s for {SECONDS} s; it serves 500/s, lets 2,500 wait, \
              and callers wait for 1 s"
         )],
-        chart: Chart::Lines {
-            title: "Requests that were answered well, by the second they began in",
-            x: "seconds; it stands still from 10 to 20",
-            y: "per second",
-            scale: Scale::Linear,
+        chart: Plot {
+            title: "Requests that were answered well, by the second they began in".to_owned(),
+            x: Axis { name: "seconds; it stands still from 10 to 20", scale: Scale::Linear },
+            y: Axis { name: "per second", scale: Scale::Linear },
             series,
-        },
+        }
+        .draw(),
     })
 }
 
@@ -86,18 +83,18 @@ fn ways_to_retry() -> [(&'static str, Care); 7] {
     ]
 }
 
-fn stall(care: Care, schedule: Schedule, mut chance: Chance) -> Result<Tally, SimulateError> {
+fn stall(care: Care, schedule: Schedule, mut chance: Chance) -> Result<StormTally, SimulateError> {
     let strength = Strength { workers: 1, service: ms(2), waiting_max: 2500, fault: STALL };
     let gap = Duration::from_secs(1) / REQUESTS_PER_SECOND;
     let requests = SECONDS * REQUESTS_PER_SECOND;
     let times: Vec<_> = (0..requests).map(|at| gap * at + chance.up_to(gap)).collect();
     let pile = Pile::new(1, care, schedule)?;
-    Ok(World::new(pile, strength, chance, SLOT).run(&times))
+    Ok(StormWorld::new(pile, strength, chance, SLOT).run(&times))
 }
 
 /// Seconds from the end of the fault until requests are answered as before.
-fn recovered_after(tally: &Tally) -> Option<usize> {
-    let is_well = |slot: &Slot| slot.well * 100 >= slot.requests * 99;
+fn recovered_after(tally: &StormTally) -> Option<usize> {
+    let is_well = |slot: &TallySlot| slot.well * 100 >= slot.requests * 99;
     let slots = &tally.slots()[..tally.slots().len().min(SECONDS as usize)];
     let after = slots.get(STALL_ENDS_SLOT..)?;
     after.windows(WELL_SLOTS).position(|slots| slots.iter().all(is_well))

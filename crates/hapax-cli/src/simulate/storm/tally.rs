@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 /// Everything that is known after a simulation.
-pub(super) struct Tally {
+pub(super) struct StormTally {
     slot: Duration,
-    slots: Vec<Slot>,
+    slots: Vec<TallySlot>,
     /// Calls that reached the dependency although nobody waited for them any more.
     pub(super) late: u64,
     /// Calls that the dependency refused.
@@ -16,7 +16,7 @@ pub(super) struct Tally {
 
 /// What happened within one slot.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Slot {
+pub(super) struct TallySlot {
     /// Requests that began in it.
     pub(super) requests: u32,
     /// Those of them that were answered well, whenever that was.
@@ -25,20 +25,20 @@ pub(super) struct Slot {
     pub(super) calls: u32,
 }
 
-impl Tally {
+impl StormTally {
     pub(super) fn new(slot: Duration) -> Self {
         Self { slot, slots: Vec::new(), late: 0, refused: 0, last_answer: Duration::ZERO }
     }
 
-    pub(super) fn at(&mut self, time: Duration) -> &mut Slot {
+    pub(super) fn at(&mut self, time: Duration) -> &mut TallySlot {
         let at = usize::try_from(time.as_nanos() / self.slot.as_nanos()).unwrap_or(usize::MAX);
         if self.slots.len() <= at {
-            self.slots.resize(at + 1, Slot::default());
+            self.slots.resize(at + 1, TallySlot::default());
         }
         &mut self.slots[at]
     }
 
-    pub(super) fn slots(&self) -> &[Slot] {
+    pub(super) fn slots(&self) -> &[TallySlot] {
         &self.slots
     }
 

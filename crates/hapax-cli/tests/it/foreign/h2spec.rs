@@ -2,10 +2,11 @@
 
 use std::{process::Command, time::Duration};
 
+use hapax_core::OneLine;
 use hapax_services::{h2spec, process};
 use tokio::task::spawn_blocking;
 
-use super::{not_checked, told};
+use super::not_checked;
 use crate::{
     http2,
     wire::tls::{Identity, secured},
@@ -22,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 async fn every_case_of_h2spec_passes_over_tls() {
     let program = match spawn_blocking(h2spec::program).await.unwrap() {
         Ok(program) => program,
-        Err(error) => return not_checked("HTTP/2 by h2spec", &told(&error)),
+        Err(error) => return not_checked("HTTP/2 by h2spec", &OneLine::of(&error).to_string()),
     };
     let upstream = Upstream::start(Behaviour::default()).await;
     let identity = Identity::new();
@@ -36,6 +37,6 @@ async fn every_case_of_h2spec_passes_over_tls() {
     command.args(["--strict", "--tls", "--insecure", "--host", "127.0.0.1", "--port", &port]);
     command.args(["--path", "/by-key/k"]);
     let run = spawn_blocking(move || process::run(&mut command, LIMIT)).await.unwrap();
-    let said = run.unwrap_or_else(|error| panic!("{}", told(&error)));
+    let said = run.unwrap_or_else(|error| panic!("{}", OneLine::of(&error)));
     assert!(said.contains(CASES), "{said}");
 }

@@ -10,7 +10,8 @@ use std::{
     process::Command,
 };
 
-use hapax_services::{ServiceError, debian};
+use hapax_core::OneLine;
+use hapax_services::debian;
 
 use crate::text;
 
@@ -32,7 +33,7 @@ impl Program {
         }
         let installed = debian::install(self.name, self.package, self.remedy);
         if let Err(error) = &installed {
-            not_checked(self.name, &told(error));
+            not_checked(self.name, &OneLine::of(error).to_string());
         }
         installed.is_ok_and(|()| self.answers())
     }
@@ -51,11 +52,4 @@ pub(crate) fn not_checked(what: &str, why: &str) {
     assert!(!must_be, "{what} cannot be checked: {why}");
     // Nobody is left to be told when the terminal is gone.
     let _ = writeln!(io::stderr(), "NOT CHECKED: {what}: {why}");
-}
-
-/// An error with its causes.
-fn told(error: &ServiceError) -> String {
-    let causes =
-        std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

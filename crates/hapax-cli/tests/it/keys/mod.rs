@@ -9,8 +9,8 @@ use std::{
 };
 
 use hapax::{
-    Ask, Begun, Ended, Engine, Key, Operation, Options, Outcome, Policy, RequestParts, Scope,
-    Store, Tenant, Wish, postgres, sqlite,
+    Admission, AttemptEnd, BeginRequest, Engine, Key, Operation, Options, Outcome, Policy,
+    RequestParts, RunMode, Scope, Store, Tenant, postgres, sqlite,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -89,12 +89,15 @@ async fn populate(store: impl Store + Clone) {
         let operation = operation(key);
         let parts = RequestParts { body: b"pay 100", ..RequestParts::default() };
         let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&parts);
-        let (wish, policy) = (Wish::Run { request: None }, Policy::default());
-        let begun = engine.begin(&Ask { operation, fingerprint, wish, policy }).await.unwrap();
-        let Begun::Execute(permit) = begun else { unreachable!("{key} is new") };
+        let (mode, policy) = (RunMode::Run { request: None }, Policy::default());
+        let begun = engine
+            .begin(&BeginRequest { operation, request: fingerprint.into(), mode, policy })
+            .await
+            .unwrap();
+        let Admission::Execute(permit) = begun else { unreachable!("{key} is new") };
         let ended = match key {
-            "paid" => Ended::Answered(Outcome::bare(201)),
-            "lost" => Ended::Unanswered { told: Outcome::bare(504) },
+            "paid" => AttemptEnd::completed(Outcome::bare(201)),
+            "lost" => AttemptEnd::Unanswered,
             _ => {
                 // It goes on running after this process has gone.
                 std::mem::forget(permit);
@@ -235,8 +238,11 @@ async fn several_keys_are_listed_to_choose_from() {
     let operation = Operation::new(tenant, Scope::parse("POST /refunds").unwrap(), key);
     let key = store.salt().tenant_key(operation.tenant());
     let fingerprint = key.fingerprint(&RequestParts::default());
-    let (wish, policy) = (Wish::Run { request: None }, Policy::default());
-    let begun = engine.begin(&Ask { operation, fingerprint, wish, policy }).await.unwrap();
+    let (mode, policy) = (RunMode::Run { request: None }, Policy::default());
+    let begun = engine
+        .begin(&BeginRequest { operation, request: fingerprint.into(), mode, policy })
+        .await
+        .unwrap();
     let output = file.keys(&["show", "--key", "paid"]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
     let table = text(&output.stdout);

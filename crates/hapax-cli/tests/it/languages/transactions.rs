@@ -3,8 +3,8 @@
 use std::env;
 
 use hapax::{
-    Ask, Begun, Body, Ended, Engine, Header, Key, Operation, Options, Outcome, Policy,
-    RequestParts, Scope, Tenant, Wish, postgres,
+    Admission, AttemptEnd, BeginRequest, Body, Engine, Header, Key, Operation, Options, Outcome,
+    Policy, RequestParts, RunMode, Scope, Tenant, postgres,
 };
 use serde_json::Value;
 use tokio_postgres::{Client, NoTls};
@@ -75,7 +75,8 @@ async fn replay_each_others_answers(language: Language) {
 
     let theirs = ask(api.address, pay("theirs", "theirs")).await.unwrap();
     assert_eq!(theirs.status, 201, "{}", theirs.text());
-    let Begun::Replay(record) = engine.begin(&asked(&engine, "theirs", "theirs")).await.unwrap()
+    let Admission::Replay(record) =
+        engine.begin(&asked(&engine, "theirs", "theirs")).await.unwrap()
     else {
         unreachable!("it was answered")
     };
@@ -84,12 +85,12 @@ async fn replay_each_others_answers(language: Language) {
     assert_eq!(*outcome.body(), Body::Kept(theirs.body.clone().into()));
     assert_eq!(outcome.headers()[0].name, "content-type");
     let other = engine.begin(&asked(&engine, "theirs", "another order")).await.unwrap();
-    assert!(matches!(other, Begun::Mismatch(_)), "{other:?}");
+    assert!(matches!(other, Admission::Mismatch(_)), "{other:?}");
     let shown = shop.show("theirs");
     assert_eq!(shown["record"]["state"], "completed");
     assert_eq!(shown["record"]["outcome"]["body"], theirs.text());
 
-    let Begun::Execute(permit) = engine.begin(&asked(&engine, "ours", "ours")).await.unwrap()
+    let Admission::Execute(permit) = engine.begin(&asked(&engine, "ours", "ours")).await.unwrap()
     else {
         unreachable!("it is new")
     };
@@ -98,7 +99,7 @@ async fn replay_each_others_answers(language: Language) {
     assert!(busy.header("retry-after").unwrap().parse::<u32>().unwrap() > 1);
     let (headers, body) = (vec![header("x-made-by", "rust")], b"\x00paid\xff".to_vec());
     let outcome = Outcome::new(202, headers, Body::Kept(body.clone().into())).unwrap();
-    permit.settle(Ended::Answered(outcome)).await.unwrap();
+    permit.settle(AttemptEnd::completed(outcome)).await.unwrap();
     let ours = ask(api.address, pay("ours", "ours")).await.unwrap();
     assert_eq!((ours.status, ours.header("x-made-by")), (202, Some("rust")));
     assert!(ours.is_replay());
@@ -141,7 +142,7 @@ impl Shop {
 const TENANT: &str = "shop";
 const SCOPE: &str = "POST /payments";
 
-fn asked(engine: &Engine<postgres::Store>, key: &str, paid: &str) -> Ask {
+fn asked(engine: &Engine, key: &str, paid: &str) -> BeginRequest<'static> {
     let (tenant, scope) = (Tenant::parse(TENANT).unwrap(), Scope::parse(SCOPE).unwrap());
     let operation = Operation::new(tenant, scope, Key::parse(key).unwrap());
     let body = order(paid);
@@ -153,8 +154,8 @@ fn asked(engine: &Engine<postgres::Store>, key: &str, paid: &str) -> Ask {
         ..RequestParts::default()
     };
     let fingerprint = engine.salt().tenant_key(operation.tenant()).fingerprint(&parts);
-    let (wish, policy) = (Wish::Run { request: None }, Policy::default());
-    Ask { operation, fingerprint, wish, policy }
+    let (mode, policy) = (RunMode::Run { request: None }, Policy::default());
+    BeginRequest { operation, request: fingerprint.into(), mode, policy }
 }
 
 fn order(name: &str) -> String {

@@ -1,5 +1,6 @@
 //! `hapax relay` as a process, and relays inside `hapax serve`.
 
+mod faults;
 mod inside;
 mod receiver;
 mod refusals;

@@ -37,7 +37,7 @@ impl Database {
 }
 
 /// Where the server of `cargo xtask services up` is.
-pub(crate) fn postgres_url() -> String {
+fn postgres_url() -> String {
     if let Ok(url) = env::var("HAPAX_POSTGRES_URL") {
         return url;
     }

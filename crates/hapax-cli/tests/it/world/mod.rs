@@ -8,7 +8,7 @@ mod upstream;
 mod wire;
 
 pub(crate) use self::{
-    database::{Database, postgres_url},
+    database::Database,
     gateway::{Gateway, Setup},
     persist::{Many, is_final, persist, persist_among},
     raw::Raw,

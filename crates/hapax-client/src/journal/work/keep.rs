@@ -2,24 +2,24 @@
 
 use super::take::write;
 use crate::journal::{
-    book::{Page, Work, Worked},
-    entry::{Entry, Hold},
+    entry::{JournalEntry, OperationHold},
     place, row,
-    rule::{self, Change, End, Kept, Progress, Sent},
+    rule::{self, EntryChange, OwnerWriteResult, PursuitEnd, PursuitProgress, Sent},
+    transaction::{JournalTransaction, JournalWork, Worked},
 };
 
 #[derive(Debug)]
-pub(in crate::journal) struct Renew {
-    pub(in crate::journal) hold: Hold,
-    pub(in crate::journal) progress: Progress,
+pub(in crate::journal) struct RenewHold {
+    pub(in crate::journal) hold: OperationHold,
+    pub(in crate::journal) progress: PursuitProgress,
 }
 
-impl Work for Renew {
-    type Answer = Kept;
+impl JournalWork for RenewHold {
+    type Answer = OwnerWriteResult;
 
     const PLACE: Option<&'static str> = Some(place::RENEW);
 
-    fn work(&self, page: &Page<'_>) -> Worked<Kept> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<OwnerWriteResult> {
         change(page, &self.hold, |found| {
             rule::renew(page.now, page.options.lease, (&self.hold, self.progress), found)
         })
@@ -27,18 +27,18 @@ impl Work for Renew {
 }
 
 #[derive(Debug)]
-pub(in crate::journal) struct Release {
-    pub(in crate::journal) hold: Hold,
-    pub(in crate::journal) progress: Progress,
+pub(in crate::journal) struct ReleaseHold {
+    pub(in crate::journal) hold: OperationHold,
+    pub(in crate::journal) progress: PursuitProgress,
     pub(in crate::journal) sent: Sent,
 }
 
-impl Work for Release {
-    type Answer = Kept;
+impl JournalWork for ReleaseHold {
+    type Answer = OwnerWriteResult;
 
     const PLACE: Option<&'static str> = Some(place::RELEASE);
 
-    fn work(&self, page: &Page<'_>) -> Worked<Kept> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<OwnerWriteResult> {
         change(page, &self.hold, |found| {
             rule::release(page.now, (&self.hold, self.progress, self.sent), found)
         })
@@ -46,25 +46,25 @@ impl Work for Release {
 }
 
 #[derive(Debug)]
-pub(in crate::journal) struct Settle {
-    pub(in crate::journal) hold: Hold,
+pub(in crate::journal) struct SettleEntry {
+    pub(in crate::journal) hold: OperationHold,
     pub(in crate::journal) attempts: u32,
-    pub(in crate::journal) end: End,
+    pub(in crate::journal) end: PursuitEnd,
 }
 
-impl Work for Settle {
-    type Answer = Kept;
+impl JournalWork for SettleEntry {
+    type Answer = OwnerWriteResult;
 
     const PLACE: Option<&'static str> = Some(place::SETTLE);
 
     fn bytes(&self) -> usize {
         match &self.end {
-            End::Done(answer) | End::Refused(answer) => answer.weight(),
-            End::Unknown { .. } | End::GaveUp { .. } => 0,
+            PursuitEnd::Done(answer) | PursuitEnd::Refused(answer) => answer.weight(),
+            PursuitEnd::Unknown { .. } | PursuitEnd::GaveUp { .. } => 0,
         }
     }
 
-    fn work(&self, page: &Page<'_>) -> Worked<Kept> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<OwnerWriteResult> {
         change(page, &self.hold, |found| {
             rule::settle(page.now, (&self.hold, self.attempts, &self.end), found)
         })
@@ -72,10 +72,14 @@ impl Work for Settle {
 }
 
 /// Changes the entry of this hold as `rule` says. A row that cannot be read is never written over.
-fn change(page: &Page<'_>, hold: &Hold, rule: impl FnOnce(Entry) -> Change<Kept>) -> Worked<Kept> {
+fn change(
+    page: &JournalTransaction<'_>,
+    hold: &OperationHold,
+    rule: impl FnOnce(JournalEntry) -> EntryChange<OwnerWriteResult>,
+) -> Worked<OwnerWriteResult> {
     match row::find(page.connection, &hold.name)? {
         Ok(Some(found)) => write(page, rule(found)).map(Ok),
-        Ok(None) => Ok(Ok(Kept::Lost { found: None })),
+        Ok(None) => Ok(Ok(OwnerWriteResult::Lost { found: None })),
         Err(unreadable) => Ok(Err(unreadable)),
     }
 }

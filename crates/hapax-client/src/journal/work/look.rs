@@ -4,38 +4,45 @@ use hapax_core::limits::PAGE_RECORDS_MAX;
 use rusqlite::named_params;
 
 use crate::journal::{
-    book::{Page, Work, Worked},
-    entry::{Entry, StateTag, Summary},
+    entry::{EntryStateTag, EntrySummary, JournalEntry},
     error::JournalError,
     name::Name,
     row,
+    transaction::{JournalTransaction, JournalWork, Worked},
 };
 
 #[derive(Debug)]
 pub(in crate::journal) struct Find(pub(in crate::journal) Name);
 
-impl Work for Find {
-    type Answer = Option<Entry>;
+impl JournalWork for Find {
+    type Answer = Option<JournalEntry>;
 
     const PLACE: Option<&'static str> = None;
 
-    fn work(&self, page: &Page<'_>) -> Worked<Option<Entry>> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<Option<JournalEntry>> {
         row::find(page.connection, &self.0)
     }
 }
 
 /// Which entries are listed. By default all of them, the oldest first.
+///
+/// ```
+/// use hapax_client::journal::{EntryFilter, EntryStateTag};
+///
+/// let unknown = EntryFilter { state: Some(EntryStateTag::Unknown), ..EntryFilter::default() };
+/// assert!(unknown.after.is_none());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Filter {
+pub struct EntryFilter {
     /// Only those in this state.
-    pub state: Option<StateTag>,
+    pub state: Option<EntryStateTag>,
     /// Where the page before ended.
-    pub after: Option<Position>,
+    pub after: Option<EntryPosition>,
     /// The most entries of one page, up to [`PAGE_RECORDS_MAX`].
     pub limit: usize,
 }
 
-impl Default for Filter {
+impl Default for EntryFilter {
     fn default() -> Self {
         Self { state: None, after: None, limit: PAGE_RECORDS_MAX }
     }
@@ -43,19 +50,19 @@ impl Default for Filter {
 
 /// A place in the list, in the order in which entries were begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(i64);
+pub struct EntryPosition(i64);
 
 /// One line of the list.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedEntry {
     /// Where the page after this line begins.
-    pub position: Position,
+    pub position: EntryPosition,
     /// The entry, or why it cannot be read.
-    pub entry: Result<Summary, JournalError>,
+    pub entry: Result<EntrySummary, JournalError>,
 }
 
 #[derive(Debug)]
-pub(in crate::journal) struct List(pub(in crate::journal) Filter);
+pub(in crate::journal) struct List(pub(in crate::journal) EntryFilter);
 
 const ALL: &str = "SELECT * FROM hapax_calls WHERE row > :after ORDER BY row LIMIT :limit";
 const PENDING: &str =
@@ -63,29 +70,32 @@ const PENDING: &str =
 const IN_STATE: &str =
     "SELECT * FROM hapax_calls WHERE state = :state AND row > :after ORDER BY row LIMIT :limit";
 
-impl Work for List {
-    type Answer = Vec<Listed>;
+impl JournalWork for List {
+    type Answer = Vec<ListedEntry>;
 
     const PLACE: Option<&'static str> = None;
 
-    fn work(&self, page: &Page<'_>) -> Worked<Vec<Listed>> {
-        let Filter { state, after, limit } = self.0;
-        let after = after.map_or(0, |Position(row)| row);
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<Vec<ListedEntry>> {
+        let EntryFilter { state, after, limit } = self.0;
+        let after = after.map_or(0, |EntryPosition(row)| row);
         let limit = i64::try_from(limit.min(PAGE_RECORDS_MAX)).unwrap_or(i64::MAX);
         let line = |row: &rusqlite::Row<'_>| {
             let entry = row::read(row).map(|entry| entry.summary(page.now));
-            Ok(Listed { position: Position(row.get("row")?), entry })
+            Ok(ListedEntry { position: EntryPosition(row.get("row")?), entry })
         };
         let mut statement = page.connection.prepare_cached(match state {
             None => ALL,
             // Spelled out, because only then its index is used.
-            Some(StateTag::Pending) => PENDING,
-            Some(StateTag::Done | StateTag::Refused | StateTag::Unknown | StateTag::GaveUp) => {
-                IN_STATE
-            }
+            Some(EntryStateTag::Pending) => PENDING,
+            Some(
+                EntryStateTag::Done
+                | EntryStateTag::Refused
+                | EntryStateTag::Unknown
+                | EntryStateTag::GaveUp,
+            ) => IN_STATE,
         })?;
         let lines = match state {
-            None | Some(StateTag::Pending) => {
+            None | Some(EntryStateTag::Pending) => {
                 let asked = named_params! { ":after": after, ":limit": limit };
                 statement.query_map(asked, line)?.collect::<rusqlite::Result<_>>()
             }

@@ -6,12 +6,12 @@ mod remove;
 mod take;
 
 pub(super) use self::{
-    keep::{Release, Renew, Settle},
+    keep::{ReleaseHold, RenewHold, SettleEntry},
     look::{Find, List},
-    remove::{Forget, Purge},
-    take::{Start, Take},
+    remove::{Forget, PurgeEntries},
+    take::{BeginEntry, Take},
 };
 pub use self::{
-    look::{Filter, Listed, Position},
+    look::{EntryFilter, EntryPosition, ListedEntry},
     remove::{Force, Forgotten},
 };

@@ -6,15 +6,29 @@ use hapax_core::limits::PAGE_RECORDS_MAX;
 use rusqlite::named_params;
 
 use crate::journal::{
-    book::{Page, Work, Worked},
-    entry::StateTag,
+    entry::EntryStateTag,
     name::Name,
     place,
     row::{self, boot_bytes},
     time::{Boot, Moment},
+    transaction::{JournalTransaction, JournalWork, Worked},
 };
 
 /// What may be forgotten.
+///
+/// ```
+/// use hapax_client::journal::{Force, Forgotten, Journal, JournalOptions, Name};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let file = directory.path().join("client.db");
+/// let journal = Journal::open(file, JournalOptions::default())?;
+/// let forgotten = journal.forget(&Name::parse("charge-order-42")?, Force::No).await?;
+/// assert_eq!(forgotten, Forgotten::Absent);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
     /// Only what is over.
@@ -43,15 +57,15 @@ pub(in crate::journal) struct Forget {
     pub(in crate::journal) force: Force,
 }
 
-impl Work for Forget {
+impl JournalWork for Forget {
     type Answer = Forgotten;
 
     const PLACE: Option<&'static str> = Some(place::FORGET);
 
-    fn work(&self, page: &Page<'_>) -> Worked<Forgotten> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<Forgotten> {
         if self.force == Force::No {
             match row::find(page.connection, &self.name)? {
-                Ok(Some(found)) if found.state.tag() == StateTag::Pending => {
+                Ok(Some(found)) if found.state.tag() == EntryStateTag::Pending => {
                     return Ok(Ok(Forgotten::Pending { held: found.held(page.now) }));
                 }
                 Ok(Some(_) | None) => {}
@@ -65,7 +79,7 @@ impl Work for Forget {
 }
 
 #[derive(Debug)]
-pub(in crate::journal) struct Purge;
+pub(in crate::journal) struct PurgeEntries;
 
 /// As [`Moment::since`] has it: of this boot by the clock that counts from its start, of others by
 /// the wall clock, and in any case if this boot alone is longer than the retention.
@@ -80,12 +94,12 @@ DELETE FROM hapax_calls WHERE row IN (
     LIMIT :limit
 )";
 
-impl Work for Purge {
+impl JournalWork for PurgeEntries {
     type Answer = usize;
 
     const PLACE: Option<&'static str> = Some(place::PURGE);
 
-    fn work(&self, page: &Page<'_>) -> Worked<usize> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<usize> {
         let (now, retention) = (page.now, page.options.retention);
         let at = |boot: Boot, since| {
             boot_bytes(Some(Moment { boot: Some(Boot { since, ..boot }), ..now }))

@@ -3,17 +3,17 @@
 use hapax_core::Owner;
 
 use crate::journal::{
-    book::{Page, Work, Worked},
     name::Name,
     place, row,
-    rule::{self, Begin, Begun, Change, TakeUp},
+    rule::{self, Begin, EntryChange, PursuitAdmission, TakeUp},
+    transaction::{JournalTransaction, JournalWork, Worked},
 };
 
 #[derive(Debug)]
-pub(in crate::journal) struct Start(pub(in crate::journal) Begin);
+pub(in crate::journal) struct BeginEntry(pub(in crate::journal) Begin);
 
-impl Work for Start {
-    type Answer = Begun;
+impl JournalWork for BeginEntry {
+    type Answer = PursuitAdmission;
 
     const PLACE: Option<&'static str> = Some(place::BEGIN);
 
@@ -22,11 +22,11 @@ impl Work for Start {
     }
 
     /// Most names are new: those are tried without looking.
-    fn work(&self, page: &Page<'_>) -> Worked<Begun> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<PursuitAdmission> {
         let (now, lease) = (page.now, page.options.lease);
         let (entry, granted) = rule::first(now, lease, &self.0);
         if row::insert(page.connection, &entry)? {
-            return Ok(Ok(Begun::Granted(Box::new(granted))));
+            return Ok(Ok(PursuitAdmission::Granted(Box::new(granted))));
         }
         let found = match row::find(page.connection, &self.0.name)? {
             Ok(Some(found)) => found,
@@ -44,12 +44,12 @@ pub(in crate::journal) struct Take {
     pub(in crate::journal) wish: TakeUp,
 }
 
-impl Work for Take {
-    type Answer = Option<Begun>;
+impl JournalWork for Take {
+    type Answer = Option<PursuitAdmission>;
 
     const PLACE: Option<&'static str> = Some(place::TAKE_UP);
 
-    fn work(&self, page: &Page<'_>) -> Worked<Option<Begun>> {
+    fn work(&self, page: &JournalTransaction<'_>) -> Worked<Option<PursuitAdmission>> {
         let found = match row::find(page.connection, &self.name)? {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(Ok(None)),
@@ -62,7 +62,10 @@ impl Work for Take {
 }
 
 /// Writes what is to be written, and passes on what is to be told.
-pub(super) fn write<T>(page: &Page<'_>, change: Change<T>) -> rusqlite::Result<T> {
+pub(super) fn write<T>(
+    page: &JournalTransaction<'_>,
+    change: EntryChange<T>,
+) -> rusqlite::Result<T> {
     if let Some(entry) = &change.write {
         row::update(page.connection, entry)?;
     }

@@ -8,8 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use hapax_client::journal::{
-    Begin, Begun, Boot, Clock, Credentials, Granted, Journal, JournalOptions, Moment, Name,
-    Progress, Request,
+    Begin, Boot, Journal, JournalClock, JournalCredentials, JournalOptions, JournalRequest, Moment,
+    Name, PursuitAdmission, PursuitGrant, PursuitProgress,
 };
 use hapax_core::{Key, Timestamp};
 use http::{HeaderMap, HeaderValue, Method, header::CONTENT_TYPE};
@@ -45,7 +45,7 @@ impl Bench {
 
     pub(crate) fn options(&self) -> JournalOptions {
         let now = Arc::clone(&self.now);
-        let clock = Clock::new(move || *now.lock().expect("not poisoned"));
+        let clock = JournalClock::new(move || *now.lock().expect("not poisoned"));
         JournalOptions { clock, busy: Duration::from_millis(500), ..JournalOptions::default() }
     }
 
@@ -99,14 +99,14 @@ pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).expect("a name")
 }
 
-pub(crate) fn request(body: &'static str) -> Request {
+pub(crate) fn request(body: &'static str) -> JournalRequest {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.append("x-trace", HeaderValue::from_static("a: b"));
     headers.append("x-trace", HeaderValue::from_bytes(b"\xff").expect("a value"));
     let url = "https://api.example.com/charges?x=1".parse().expect("a URL");
     let body = Bytes::from_static(body.as_bytes());
-    Request::new(Method::POST, url, headers, body, Credentials::Withhold)
+    JournalRequest::new(Method::POST, url, headers, body, JournalCredentials::Withhold)
         .expect("it is within limits")
 }
 
@@ -115,15 +115,15 @@ pub(crate) fn wish(text: &str, key: &str) -> Begin {
     Begin::new(name(text), Key::parse(key).expect("a key"), request("{}"), DEADLINE)
 }
 
-pub(crate) async fn granted(journal: &Journal, wish: Begin) -> Granted {
+pub(crate) async fn granted(journal: &Journal, wish: Begin) -> PursuitGrant {
     grant(journal.begin(wish).await.expect("the journal answers"))
 }
 
-pub(crate) fn grant(begun: Begun) -> Granted {
-    let Begun::Granted(granted) = begun else { panic!("{begun:?}") };
+pub(crate) fn grant(begun: PursuitAdmission) -> PursuitGrant {
+    let PursuitAdmission::Granted(granted) = begun else { panic!("{begun:?}") };
     *granted
 }
 
-pub(crate) fn progress(attempts: u32) -> Progress {
-    Progress { attempts, left: DEADLINE / 2 }
+pub(crate) fn progress(attempts: u32) -> PursuitProgress {
+    PursuitProgress { attempts, left: DEADLINE / 2 }
 }

@@ -1,8 +1,8 @@
 //! What is not what was written is refused by name, and left as it is.
 
 use hapax_client::journal::{
-    Begun, End, Filter, Force, Forgotten, Journal, JournalError, Sent, StateTag, Summary, TakeUp,
-    Unreadable,
+    EntryFilter, EntryStateTag, EntrySummary, Force, Forgotten, Journal, JournalError,
+    PursuitAdmission, PursuitEnd, Sent, TakeUp, UnreadableEntry,
 };
 use hapax_core::Outcome;
 
@@ -65,7 +65,7 @@ async fn a_damaged_request_is_neither_sent_nor_written_over() {
         bench.sql(&format!("UPDATE hapax_calls SET {damage}"));
         let before = contents(&bench);
 
-        let done = End::Done(Outcome::bare(201));
+        let done = PursuitEnd::Done(Outcome::bare(201));
         let errors = [
             journal.begin(wish("charge", "k-1")).await.err(),
             journal.take_up(name("charge"), TakeUp::Pending).await.err(),
@@ -91,7 +91,7 @@ async fn a_damaged_answer_is_not_given() {
         let bench = Bench::new();
         let journal = bench.journal();
         let hold = granted(&journal, wish("charge", "k-1")).await.hold;
-        journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await.expect("answered");
+        journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await.expect("answered");
         bench.sql(&format!("UPDATE hapax_calls SET {damage}"));
         let error = journal.begin(wish("charge", "k-1")).await.expect_err("it is refused");
         assert!(is_damage(&error), "{damage}: {error:?}");
@@ -104,7 +104,7 @@ async fn an_answer_that_belongs_to_another_operation_is_not_given() {
     let journal = bench.journal();
     for (text, status) in [("charge", 201), ("refund", 202)] {
         let hold = granted(&journal, wish(text, text)).await.hold;
-        journal.settle(&hold, 1, End::Done(Outcome::bare(status))).await.expect("answered");
+        journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(status))).await.expect("answered");
     }
     bench.sql(
         "UPDATE hapax_calls SET (answer_head, answer_body, answer_digest) =
@@ -122,16 +122,16 @@ async fn what_a_newer_version_wrote_is_left_to_it() {
     granted(&journal, wish("charge", "k-1")).await;
     bench.sql("UPDATE hapax_calls SET format = 2");
     let error = journal.begin(wish("charge", "k-1")).await.expect_err("it is refused");
-    let JournalError::TooNew { name, source: Unreadable::TooNew { found: 2 } } = &error else {
+    let JournalError::TooNew { name, source: UnreadableEntry::TooNew { found: 2 } } = &error else {
         panic!("{error:?}");
     };
     assert_eq!(name, "charge");
     assert!(error.to_string().contains("upgrade this program"), "{error}");
 }
 
-async fn names(journal: &Journal, filter: Filter) -> Vec<Result<String, String>> {
+async fn names(journal: &Journal, filter: EntryFilter) -> Vec<Result<String, String>> {
     let listed = journal.list(filter).await.expect("read");
-    let line = |entry: Result<Summary, JournalError>| match entry {
+    let line = |entry: Result<EntrySummary, JournalError>| match entry {
         Ok(entry) => Ok(entry.name.to_string()),
         Err(JournalError::Damaged { name, .. }) => Err(name),
         Err(other) => panic!("{other:?}"),
@@ -149,15 +149,16 @@ async fn the_list_shows_what_is_damaged_beside_what_is_not() {
     bench.sql("UPDATE hapax_calls SET body = x'ff' WHERE name = 'b'");
     let (a, b, c) = (Ok("a".to_owned()), Err("b".to_owned()), Ok("c".to_owned()));
     let all = [a, b, c];
-    assert_eq!(names(&journal, Filter::default()).await, all);
-    let pending = Filter { state: Some(StateTag::Pending), ..Filter::default() };
+    assert_eq!(names(&journal, EntryFilter::default()).await, all);
+    let pending = EntryFilter { state: Some(EntryStateTag::Pending), ..EntryFilter::default() };
     assert_eq!(names(&journal, pending).await, all);
 
-    let first = Filter { limit: 2, ..Filter::default() };
+    let first = EntryFilter { limit: 2, ..EntryFilter::default() };
     let page = journal.list(first).await.expect("read");
-    let rest = Filter { after: page.last().map(|line| line.position), ..Filter::default() };
+    let rest =
+        EntryFilter { after: page.last().map(|line| line.position), ..EntryFilter::default() };
     assert_eq!(names(&journal, rest).await, all[2..]);
-    let done = Filter { state: Some(StateTag::Done), ..Filter::default() };
+    let done = EntryFilter { state: Some(EntryStateTag::Done), ..EntryFilter::default() };
     assert!(names(&journal, done).await.is_empty());
 }
 
@@ -170,5 +171,5 @@ async fn one_damaged_operation_does_not_hinder_the_others() {
     let (bad, good) =
         tokio::join!(journal.begin(wish("charge", "k-1")), journal.begin(wish("refund", "k-2")));
     assert!(is_damage(&bad.expect_err("it is refused")));
-    assert!(matches!(good.expect("answered"), Begun::Granted(_)));
+    assert!(matches!(good.expect("answered"), PursuitAdmission::Granted(_)));
 }

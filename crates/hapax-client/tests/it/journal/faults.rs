@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use hapax_client::journal::{
-    Begun, End, Force, Forgotten, Journal, JournalError, JournalOptions, Kept, OpenError, PLACES,
-    Sent, StateTag, TakeUp,
+    EntryStateTag, Force, Forgotten, Journal, JournalClock, JournalError, JournalOptions,
+    OpenError, OwnerWriteResult, PLACES, PursuitAdmission, PursuitEnd, Sent, TakeUp,
 };
 use hapax_core::{Faults, Injected, Outcome};
 
@@ -56,8 +56,8 @@ async fn a_begin_that_failed_is_there_whole_or_not_at_all() {
         }
         armed.store(false, SeqCst);
         let hold = granted(&journal, asked).await.hold;
-        let kept = journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await;
-        assert_eq!(kept.expect("answered"), Kept::Done, "{place}");
+        let kept = journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await;
+        assert_eq!(kept.expect("answered"), OwnerWriteResult::Done, "{place}");
     }
 }
 
@@ -70,14 +70,19 @@ async fn an_end_that_failed_is_there_whole_or_not_at_all() {
         let journal = Journal::open(bench.path(), options).expect("it opens");
         let hold = granted(&journal, wish("charge", "k-1")).await.hold;
         armed.store(true, SeqCst);
-        let end = End::Done(Outcome::bare(201));
+        let end = PursuitEnd::Done(Outcome::bare(201));
         if let Err(error) = journal.settle(&hold, 1, end.clone()).await {
-            let expected = if check(place, &error) { StateTag::Done } else { StateTag::Pending };
+            let expected =
+                if check(place, &error) { EntryStateTag::Done } else { EntryStateTag::Pending };
             let found = bench.journal().find(&name("charge")).await.expect("read").expect("there");
             assert_eq!(found.state.tag(), expected, "{place}");
         }
         armed.store(false, SeqCst);
-        assert_eq!(journal.settle(&hold, 1, end).await.expect("answered"), Kept::Done, "{place}");
+        assert_eq!(
+            journal.settle(&hold, 1, end).await.expect("answered"),
+            OwnerWriteResult::Done,
+            "{place}"
+        );
     }
 }
 
@@ -106,7 +111,7 @@ async fn whatever_else_failed_can_be_asked_for_again() {
         if let Err(error) = taken {
             let again = journal.take_up(name("charge"), TakeUp::Pending).await.expect("answered");
             // Nobody knows that it was granted, so its lease has to end first.
-            let held = matches!(again, Some(Begun::Held { .. }));
+            let held = matches!(again, Some(PursuitAdmission::Held { .. }));
             assert_eq!(held, check(place, &error), "{place}: {again:?}");
         }
 
@@ -150,7 +155,7 @@ async fn every_place_is_passed() {
     journal.renew(&hold, progress(1)).await.expect("answered");
     journal.release(&hold, progress(1), Sent::Maybe).await.expect("answered");
     journal.take_up(name("charge"), TakeUp::Pending).await.expect("answered");
-    journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await.expect("answered");
+    journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await.expect("answered");
     journal.forget(&name("charge"), Force::No).await.expect("answered");
     journal.purge().await.expect("answered");
     let passed = passed.lock().expect("not poisoned");
@@ -158,4 +163,19 @@ async fn every_place_is_passed() {
         assert!(passed.contains(place), "{place}");
     }
     assert!(passed.iter().all(|place| PLACES.contains(place)));
+}
+
+#[tokio::test]
+async fn a_panic_while_writing_is_unavailable_and_the_next_write_succeeds() {
+    let (bench, panics) = (Bench::new(), AtomicBool::new(true));
+    let now = bench.now();
+    let clock = JournalClock::new(move || {
+        assert!(!panics.swap(false, SeqCst), "this clock fails once");
+        now
+    });
+    let options = JournalOptions { clock, ..bench.options() };
+    let journal = Journal::open(bench.path(), options).expect("it opens");
+    let error = journal.begin(wish("charge", "k-1")).await.expect_err("it panics");
+    assert!(matches!(error, JournalError::Unavailable(_)), "{error:?}");
+    granted(&journal, wish("charge", "k-2")).await;
 }

@@ -4,7 +4,9 @@ use std::{
     fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Barrier, thread, time::Duration,
 };
 
-use hapax_client::journal::{Filter, Journal, JournalError, JournalOptions, OpenError};
+use hapax_client::journal::{
+    EntryFilter, FileError, Journal, JournalError, JournalOptions, OpenError,
+};
 
 use super::bench::{Bench, granted, wish};
 
@@ -17,7 +19,7 @@ fn refusal(path: impl AsRef<Path>, bench: &Bench) -> OpenError {
 fn a_missing_directory_is_named() {
     let bench = Bench::new();
     let refusal = refusal(bench.path().with_file_name("missing").join("client.db"), &bench);
-    assert!(matches!(refusal, OpenError::MissingDirectory { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::MissingDirectory(..))), "{refusal:?}");
     assert!(refusal.to_string().contains("create it"), "{refusal}");
 }
 
@@ -33,7 +35,10 @@ fn what_is_no_file_that_can_be_written_is_refused() {
     }
     for path in paths {
         let refusal = refusal(&path, &bench);
-        assert!(matches!(refusal, OpenError::ReadOnly { .. }), "{path:?}: {refusal:?}");
+        assert!(
+            matches!(refusal, OpenError::File(FileError::ReadOnly(..))),
+            "{path:?}: {refusal:?}"
+        );
         assert!(refusal.to_string().contains("write access"), "{refusal}");
     }
     assert!(!Path::new(":memory:").exists());
@@ -75,7 +80,7 @@ fn a_damaged_file_is_refused() {
     file[100..4096].fill(0xa5);
     fs::write(bench.path(), file).expect("written");
     let refusal = refusal(bench.path(), &bench);
-    assert!(matches!(refusal, OpenError::Damaged { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Damaged(..))), "{refusal:?}");
     assert!(refusal.to_string().contains("backup"), "{refusal}");
 }
 
@@ -85,7 +90,7 @@ fn a_lock_is_waited_for_and_then_named() {
     let holder = bench.client();
     holder.execute_batch("BEGIN EXCLUSIVE; CREATE TABLE held (x)").expect("locked");
     let refusal = refusal(bench.path(), &bench);
-    assert!(matches!(refusal, OpenError::Locked { .. }), "{refusal:?}");
+    assert!(matches!(refusal, OpenError::File(FileError::Locked { .. })), "{refusal:?}");
     drop(holder);
     drop(bench.journal());
 }
@@ -148,7 +153,7 @@ async fn a_journal_that_is_gone_takes_nothing_more() {
         assert!(matches!(error, JournalError::Unavailable(_)), "{error:?}");
         fs::rename(&away, bench.path()).expect("moved back");
         granted(&journal, wish("refund", "k-2")).await;
-        assert_eq!(journal.list(Filter::default()).await.expect("read").len(), 2);
+        assert_eq!(journal.list(EntryFilter::default()).await.expect("read").len(), 2);
     }
 }
 

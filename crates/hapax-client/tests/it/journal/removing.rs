@@ -2,32 +2,34 @@
 
 use std::time::Duration;
 
-use hapax_client::journal::{End, Filter, Force, Forgotten, Journal, Sent, StateTag};
+use hapax_client::journal::{
+    EntryFilter, EntryStateTag, Force, Forgotten, Journal, PursuitEnd, Sent,
+};
 use hapax_core::Outcome;
 
 use super::bench::{Bench, YEAR, granted, name, progress, wish};
 
 /// One operation in each state, named after it.
 async fn one_of_each(journal: &Journal) {
-    for tag in StateTag::ALL {
+    for tag in EntryStateTag::ALL {
         let hold = granted(journal, wish(tag.as_str(), tag.as_str())).await.hold;
         let reason = "because".to_owned();
         let end = match tag {
-            StateTag::Pending => {
+            EntryStateTag::Pending => {
                 journal.release(&hold, progress(1), Sent::Maybe).await.expect("answered");
                 continue;
             }
-            StateTag::Done => End::Done(Outcome::bare(201)),
-            StateTag::Refused => End::Refused(Outcome::bare(402)),
-            StateTag::Unknown => End::Unknown { reason },
-            StateTag::GaveUp => End::GaveUp { reason },
+            EntryStateTag::Done => PursuitEnd::Done(Outcome::bare(201)),
+            EntryStateTag::Refused => PursuitEnd::Refused(Outcome::bare(402)),
+            EntryStateTag::Unknown => PursuitEnd::Unknown { reason },
+            EntryStateTag::GaveUp => PursuitEnd::GaveUp { reason },
         };
         journal.settle(&hold, 1, end).await.expect("answered");
     }
 }
 
-async fn states(journal: &Journal) -> Vec<StateTag> {
-    let listed = journal.list(Filter::default()).await.expect("read");
+async fn states(journal: &Journal) -> Vec<EntryStateTag> {
+    let listed = journal.list(EntryFilter::default()).await.expect("read");
     listed.into_iter().map(|line| line.entry.expect("readable").state.tag()).collect()
 }
 
@@ -36,17 +38,18 @@ async fn only_what_is_over_is_forgotten_without_force() {
     let bench = Bench::new();
     let journal = bench.journal();
     one_of_each(&journal).await;
-    for tag in StateTag::ALL {
+    for tag in EntryStateTag::ALL {
         let expected = match tag {
-            StateTag::Pending => Forgotten::Pending { held: None },
-            StateTag::Done | StateTag::Refused | StateTag::Unknown | StateTag::GaveUp => {
-                Forgotten::Done
-            }
+            EntryStateTag::Pending => Forgotten::Pending { held: None },
+            EntryStateTag::Done
+            | EntryStateTag::Refused
+            | EntryStateTag::Unknown
+            | EntryStateTag::GaveUp => Forgotten::Done,
         };
         let forgotten = journal.forget(&name(tag.as_str()), Force::No).await.expect("answered");
         assert_eq!(forgotten, expected, "{tag:?}");
     }
-    assert_eq!(states(&journal).await, [StateTag::Pending]);
+    assert_eq!(states(&journal).await, [EntryStateTag::Pending]);
     let forgotten = journal.forget(&name("pending"), Force::Yes).await.expect("answered");
     assert_eq!(forgotten, Forgotten::Done);
     for force in [Force::No, Force::Yes] {
@@ -72,7 +75,7 @@ async fn a_purge_leaves_what_is_pending_or_unknown_however_old_it_is() {
     assert_eq!(journal.purge().await.expect("answered"), 0);
     bench.pass(YEAR * 10);
     assert_eq!(journal.purge().await.expect("answered"), 3);
-    assert_eq!(states(&journal).await, [StateTag::Pending, StateTag::Unknown]);
+    assert_eq!(states(&journal).await, [EntryStateTag::Pending, EntryStateTag::Unknown]);
 }
 
 #[tokio::test]

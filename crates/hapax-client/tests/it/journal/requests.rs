@@ -2,17 +2,21 @@
 
 use bytes::Bytes;
 use hapax_client::journal::{
-    Begin, Credentials, End, InvalidRequest, Journal, JournalError, JournalOptions, Name, Request,
-    outcome,
+    Begin, InvalidJournalRequest, Journal, JournalCredentials, JournalError, JournalOptions,
+    JournalRequest, Name, PursuitEnd, outcome,
 };
 use hapax_core::{Body, InvalidName, Key};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use super::bench::{Bench, DEADLINE, granted, name, wish};
 
-fn post(url: &str, headers: HeaderMap, body: Bytes) -> Result<Request, InvalidRequest> {
+fn post(
+    url: &str,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<JournalRequest, InvalidJournalRequest> {
     let url = url.parse().expect("a URL");
-    Request::new(Method::POST, url, headers, body, Credentials::Withhold)
+    JournalRequest::new(Method::POST, url, headers, body, JournalCredentials::Withhold)
 }
 
 #[test]
@@ -34,11 +38,11 @@ fn a_url_says_where_to_and_not_who() {
     };
     check("http://localhost:8080", None);
     for url in ["/charges", "api.example.com:443", "ftp://api.example.com/charges"] {
-        check(url, Some(InvalidRequest::NotAbsolute));
+        check(url, Some(InvalidJournalRequest::NotAbsolute));
     }
-    check("https://me:secret@api.example.com/", Some(InvalidRequest::Password));
+    check("https://me:secret@api.example.com/", Some(InvalidJournalRequest::Password));
     let long = format!("https://api.example.com/{}", "x".repeat(8 << 10));
-    check(&long, Some(InvalidRequest::UrlTooLong { len: long.len() }));
+    check(&long, Some(InvalidJournalRequest::UrlTooLong { len: long.len() }));
 }
 
 #[test]
@@ -46,16 +50,18 @@ fn headers_and_bodies_have_limits() {
     let mut headers = HeaderMap::new();
     headers.insert("x-large", HeaderValue::from_str(&"x".repeat(40 << 10)).expect("a value"));
     let refused = post("http://localhost/", headers, Bytes::new()).err();
-    assert_eq!(refused, Some(InvalidRequest::Headers { count: 1, len: (40 << 10) + 7 }));
+    assert_eq!(refused, Some(InvalidJournalRequest::Headers { count: 1, len: (40 << 10) + 7 }));
     let body = Bytes::from(vec![0; (16 << 20) + 1]);
     let refused = post("http://localhost/", HeaderMap::new(), body).err();
-    assert_eq!(refused, Some(InvalidRequest::Body { len: (16 << 20) + 1, max: 16 << 20 }));
+    assert_eq!(refused, Some(InvalidJournalRequest::Body { len: (16 << 20) + 1, max: 16 << 20 }));
 }
 
 #[tokio::test]
 async fn credentials_stay_out_of_the_file_and_are_known_to_be_missing() {
     let secret = "Bearer tok3n-of-somebody";
-    for (credentials, expected) in [(Credentials::Withhold, false), (Credentials::Keep, true)] {
+    for (credentials, expected) in
+        [(JournalCredentials::Withhold, false), (JournalCredentials::Keep, true)]
+    {
         let bench = Bench::new();
         let mut headers = HeaderMap::new();
         let names = ["authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"];
@@ -63,7 +69,7 @@ async fn credentials_stay_out_of_the_file_and_are_known_to_be_missing() {
             headers.insert(name, HeaderValue::from_static(secret));
         }
         let url = "http://localhost/".parse().expect("a URL");
-        let request = Request::new(Method::POST, url, headers, Bytes::new(), credentials);
+        let request = JournalRequest::new(Method::POST, url, headers, Bytes::new(), credentials);
         let request = request.expect("within limits");
         let key = Key::parse("k-1").expect("a key");
         let journal = bench.journal();
@@ -84,7 +90,7 @@ fn who_asks_does_not_make_it_another_request() {
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static(token));
         let url = "http://localhost/".parse().expect("a URL");
-        Request::new(Method::POST, url, headers, Bytes::new(), Credentials::Keep)
+        JournalRequest::new(Method::POST, url, headers, Bytes::new(), JournalCredentials::Keep)
             .expect("within limits")
     };
     assert_eq!(with("one").digest(), with("two").digest());
@@ -117,7 +123,7 @@ async fn of_an_answer_over_the_limit_the_length_is_kept() {
     ] {
         let hold = granted(&journal, wish(text, "k")).await.hold;
         let answer = outcome(StatusCode::CREATED, &HeaderMap::new(), Bytes::from(body));
-        journal.settle(&hold, 1, End::Done(answer)).await.expect("answered");
+        journal.settle(&hold, 1, PursuitEnd::Done(answer)).await.expect("answered");
         let found = journal.find(&name(text)).await.expect("read").expect("there");
         assert_eq!(found.state.answer().expect("an answer").body(), &expected);
     }

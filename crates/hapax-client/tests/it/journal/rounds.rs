@@ -3,7 +3,9 @@
 use std::sync::{Arc, Condvar, Mutex};
 
 use futures_util::future::join_all;
-use hapax_client::journal::{Begun, End, Filter, Journal, JournalOptions, Kept};
+use hapax_client::journal::{
+    EntryFilter, Journal, JournalOptions, OwnerWriteResult, PursuitAdmission, PursuitEnd,
+};
 use hapax_core::{Faults, Outcome};
 
 use super::bench::{Bench, grant, granted, wish};
@@ -60,12 +62,12 @@ async fn concurrent_operations_are_begun_and_ended_together() {
     let begins = journal.stats().commits;
     assert!(begins <= 2, "who came first, and all who came meanwhile: {begins}");
 
-    let end = || End::Done(Outcome::bare(201));
+    let end = || PursuitEnd::Done(Outcome::bare(201));
     let kept = at_once(&gate, holds.iter().map(|hold| journal.settle(hold, 1, end()))).await;
-    assert!(kept.into_iter().all(|kept| kept.expect("answered") == Kept::Done));
+    assert!(kept.into_iter().all(|kept| kept.expect("answered") == OwnerWriteResult::Done));
     let commits = journal.stats().commits;
     assert!(commits - begins <= 2, "{commits}");
-    assert_eq!(journal.list(Filter::default()).await.expect("read").len(), CALLERS);
+    assert_eq!(journal.list(EntryFilter::default()).await.expect("read").len(), CALLERS);
     assert_eq!(journal.stats().commits, commits, "reading commits nothing");
 }
 
@@ -81,7 +83,7 @@ async fn without_a_thread_everything_is_done_at_once() {
 
     let other = bench.journal();
     let begun = other.begin(wish("charge", "k-2")).await.expect("answered");
-    assert!(matches!(begun, Begun::Held { .. }), "{begun:?}");
+    assert!(matches!(begun, PursuitAdmission::Held { .. }), "{begun:?}");
     granted(&other, wish("refund", "k-3")).await;
 }
 
@@ -95,7 +97,7 @@ async fn what_is_queued_is_written_before_the_last_handle_is_gone() {
     });
     let _ = futures_util::poll!(&mut begin);
     drop((begin, journal));
-    let listed = bench.journal().list(Filter::default()).await.expect("read");
+    let listed = bench.journal().list(EntryFilter::default()).await.expect("read");
     assert_eq!(listed.len(), 1);
     assert!(!bench.path().with_file_name("client.db-wal").exists(), "one file is left behind");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_client::journal::{Begun, Boot, End, Journal, Moment, TakeUp};
+use hapax_client::journal::{Boot, Journal, Moment, PursuitAdmission, PursuitEnd, TakeUp};
 use hapax_core::{Outcome, Timestamp};
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use super::bench::{Bench, DEADLINE, YEAR, grant, granted, name, wish};
 const LEASE: Duration = Duration::from_secs(10);
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn take_up(journal: &Journal) -> Begun {
+async fn take_up(journal: &Journal) -> PursuitAdmission {
     let begun = journal.take_up(name("charge"), TakeUp::Pending).await.expect("answered");
     begun.expect("it is there")
 }
@@ -27,7 +27,7 @@ async fn setting_the_wall_clock_changes_neither_lease_nor_deadline() {
         let journal = bench.journal();
         granted(&journal, wish("charge", "k-1")).await;
         bench.set_wall(set);
-        assert_eq!(take_up(&journal).await, Begun::Held { ends_in: LEASE });
+        assert_eq!(take_up(&journal).await, PursuitAdmission::Held { ends_in: LEASE });
         bench.pass(LEASE);
         assert_eq!(left(&journal).await, DEADLINE - LEASE);
     }
@@ -66,7 +66,7 @@ async fn with_a_wall_clock_alone_a_lease_from_the_future_is_over() {
     let bench = Bench::without_boot_clock();
     let journal = bench.journal();
     granted(&journal, wish("charge", "k-1")).await;
-    assert_eq!(take_up(&journal).await, Begun::Held { ends_in: LEASE });
+    assert_eq!(take_up(&journal).await, PursuitAdmission::Held { ends_in: LEASE });
     bench.set_wall(|wall| wall.minus(YEAR));
     assert_eq!(left(&journal).await, DEADLINE);
 }
@@ -76,7 +76,7 @@ async fn retention_counts_on_the_clock_that_nobody_sets() {
     let bench = Bench::new();
     let journal = bench.journal();
     let hold = granted(&journal, wish("charge", "k-1")).await.hold;
-    journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await.expect("answered");
+    journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await.expect("answered");
     let retention = bench.options().retention;
     bench.set_wall(|wall| wall.plus(YEAR));
     bench.pass(retention - SECOND);
@@ -92,7 +92,7 @@ async fn after_a_reboot_retention_counts_on_the_wall_clock_or_on_the_time_since(
         let bench = Bench::new();
         let journal = bench.journal();
         let hold = granted(&journal, wish("charge", "k-1")).await.hold;
-        journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await.expect("answered");
+        journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await.expect("answered");
         bench.reboot(SECOND * 5);
         if !wall_is_right {
             bench.set_wall(|wall| wall.minus(YEAR));
@@ -111,7 +111,7 @@ async fn with_a_wall_clock_alone_retention_counts_on_it() {
     let bench = Bench::without_boot_clock();
     let journal = bench.journal();
     let hold = granted(&journal, wish("charge", "k-1")).await.hold;
-    journal.settle(&hold, 1, End::Done(Outcome::bare(201))).await.expect("answered");
+    journal.settle(&hold, 1, PursuitEnd::Done(Outcome::bare(201))).await.expect("answered");
     bench.pass(bench.options().retention - SECOND);
     assert_eq!(journal.purge().await.expect("answered"), 0);
     bench.pass(SECOND);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::{
     outbox::{
-        Destination, Event, EventId, Hold, Lag, Lane, LaneLag, Lease, Leased, Leases, Look, Parked,
-        Parking, Position, Relay, Seen, SeenRow, Selection, Stored, plan,
+        Destination, Event, EventId, Hold, Lag, Lane, LaneLag, Leased, Leases, Look, Parked,
+        Parking, Position, RelayLease, Seen, SeenRow, Selection, ServingRelay, Stored, plan,
     },
     record::{Fence, Owner},
     time::Timestamp,
 };
 
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct MemoryLog {
     pub(super) last: Position,
     pub(super) events: BTreeMap<Position, Stored>,
     pub(super) destinations: BTreeMap<String, Progressing>,
@@ -22,19 +22,19 @@ pub(super) struct Log {
 pub(super) struct Progressing {
     pub(super) destination: Destination,
     pub(super) paused: bool,
-    pub(super) relays: Vec<Relay>,
-    pub(super) lanes: Vec<LaneRow>,
+    pub(super) relays: Vec<ServingRelay>,
+    pub(super) lanes: Vec<MemoryLane>,
     pub(super) parked: BTreeMap<Position, Parked>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct LaneRow {
+pub(super) struct MemoryLane {
     pub(super) owner: Option<Owner>,
     pub(super) fence: Option<Fence>,
     pub(super) low: Position,
 }
 
-impl Log {
+impl MemoryLog {
     pub(super) fn append(&mut self, now: Timestamp, event: &Event) -> EventId {
         self.last += 1;
         // Unique here, and that is all that is asked of it.
@@ -108,12 +108,12 @@ impl Progressing {
         self.relays.iter().filter(move |relay| relay.until > now).map(|relay| relay.owner)
     }
 
-    pub(super) fn lease(&mut self, now: Timestamp, lease: &Lease) -> Leases {
+    pub(super) fn lease(&mut self, now: Timestamp, lease: &RelayLease) -> Leases {
         let (me, until) = (lease.owner, now.plus(lease.span));
         self.relays.retain(|relay| relay.owner != me);
         let owners: Vec<_> = Lane::all().zip(self.lanes.iter().map(|row| row.owner)).collect();
         let plan = plan(now, me, &self.relays, &owners);
-        self.relays.push(Relay { owner: me, until });
+        self.relays.push(ServingRelay { owner: me, until });
         for lane in plan.take {
             let row = &mut self.lanes[lane.index()];
             row.owner = Some(me);

@@ -9,10 +9,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use self::log::{LaneRow, Log, Progressing, names, same_key};
+use self::log::{MemoryLane, MemoryLog, Progressing, names, same_key};
 use super::{
-    Bell, Destination, Event, EventId, Lag, Lane, Lease, Leases, Look, Park, Parked, ParkedPage,
-    Progress, Registered, Retired, Seen, Selection, Start, Writer,
+    Bell, Destination, Event, EventId, Lag, Lane, LaneProgress, Leases, Look, OutboxAdmin,
+    OutboxLog, Park, Parked, ParkedPage, Registered, RelayLease, Retired, Seen, Selection, Start,
+    Writer,
 };
 use crate::{
     limits::{OUTBOX_LANES, PAGE_RECORDS_MAX},
@@ -22,6 +23,15 @@ use crate::{
 };
 
 /// Events in memory. Clones share them.
+///
+/// ```
+/// use hapax_core::{Event, Timestamp, outbox::memory::Outbox};
+///
+/// let outbox = Outbox::new(|| Timestamp::ZERO);
+/// let ids = outbox.emit(&[Event::new("orders.placed", "order-17", "{}")?]);
+/// assert_eq!(ids.len(), 1);
+/// # Ok::<(), hapax_core::InvalidEvent>(())
+/// ```
 #[derive(Clone)]
 pub struct Outbox {
     shared: Arc<Shared>,
@@ -30,7 +40,7 @@ pub struct Outbox {
 struct Shared {
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     bell: Bell,
-    log: Mutex<Log>,
+    log: Mutex<MemoryLog>,
 }
 
 impl Outbox {
@@ -50,7 +60,7 @@ impl Outbox {
         ids
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, MemoryLog> {
         self.shared.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +69,7 @@ impl Outbox {
     }
 }
 
-impl super::Outbox for Outbox {
+impl OutboxLog for Outbox {
     async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
         let mut log = self.log();
         let low = match start {
@@ -71,24 +81,11 @@ impl super::Outbox for Outbox {
             destination: destination.clone(),
             paused: false,
             relays: Vec::new(),
-            lanes: vec![LaneRow { owner: None, fence: None, low }; usize::from(OUTBOX_LANES)],
+            lanes: vec![MemoryLane { owner: None, fence: None, low }; usize::from(OUTBOX_LANES)],
             parked: std::collections::BTreeMap::new(),
         });
         known.destination = destination;
         Ok(())
-    }
-
-    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        Ok(self.log().destinations.remove(name).is_some())
-    }
-
-    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
-        let log = self.log();
-        let registered = log.destinations.values().map(|known| Registered {
-            destination: known.destination.clone(),
-            paused: known.paused,
-        });
-        Ok(registered.collect())
     }
 
     async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
@@ -97,7 +94,7 @@ impl super::Outbox for Outbox {
         Ok(known.map(|known| known.paused = paused).is_some())
     }
 
-    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
+    async fn lease(&self, lease: RelayLease) -> Result<Option<Leases>, StoreError> {
         let (now, mut log) = (self.now(), self.log());
         Ok(log.destinations.get_mut(&lease.destination).map(|known| known.lease(now, &lease)))
     }
@@ -141,7 +138,7 @@ impl super::Outbox for Outbox {
     async fn acknowledge(
         &self,
         destination: &str,
-        progress: Progress,
+        progress: LaneProgress,
     ) -> Result<Vec<Lane>, StoreError> {
         let mut log = self.log();
         let Some(known) = log.destinations.get_mut(destination) else {
@@ -168,7 +165,7 @@ impl super::Outbox for Outbox {
 
     async fn park(&self, park: Park) -> Result<bool, StoreError> {
         let (now, mut log) = (self.now(), self.log());
-        let Log { events, destinations, .. } = &mut *log;
+        let MemoryLog { events, destinations, .. } = &mut *log;
         let Some(known) = destinations.get_mut(&park.destination) else { return Ok(false) };
         if known.lanes[park.lane.index()].fence != Some(park.fence) {
             return Ok(false);
@@ -177,6 +174,41 @@ impl super::Outbox for Outbox {
             known.park(now, events, &parking);
         }
         Ok(true)
+    }
+
+    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
+        let mut log = self.log();
+        let lows = log.destinations.values().flat_map(|known| &known.lanes).map(|row| row.low);
+        let low = lows.min().unwrap_or(0);
+        let limit = limit.min(PAGE_RECORDS_MAX);
+        let final_ones: Vec<_> = log.events.range(..=low).map(|(at, _)| *at).take(limit).collect();
+        for position in &final_ones {
+            log.events.remove(position);
+        }
+        Ok(Retired { events: u64::try_from(final_ones.len()).unwrap_or(u64::MAX) })
+    }
+
+    fn ring(&self) {
+        self.shared.bell.ring();
+    }
+
+    async fn rung(&self) {
+        self.shared.bell.rung().await;
+    }
+}
+
+impl OutboxAdmin for Outbox {
+    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.log().destinations.remove(name).is_some())
+    }
+
+    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
+        let log = self.log();
+        let registered = log.destinations.values().map(|known| Registered {
+            destination: known.destination.clone(),
+            paused: known.paused,
+        });
+        Ok(registered.collect())
     }
 
     async fn parked(
@@ -233,26 +265,6 @@ impl super::Outbox for Outbox {
     async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
         let (now, log) = (self.now(), self.log());
         Ok(log.destinations.get(destination).map(|known| log.lag(now, known)))
-    }
-
-    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
-        let mut log = self.log();
-        let lows = log.destinations.values().flat_map(|known| &known.lanes).map(|row| row.low);
-        let low = lows.min().unwrap_or(0);
-        let limit = limit.min(PAGE_RECORDS_MAX);
-        let final_ones: Vec<_> = log.events.range(..=low).map(|(at, _)| *at).take(limit).collect();
-        for position in &final_ones {
-            log.events.remove(position);
-        }
-        Ok(Retired { events: u64::try_from(final_ones.len()).unwrap_or(u64::MAX) })
-    }
-
-    fn ring(&self) {
-        self.shared.bell.ring();
-    }
-
-    async fn rung(&self) {
-        self.shared.bell.rung().await;
     }
 }
 

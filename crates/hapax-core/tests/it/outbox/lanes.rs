@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use hapax_core::{
     Owner, Timestamp,
-    outbox::{Lane, Plan, Relay, plan, share},
+    outbox::{Lane, LanePlan, ServingRelay, plan, share},
 };
 use proptest::prelude::*;
 
 const NOW: Timestamp = Timestamp::from_micros(1_000_000);
 
-fn alive(owner: i64) -> Relay {
-    Relay { owner: Owner(owner), until: NOW.plus(Duration::from_micros(1)) }
+fn alive(owner: i64) -> ServingRelay {
+    ServingRelay { owner: Owner(owner), until: NOW.plus(Duration::from_micros(1)) }
 }
 
-fn dead(owner: i64) -> Relay {
-    Relay { owner: Owner(owner), until: NOW }
+fn dead(owner: i64) -> ServingRelay {
+    ServingRelay { owner: Owner(owner), until: NOW }
 }
 
 fn owned(owner: impl Fn(usize) -> Option<i64>) -> Vec<(Lane, Option<Owner>)> {
@@ -35,7 +35,7 @@ fn shares_are_fair_and_cover_every_lane() {
 fn free_lanes_and_those_of_the_dead_are_taken_up_to_the_share() {
     let lanes = owned(|at| if at < 10 { Some(2) } else { None });
     let all: Vec<_> = Lane::all().collect();
-    assert_eq!(plan(NOW, Owner(1), &[dead(2)], &lanes), Plan { take: all, give_back: 0 });
+    assert_eq!(plan(NOW, Owner(1), &[dead(2)], &lanes), LanePlan { take: all, give_back: 0 });
     let planned = plan(NOW, Owner(1), &[alive(2)], &lanes);
     assert_eq!((planned.take.len(), planned.give_back), (32, 0));
     assert!(planned.take.iter().all(|lane| lane.index() >= 10), "nothing of the living");
@@ -45,13 +45,13 @@ fn free_lanes_and_those_of_the_dead_are_taken_up_to_the_share() {
 fn what_is_beyond_the_share_is_given_back() {
     let lanes = owned(|_| Some(1));
     let planned = plan(NOW, Owner(1), &[alive(1), alive(2), dead(3)], &lanes);
-    assert_eq!(planned, Plan { take: Vec::new(), give_back: 32 });
+    assert_eq!(planned, LanePlan { take: Vec::new(), give_back: 32 });
 }
 
 #[test]
 fn a_relay_that_forgot_to_renew_is_alive_because_it_asks() {
     let lanes = owned(|_| Some(1));
-    assert_eq!(plan(NOW, Owner(1), &[dead(1)], &lanes), Plan::default());
+    assert_eq!(plan(NOW, Owner(1), &[dead(1)], &lanes), LanePlan::default());
 }
 
 proptest! {

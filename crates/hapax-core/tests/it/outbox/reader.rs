@@ -4,8 +4,8 @@ use hapax_core::{
     Fence, Timestamp,
     limits::OUTBOX_GAPS_MAX,
     outbox::{
-        Batch, EventId, Lane, LaneHeld, Limits, Position, Reader, Seen, SeenRow, Source, Stored,
-        Writer,
+        DeliverySource, EventBatch, EventId, Lane, LaneHeld, Position, ReadLimits, Reader, Seen,
+        SeenRow, Stored, Writer,
     },
 };
 
@@ -51,7 +51,7 @@ fn seen(rows: &[(Position, i16)]) -> Seen {
 
 /// Shows what it asks for of these rows; the positions it delivers.
 pub(super) fn show(reader: &mut Reader, rows: &[(Position, i16)]) -> Vec<Position> {
-    let look = reader.look(Limits::default());
+    let look = reader.look(ReadLimits::default());
     let mut seen = seen(rows);
     seen.rows.retain(|row| look.covers(row.position));
     for row in &mut seen.rows {
@@ -60,7 +60,7 @@ pub(super) fn show(reader: &mut Reader, rows: &[(Position, i16)]) -> Vec<Positio
     delivered(&reader.take(seen))
 }
 
-fn delivered(batch: &Batch) -> Vec<Position> {
+fn delivered(batch: &EventBatch) -> Vec<Position> {
     batch.events.iter().map(|delivery| delivery.event.position).collect()
 }
 
@@ -128,17 +128,17 @@ fn another_session_begins_again_from_what_is_stored() {
     reader.acknowledge(lane(0), 1);
     let progress = reader.progress();
     reader.stored(&progress, &[]);
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     let batch = reader.take(Seen { session: 1, ..seen(&[(9, 0)]) });
     assert!(batch.restarted && batch.events.is_empty(), "what was asked for was of another time");
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     assert_eq!(delivered(&reader.take(Seen { session: 1, ..seen(&[(2, 0)]) })), [2]);
 }
 
 #[test]
 fn an_answer_that_was_not_asked_for_counts_for_nothing() {
     let mut reader = reader(&[(0, 0)]);
-    assert_eq!(reader.take(seen(&[(1, 0)])), Batch::default());
+    assert_eq!(reader.take(seen(&[(1, 0)])), EventBatch::default());
     show(&mut reader, &[(2, 0)]);
     reader.listed(&[]);
     show(&mut reader, &[]);
@@ -151,10 +151,10 @@ fn a_cut_off_read_says_nothing_about_what_lies_beyond() {
     show(&mut reader, &[(2, 0), (4, 0)]);
     assert!(reader.inquire_at_once());
     reader.listed(&[]);
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     reader.take(Seen { complete: false, ..seen(&[(1, 0)]) });
     assert!(reader.gaps().contains(3), "it was not looked at");
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     reader.take(seen(&[]));
     assert!(reader.gaps().is_empty());
 }
@@ -178,25 +178,25 @@ fn a_reader_with_too_many_gaps_reads_no_further() {
     let last = 2 * Position::try_from(OUTBOX_GAPS_MAX).unwrap();
     let rows: Vec<_> = (1..=last).filter(|position| position % 2 == 0).map(|at| (at, 0)).collect();
     show(&mut reader, &rows);
-    let look = reader.look(Limits::default());
+    let look = reader.look(ReadLimits::default());
     assert_eq!((look.until, look.gaps.len()), (last, OUTBOX_GAPS_MAX));
     reader.take(seen(&[(1, 0)]));
-    assert_eq!(reader.look(Limits::default()).until, Position::MAX);
+    assert_eq!(reader.look(ReadLimits::default()).until, Position::MAX);
 }
 
 #[test]
 fn a_replayed_event_is_delivered_once_and_then_removed() {
     let mut reader = reader(&[(0, 9)]);
     let replay = || Seen { replay: vec![event(3, 0), event(4, 1)], ..seen(&[]) };
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     let batch = reader.take(replay());
-    assert_eq!((delivered(&batch), batch.events[0].source), (vec![3], Source::Parked));
-    reader.look(Limits::default());
+    assert_eq!((delivered(&batch), batch.events[0].source), (vec![3], DeliverySource::Parked));
+    reader.look(ReadLimits::default());
     assert!(reader.take(replay()).events.is_empty(), "it is on its way");
     reader.acknowledge(lane(0), 3);
     let progress = reader.progress();
     assert_eq!(progress.replayed.iter().map(|sent| sent.position).collect::<Vec<_>>(), [3]);
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     assert!(reader.take(replay()).events.is_empty(), "it was sent");
     reader.stored(&progress, &[]);
     assert!(reader.progress().is_empty());
@@ -208,7 +208,7 @@ fn an_event_that_is_parked_is_no_longer_the_readers_concern() {
     show(&mut reader, &[(1, 0)]);
     reader.parked(lane(0), 1);
     assert_eq!(low(&reader, 0), 1);
-    reader.look(Limits::default());
+    reader.look(ReadLimits::default());
     reader.take(Seen { replay: vec![event(1, 0)], ..seen(&[]) });
     reader.parked(lane(0), 1);
     assert!(reader.progress().replayed.is_empty(), "it stays parked");

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use hapax_core::{
     limits::{BREAKER_SPAN_MAX, BREAKER_SPAN_MIN},
-    retry::{Breaker, BreakerOptions, Health, InvalidBreaker, Position, Refused},
+    retry::{Breaker, BreakerOptions, BreakerPosition, Health, InvalidBreaker, Refused},
 };
 
 use super::{Draws, ms};
@@ -34,7 +34,7 @@ fn opened(now: Duration) -> Breaker {
     for _ in 0..4 {
         call(&breaker, now, Health::Bad).unwrap();
     }
-    assert_eq!(breaker.position(now), Position::Open);
+    assert_eq!(breaker.position(now), BreakerPosition::Open);
     breaker
 }
 
@@ -68,10 +68,10 @@ fn it_opens_when_half_of_enough_calls_failed() {
     let breaker = breaker();
     for health in [Health::Bad, Health::Good, Health::Bad] {
         call(&breaker, ms(0), health).unwrap();
-        assert_eq!(breaker.position(ms(0)), Position::Closed);
+        assert_eq!(breaker.position(ms(0)), BreakerPosition::Closed);
     }
     call(&breaker, ms(0), Health::Bad).unwrap();
-    assert_eq!(breaker.position(ms(0)), Position::Open);
+    assert_eq!(breaker.position(ms(0)), BreakerPosition::Open);
     assert_eq!(call(&breaker, ms(100), Health::Good), Err(Refused { wait: ms(300) }));
 }
 
@@ -82,11 +82,11 @@ fn failures_that_left_the_window_are_forgotten() {
         call(&breaker, ms(0), Health::Bad).unwrap();
     }
     call(&breaker, ms(1001), Health::Bad).unwrap();
-    assert_eq!(breaker.position(ms(1001)), Position::Closed);
+    assert_eq!(breaker.position(ms(1001)), BreakerPosition::Closed);
     for _ in 0..3 {
         call(&breaker, ms(1900), Health::Bad).unwrap();
     }
-    assert_eq!(breaker.position(ms(1900)), Position::Open);
+    assert_eq!(breaker.position(ms(1900)), BreakerPosition::Open);
 }
 
 #[test]
@@ -96,14 +96,14 @@ fn success_in_the_window_keeps_it_closed() {
         let health = if at % 3 == 2 { Health::Bad } else { Health::Good };
         call(&breaker, ms(at), health).unwrap();
     }
-    assert_eq!(breaker.position(ms(1000)), Position::Closed);
+    assert_eq!(breaker.position(ms(1000)), BreakerPosition::Closed);
 }
 
 #[test]
 fn half_open_lets_only_its_trials_through() {
     let breaker = opened(ms(0));
-    assert_eq!(breaker.position(ms(399)), Position::Open);
-    assert_eq!(breaker.position(ms(400)), Position::Trial);
+    assert_eq!(breaker.position(ms(399)), BreakerPosition::Open);
+    assert_eq!(breaker.position(ms(400)), BreakerPosition::Trial);
     let trials: Vec<_> = (0..100).filter_map(|_| breaker.admit(ms(400), 0).ok()).collect();
     assert_eq!(trials.len(), 2);
 }
@@ -113,9 +113,9 @@ fn a_failed_trial_opens_it_again() {
     let breaker = opened(ms(0));
     call(&breaker, ms(400), Health::Good).unwrap();
     call(&breaker, ms(400), Health::Bad).unwrap();
-    assert_eq!(breaker.position(ms(400)), Position::Open);
-    assert_eq!(breaker.position(ms(799)), Position::Open);
-    assert_eq!(breaker.position(ms(800)), Position::Trial);
+    assert_eq!(breaker.position(ms(400)), BreakerPosition::Open);
+    assert_eq!(breaker.position(ms(799)), BreakerPosition::Open);
+    assert_eq!(breaker.position(ms(800)), BreakerPosition::Trial);
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn trials_nobody_reported_are_replaced_and_late_news_of_them_counts() {
     let lost = [breaker.admit(ms(400), 0).unwrap(), breaker.admit(ms(400), 0).unwrap()];
     assert!(breaker.admit(ms(799), 0).is_err());
     call(&breaker, ms(800), Health::Good).unwrap();
-    assert_eq!(breaker.position(ms(800)), Position::Trial);
+    assert_eq!(breaker.position(ms(800)), BreakerPosition::Trial);
     breaker.report(ms(900), lost[0], Health::Good);
-    assert_eq!(breaker.position(ms(900)), Position::Ramp);
+    assert_eq!(breaker.position(ms(900)), BreakerPosition::Ramp);
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn calls_come_back_slowly_when_it_closes() {
     for (share, expected) in shares.into_iter().zip([10, 35, 60, 85, 99]) {
         assert!(share.abs_diff(expected) <= 2, "{shares:?}");
     }
-    assert_eq!(breaker.position(ms(1399)), Position::Ramp);
-    assert_eq!(breaker.position(ms(1400)), Position::Closed);
+    assert_eq!(breaker.position(ms(1399)), BreakerPosition::Ramp);
+    assert_eq!(breaker.position(ms(1400)), BreakerPosition::Closed);
     assert_eq!(admitted_percent(1400), 100);
 }
 
@@ -158,7 +158,7 @@ fn failures_on_the_ramp_open_it_again() {
     for _ in 0..4 {
         call(&breaker, ms(500), Health::Bad).unwrap();
     }
-    assert_eq!(breaker.position(ms(500)), Position::Open);
+    assert_eq!(breaker.position(ms(500)), BreakerPosition::Open);
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn news_of_calls_from_before_it_opened_is_no_news() {
     }
     for pass in &early[..5] {
         breaker.report(ms(400), *pass, Health::Good);
-        assert_eq!(breaker.position(ms(400)), Position::Trial);
+        assert_eq!(breaker.position(ms(400)), BreakerPosition::Trial);
     }
     for pass in &early[5..] {
         breaker.report(ms(400), *pass, Health::Bad);
-        assert_eq!(breaker.position(ms(400)), Position::Trial);
+        assert_eq!(breaker.position(ms(400)), BreakerPosition::Trial);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::retry::{Breaker, BreakerOptions, Health, Position};
+use hapax_core::retry::{Breaker, BreakerOptions, BreakerPosition, Health};
 
 use super::ms;
 
@@ -47,12 +47,12 @@ impl Model {
     const CLOSED: Self = Self::Closed { good: 0, bad: 0 };
     const OPEN: Self = Self::Open { waited: Duration::ZERO };
 
-    fn position(self) -> Position {
+    fn position(self) -> BreakerPosition {
         match self {
-            Self::Closed { .. } => Position::Closed,
-            Self::Open { .. } => Position::Open,
-            Self::Trial { .. } => Position::Trial,
-            Self::Ramp { .. } => Position::Ramp,
+            Self::Closed { .. } => BreakerPosition::Closed,
+            Self::Open { .. } => BreakerPosition::Open,
+            Self::Trial { .. } => BreakerPosition::Trial,
+            Self::Ramp { .. } => BreakerPosition::Ramp,
         }
     }
 

@@ -1,11 +1,11 @@
 //! Retries stay within their bounds, whatever happens and whatever is drawn.
 
+mod attempt_history;
+mod attempt_result;
 mod breaker;
 mod breaker_model;
 mod budget;
-mod course;
 mod deadline;
-mod heard;
 mod schedule;
 mod spread;
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use hapax_core::{
-    StateTag, Store, StoreError, Timestamp,
+    StateTag, StoreError, Timestamp,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page, Summary},
 };
@@ -43,10 +43,7 @@ struct RouteDoubts {
 
 impl Doubts {
     /// Looks in the store, for no more than [`DOUBTS_COUNTED_MAX`] keys.
-    pub(super) async fn look<S: Store>(
-        engine: &Engine<S>,
-        routes: &Routes,
-    ) -> Result<Self, StoreError> {
+    pub(super) async fn look(engine: &Engine, routes: &Routes) -> Result<Self, StoreError> {
         let labels = routes.labels().into_iter().chain([ELSEWHERE.to_owned()]);
         let by_route = labels.map(|label| (label, RouteDoubts::default())).collect();
         let mut doubts = Self { by_route, at: Instant::now() };

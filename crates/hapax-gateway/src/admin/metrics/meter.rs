@@ -25,11 +25,11 @@ use super::verdicts::{COLUMNS, UNHANDLED, column};
 #[repr(align(128))]
 pub struct Meter {
     pub(super) labels: Arc<[String]>,
-    pub(super) requests: Box<[Row]>,
+    pub(super) requests: Box<[RouteCounters]>,
     pub(super) durations: [Histogram; COLUMNS],
     pub(super) refusals: Box<[AtomicU64]>,
     pub(super) unanswered: [AtomicU64; Verdict::UNANSWERED.len()],
-    pub(super) exchanges: [AtomicU64; Exchange::WORDS.len()],
+    pub(super) exchanges: [AtomicU64; UpstreamExchange::WORDS.len()],
     pub(super) exchange_durations: Histogram,
     pub(super) connections: Level,
     pub(super) connections_refused: AtomicU64,
@@ -39,7 +39,7 @@ pub struct Meter {
 /// One route's requests, by verdict.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Row(pub(super) [AtomicU64; COLUMNS]);
+pub(super) struct RouteCounters(pub(super) [AtomicU64; COLUMNS]);
 
 /// Something that comes and goes: how often it did either.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(super) struct Level {
 impl Meter {
     pub(super) fn new(labels: Arc<[String]>) -> Self {
         Self {
-            requests: labels.iter().map(|_| Row::default()).collect(),
+            requests: labels.iter().map(|_| RouteCounters::default()).collect(),
             labels,
             durations: std::array::from_fn(|_| Histogram::new(LATENCY_MICROS)),
             refusals: Code::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -81,7 +81,7 @@ impl Meter {
     }
 
     /// Counts a request to the upstream, from its sending to the head of its answer.
-    pub fn record_exchange(&self, exchange: Exchange, elapsed: Duration) {
+    pub fn record_exchange(&self, exchange: UpstreamExchange, elapsed: Duration) {
         self.exchanges[exchange.place()].fetch_add(1, Relaxed);
         self.exchange_durations.observe(micros(elapsed));
     }
@@ -93,14 +93,14 @@ impl Meter {
 
     /// Counts a connection as open until the answer is dropped.
     #[must_use]
-    pub fn connection(self: &Arc<Self>) -> Present {
-        Present::new(self, |meter| &meter.connections)
+    pub fn connection(self: &Arc<Self>) -> PresenceGuard {
+        PresenceGuard::new(self, |meter| &meter.connections)
     }
 
     /// Counts a request as in flight until the answer is dropped.
     #[must_use]
-    pub fn request(self: &Arc<Self>) -> Present {
-        Present::new(self, |meter| &meter.in_flight)
+    pub fn request(self: &Arc<Self>) -> PresenceGuard {
+        PresenceGuard::new(self, |meter| &meter.in_flight)
     }
 
     fn count(&self, route: usize, column: usize, elapsed: Duration) {
@@ -113,19 +113,19 @@ impl Meter {
 
 /// Something that is counted as there until this is dropped.
 #[derive(Debug)]
-pub struct Present {
+pub struct PresenceGuard {
     meter: Arc<Meter>,
     level: fn(&Meter) -> &Level,
 }
 
-impl Present {
+impl PresenceGuard {
     fn new(meter: &Arc<Meter>, level: fn(&Meter) -> &Level) -> Self {
         level(meter).came.fetch_add(1, Relaxed);
         Self { meter: Arc::clone(meter), level }
     }
 }
 
-impl Drop for Present {
+impl Drop for PresenceGuard {
     fn drop(&mut self) {
         (self.level)(&self.meter).went.fetch_add(1, Release);
     }
@@ -133,7 +133,7 @@ impl Drop for Present {
 
 /// How a request to the upstream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exchange {
+pub enum UpstreamExchange {
     /// It was answered so.
     Answered(StatusCode),
     /// Nothing of it left this process.
@@ -142,7 +142,7 @@ pub enum Exchange {
     Unanswered,
 }
 
-impl Exchange {
+impl UpstreamExchange {
     pub(super) const WORDS: [&'static str; 7] =
         ["1xx", "2xx", "3xx", "4xx", "5xx", "nothing_sent", "unanswered"];
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{
@@ -11,14 +12,14 @@ use std::{
     },
 };
 
-use hapax_core::{Store, StoreError};
+use hapax_core::StoreError;
 use hapax_engine::{Distribution, Engine, Histogram, LATENCY_MICROS};
 use hapax_tower::{Code, Routes, Verdict};
 
 use super::{
     doubts::Doubts,
-    meter::{Exchange, Level, Meter},
-    relays::RelayMeter,
+    meter::{Level, Meter, UpstreamExchange},
+    relays::RelayFigures,
     verdicts::COLUMNS,
 };
 
@@ -31,17 +32,26 @@ pub struct Meters(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    meters: Mutex<Kept>,
+    meters: Mutex<MeterSet>,
     reloads_applied: AtomicU64,
     reloads_refused: AtomicU64,
-    relays: Mutex<Vec<RelayMeter>>,
+    relays: Mutex<Option<RelaySource>>,
     doubts: Mutex<Option<Doubts>>,
 }
 
+#[derive(Clone)]
+struct RelaySource(Arc<dyn Fn() -> Vec<RelayFigures> + Send + Sync>);
+
+impl fmt::Debug for RelaySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RelaySource").finish_non_exhaustive()
+    }
+}
+
 #[derive(Debug, Default)]
-struct Kept {
+struct MeterSet {
     in_use: Vec<Arc<Meter>>,
-    retired: Totals,
+    retired: MeterTotals,
 }
 
 impl Meters {
@@ -54,19 +64,21 @@ impl Meters {
         meter
     }
 
-    /// Shows these relays too, in place of those shown before.
-    pub fn show_relays(&self, relays: Vec<RelayMeter>) {
-        *self.0.relays.lock().unwrap_or_else(PoisonError::into_inner) = relays;
+    /// Shows what `relays` says whenever somebody looks, in place of what was shown before.
+    pub fn show_relays(&self, relays: impl Fn() -> Vec<RelayFigures> + Send + Sync + 'static) {
+        let source = RelaySource(Arc::new(relays));
+        *self.0.relays.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
-    pub(super) fn relays(&self) -> Vec<RelayMeter> {
-        self.0.relays.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn relays(&self) -> Vec<RelayFigures> {
+        let source = self.0.relays.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        source.map_or_else(Vec::new, |source| (source.0)())
     }
 
     /// Looks in the store for keys in doubt, and shows them by these routes until it looks again.
-    pub async fn look_for_doubts<S: Store>(
+    pub async fn look_for_doubts(
         &self,
-        engine: &Engine<S>,
+        engine: &Engine,
         routes: &Routes,
     ) -> Result<(), StoreError> {
         let seen = Doubts::look(engine, routes).await?;
@@ -94,7 +106,7 @@ impl Meters {
     }
 
     /// What all meters have counted together.
-    pub(super) fn totals(&self) -> Totals {
+    pub(super) fn totals(&self) -> MeterTotals {
         self.with(|kept| {
             for meter in std::mem::take(&mut kept.in_use) {
                 match Arc::try_unwrap(meter) {
@@ -108,20 +120,20 @@ impl Meters {
         })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut MeterSet) -> T) -> T {
         work(&mut self.0.meters.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Sums over meters.
 #[derive(Debug, Clone)]
-pub(super) struct Totals {
+pub(super) struct MeterTotals {
     /// By label and verdict.
     pub(super) requests: BTreeMap<String, [u64; COLUMNS]>,
     pub(super) durations: [Distribution; COLUMNS],
     pub(super) refusals: Vec<u64>,
     pub(super) unanswered: [u64; Verdict::UNANSWERED.len()],
-    pub(super) exchanges: [u64; Exchange::WORDS.len()],
+    pub(super) exchanges: [u64; UpstreamExchange::WORDS.len()],
     pub(super) exchange_durations: Distribution,
     pub(super) connections: Flow,
     pub(super) connections_refused: u64,
@@ -148,7 +160,7 @@ impl Flow {
     }
 }
 
-impl Totals {
+impl MeterTotals {
     fn add(&mut self, meter: &Meter) {
         for (label, row) in meter.labels.iter().zip(&meter.requests) {
             let sums = self.requests.entry(label.clone()).or_default();
@@ -167,7 +179,7 @@ impl Totals {
     }
 }
 
-impl Default for Totals {
+impl Default for MeterTotals {
     fn default() -> Self {
         let nothing = Histogram::new(LATENCY_MICROS).snapshot();
         Self {

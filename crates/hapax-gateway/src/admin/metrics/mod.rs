@@ -13,17 +13,16 @@ use axum::{
     http::header::{CACHE_CONTROL, CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
-use hapax_core::Store;
 
 pub use self::{
-    meter::{Exchange, Meter, Present},
+    meter::{Meter, PresenceGuard, UpstreamExchange},
     meters::Meters,
-    relays::RelayMeter,
+    relays::RelayFigures,
 };
 use super::AdminState;
 
 /// Every metric of the process, for Prometheus.
-pub(super) async fn show<S: Store>(State(state): State<AdminState<S>>) -> Response {
+pub(super) async fn show(State(state): State<AdminState>) -> Response {
     let headers = [(CONTENT_TYPE, exposition::CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
     (headers, page::write(&state.engine, &state.meters)).into_response()
 }

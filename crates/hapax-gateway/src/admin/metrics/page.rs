@@ -1,14 +1,13 @@
 //! Which metrics there are. `docs/metrics.md` lists them for people.
 
-use hapax_core::Store;
 use hapax_engine::Engine;
 use hapax_tower::{Code, Verdict};
 
 use super::{
     doubts,
     exposition::Exposition,
-    meter::Exchange,
-    meters::{Meters, Totals},
+    meter::UpstreamExchange,
+    meters::{MeterTotals, Meters},
     relays,
     verdicts::WORDS,
 };
@@ -16,7 +15,7 @@ use super::{
 const MICROS_PER_SECOND: f64 = 1e6;
 
 /// The whole page.
-pub(super) fn write<S: Store>(engine: &Engine<S>, meters: &Meters) -> String {
+pub(super) fn write(engine: &Engine, meters: &Meters) -> String {
     let mut page = Exposition::default();
     gateway(&mut page, meters);
     clients(&mut page, &meters.totals());
@@ -36,7 +35,7 @@ fn gateway(page: &mut Exposition, meters: &Meters) {
     }
 }
 
-fn clients(page: &mut Exposition, totals: &Totals) {
+fn clients(page: &mut Exposition, totals: &MeterTotals) {
     let mut requests = page
         .counter("hapax_requests_total", "Requests answered, by route and what became of them.");
     for (route, counts) in &totals.requests {
@@ -74,7 +73,7 @@ fn clients(page: &mut Exposition, totals: &Totals) {
     .sample(&[], totals.connections_refused);
     let mut exchanges =
         page.counter("hapax_upstream_requests_total", "Requests to the upstream, by result.");
-    for (result, count) in Exchange::WORDS.iter().zip(totals.exchanges) {
+    for (result, count) in UpstreamExchange::WORDS.iter().zip(totals.exchanges) {
         exchanges.sample(&[("result", result)], count);
     }
     page.histogram(
@@ -84,7 +83,7 @@ fn clients(page: &mut Exposition, totals: &Totals) {
     .spread(&[], &totals.exchange_durations, MICROS_PER_SECOND);
 }
 
-fn operations<S: Store>(page: &mut Exposition, engine: &Engine<S>) {
+fn operations(page: &mut Exposition, engine: &Engine) {
     for stat in engine.stats().named() {
         let name = format!("hapax_{}_total", stat.name);
         page.counter(&name, stat.help).sample(&[], stat.count);

@@ -1,109 +1,90 @@
 //! What relays that run beside a gateway have done, and how far behind they are.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
-
-use hapax_core::outbox::Lag;
-use hapax_messaging::relay::{RelayStatus, StatusHandle};
+use std::time::Duration;
 
 use super::exposition::Exposition;
 
-/// One relay, as metrics show it. Clones show the same one.
-#[derive(Debug, Clone)]
-pub struct RelayMeter {
-    status: StatusHandle,
-    behind: Arc<Behind>,
-}
-
-#[derive(Debug, Default)]
-struct Behind {
-    events: AtomicU64,
-    micros: AtomicU64,
-    parked: AtomicU64,
-}
-
-impl RelayMeter {
-    /// Of the relay with this status.
-    pub fn new(status: StatusHandle) -> Self {
-        Self { status, behind: Arc::default() }
-    }
-
-    /// What the relay has done.
-    pub fn status(&self) -> RelayStatus {
-        self.status.now()
-    }
-
-    /// How far behind its destination was a moment ago: shown until the next is told.
-    pub fn observe(&self, lag: &Lag) {
-        self.behind.events.store(lag.events(), Relaxed);
-        self.behind.parked.store(lag.parked, Relaxed);
-        let micros = u64::try_from(lag.age().as_micros()).unwrap_or(u64::MAX);
-        self.behind.micros.store(micros, Relaxed);
-    }
-
-    /// How many events its destination was behind when that was last told.
-    pub fn events_behind(&self) -> u64 {
-        self.behind.events.load(Relaxed)
-    }
-
-    /// How many events were parked for its destination when that was last told.
-    pub fn parked(&self) -> u64 {
-        self.behind.parked.load(Relaxed)
-    }
+/// One relay that runs beside a gateway, as its metrics show it.
+#[derive(Debug, Clone, Default)]
+pub struct RelayFigures {
+    /// Which destination it serves.
+    pub destination: String,
+    /// Events the destination took.
+    pub sent: u64,
+    /// Verdicts that an event will not be taken.
+    pub refused: u64,
+    /// Verdicts that an event was not taken now.
+    pub missed: u64,
+    /// Events this relay put aside.
+    pub parked: u64,
+    /// Sends that met a destination that took nothing.
+    pub outages: u64,
+    /// Times the outbox could not be reached.
+    pub store_errors: u64,
+    /// Events read and not yet taken.
+    pub in_memory_events: u64,
+    /// Lanes it has.
+    pub lanes: u64,
+    /// Whether sending is stopped by somebody.
+    pub paused: bool,
+    /// Whether something is in the way.
+    pub troubled: bool,
+    /// Events that are not yet sent, over all relays.
+    pub lag_events: u64,
+    /// How long the oldest of them has waited.
+    pub lag: Duration,
+    /// Events that are put aside, over all relays.
+    pub parked_events: u64,
 }
 
 /// Every metric of these relays.
-pub(super) fn write(page: &mut Exposition, relays: &[RelayMeter]) {
-    let statuses: Vec<_> = relays.iter().map(|relay| (relay, relay.status.now())).collect();
-    type Told = fn(&RelayStatus) -> u64;
+pub(super) fn write(page: &mut Exposition, relays: &[RelayFigures]) {
+    type Told = fn(&RelayFigures) -> u64;
     let counters: [(&str, &str, Told); 6] = [
-        ("sent", "Events the destination took.", |status| status.sent),
-        ("refused", "Verdicts that an event will not be taken.", |status| status.refused),
-        ("missed", "Verdicts that an event was not taken now.", |status| status.missed),
-        ("parked", "Events this relay put aside.", |status| status.parked),
-        ("outages", "Sends that met a destination that took nothing.", |status| status.outages),
-        ("store_errors", "Times the outbox could not be reached.", |status| status.outbox_errors),
+        ("sent", "Events the destination took.", |relay| relay.sent),
+        ("refused", "Verdicts that an event will not be taken.", |relay| relay.refused),
+        ("missed", "Verdicts that an event was not taken now.", |relay| relay.missed),
+        ("parked", "Events this relay put aside.", |relay| relay.parked),
+        ("outages", "Sends that met a destination that took nothing.", |relay| relay.outages),
+        ("store_errors", "Times the outbox could not be reached.", |relay| relay.store_errors),
     ];
     for (name, help, told) in counters {
         let name = format!("hapax_outbox_{name}_total");
         let mut family = page.counter(&name, help);
-        for (_, status) in &statuses {
-            family.sample(&[("destination", &status.destination)], told(status));
+        for relay in relays {
+            family.sample(&[("destination", &relay.destination)], told(relay));
         }
     }
     let gauges: [(&str, &str, Told); 4] = [
-        ("in_memory_events", "Events read and not yet taken.", |status| status.waiting),
-        ("lanes", "Lanes this relay has, of 64 over all relays.", |status| status.lanes),
-        ("paused", "1 while sending is stopped by somebody.", |status| status.paused.into()),
-        ("troubled", "1 while something is in the way.", |status| status.trouble.is_some().into()),
+        ("in_memory_events", "Events read and not yet taken.", |relay| relay.in_memory_events),
+        ("lanes", "Lanes this relay has, of 64 over all relays.", |relay| relay.lanes),
+        ("paused", "1 while sending is stopped by somebody.", |relay| relay.paused.into()),
+        ("troubled", "1 while something is in the way.", |relay| relay.troubled.into()),
     ];
     for (name, help, told) in gauges {
         let name = format!("hapax_outbox_{name}");
         let mut family = page.gauge(&name, help);
-        for (_, status) in &statuses {
-            family.sample(&[("destination", &status.destination)], told(status));
+        for relay in relays {
+            family.sample(&[("destination", &relay.destination)], told(relay));
         }
     }
-    lags(page, &statuses);
+    lags(page, relays);
 }
 
-fn lags(page: &mut Exposition, relays: &[(&RelayMeter, RelayStatus)]) {
+fn lags(page: &mut Exposition, relays: &[RelayFigures]) {
     let help = "Events that are not yet sent, over all relays.";
     let mut behind = page.gauge("hapax_outbox_lag_events", help);
-    for (relay, status) in relays {
-        behind.sample(&[("destination", &status.destination)], relay.events_behind());
+    for relay in relays {
+        behind.sample(&[("destination", &relay.destination)], relay.lag_events);
     }
     let help = "How long the oldest event that is not yet sent has waited.";
     let mut age = page.gauge("hapax_outbox_lag_seconds", help);
-    for (relay, status) in relays {
-        let seconds = std::time::Duration::from_micros(relay.behind.micros.load(Relaxed));
-        age.sample(&[("destination", &status.destination)], seconds.as_secs_f64());
+    for relay in relays {
+        age.sample(&[("destination", &relay.destination)], relay.lag.as_secs_f64());
     }
     let help = "Events that are put aside, over all relays.";
     let mut parked = page.gauge("hapax_outbox_parked_events", help);
-    for (relay, status) in relays {
-        parked.sample(&[("destination", &status.destination)], relay.parked());
+    for relay in relays {
+        parked.sample(&[("destination", &relay.destination)], relay.parked_events);
     }
 }

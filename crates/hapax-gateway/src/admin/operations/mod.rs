@@ -1,10 +1,10 @@
 //! Operations, looked at and changed by people. What is allowed is decided by
 //! [`hapax_engine::operator`]; this turns it into HTTP.
 
-mod ask;
 pub mod documents;
 mod order;
 mod outcome;
+mod query;
 
 use axum::{
     Json, Router,
@@ -17,93 +17,94 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use hapax_core::Store;
 use hapax_engine::operator::Operator;
 use serde::Serialize;
 
 use self::{
-    ask::{ListQuery, ShowQuery, operation_id},
-    documents::{Changed, Explanation, Foreseen, Listing, Shown},
+    documents::{
+        ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ShownDocument,
+    },
     order::Wanted,
+    query::{ListQuery, ShowQuery, operation_id},
 };
-use super::{AdminState, problem::Problem};
+use super::{AdminState, problem::AdminProblem};
 
 /// The largest body of an order, in bytes: the largest outcome there can be, in base64.
 const ORDER_BYTES_MAX: usize = 24 << 20;
 
 /// Everything under `/v1`, without the token.
-pub(super) fn router<S: Store>() -> Router<AdminState<S>> {
+pub(super) fn router() -> Router<AdminState> {
     Router::new()
-        .route("/operations", get(list::<S>))
-        .route("/operations/{id}", get(show::<S>))
-        .route("/operations/{id}/explanation", get(explain::<S>))
-        .route("/operations/{id}/release", post(release::<S>))
-        .route("/operations/{id}/resolve", post(resolve::<S>))
+        .route("/operations", get(list))
+        .route("/operations/{id}", get(show))
+        .route("/operations/{id}/explanation", get(explain))
+        .route("/operations/{id}/release", post(release))
+        .route("/operations/{id}/resolve", post(resolve))
         .route("/openapi.json", get(openapi))
         .layer(DefaultBodyLimit::max(ORDER_BYTES_MAX))
-        .fallback(async || Problem::no_such_page())
-        .method_not_allowed_fallback(async || Problem::no_such_method())
+        .fallback(async || AdminProblem::no_such_page())
+        .method_not_allowed_fallback(async || AdminProblem::no_such_method())
 }
 
-async fn list<S: Store>(
-    State(state): State<AdminState<S>>,
+async fn list(
+    State(state): State<AdminState>,
     query: Result<Query<ListQuery>, QueryRejection>,
-) -> Result<Response, Problem> {
-    let Query(query) = query.map_err(|refused| Problem::invalid(refused.body_text()))?;
+) -> Result<Response, AdminProblem> {
+    let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
     let (filter, page) = query.parse()?;
-    let listing = Operator::new(state.engine.store()).list(filter, page).await?;
-    Ok(answer(&Listing::of(&listing)))
+    let listing = Operator::new(state.engine.store().clone()).list(filter, page).await?;
+    Ok(answer(&ListingDocument::of(&listing)))
 }
 
-async fn show<S: Store>(
-    State(state): State<AdminState<S>>,
+async fn show(
+    State(state): State<AdminState>,
     Path(id): Path<String>,
     query: Result<Query<ShowQuery>, QueryRejection>,
-) -> Result<Response, Problem> {
-    let Query(query) = query.map_err(|refused| Problem::invalid(refused.body_text()))?;
-    let shown = Operator::new(state.engine.store()).show(operation_id(&id)?).await?;
+) -> Result<Response, AdminProblem> {
+    let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
+    let shown = Operator::new(state.engine.store().clone()).show(operation_id(&id)?).await?;
     if !shown.is_known() {
-        return Err(Problem::unknown_operation());
+        return Err(AdminProblem::unknown_operation());
     }
-    Ok(answer(&Shown::of(&shown, query.body)))
+    Ok(answer(&ShownDocument::of(&shown, query.body)))
 }
 
 /// Answers for unknown operations too: that nothing is stored explains something.
-async fn explain<S: Store>(
-    State(state): State<AdminState<S>>,
+async fn explain(
+    State(state): State<AdminState>,
     Path(id): Path<String>,
-) -> Result<Response, Problem> {
-    let shown = Operator::new(state.engine.store()).show(operation_id(&id)?).await?;
-    Ok(answer(&Explanation::of(&shown)))
+) -> Result<Response, AdminProblem> {
+    let shown = Operator::new(state.engine.store().clone()).show(operation_id(&id)?).await?;
+    Ok(answer(&ExplanationDocument::of(&shown)))
 }
 
-async fn release<S: Store>(
-    State(state): State<AdminState<S>>,
+async fn release(
+    State(state): State<AdminState>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     carry_out(&state, Wanted::release(operation_id(&id)?, &read(body)?)?).await
 }
 
-async fn resolve<S: Store>(
-    State(state): State<AdminState<S>>,
+async fn resolve(
+    State(state): State<AdminState>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Response, Problem> {
+) -> Result<Response, AdminProblem> {
     carry_out(&state, Wanted::resolve(operation_id(&id)?, &read(body)?)?).await
 }
 
-async fn carry_out<S: Store>(state: &AdminState<S>, wanted: Wanted) -> Result<Response, Problem> {
+async fn carry_out(state: &AdminState, wanted: Wanted) -> Result<Response, AdminProblem> {
     let Wanted { order, change, dry_run } = wanted;
-    let operator = Operator::new(state.engine.store());
+    let operator = Operator::new(state.engine.store().clone());
     if dry_run {
         operator.examine(&order, &change).await?;
-        return Ok(answer(&Foreseen::of(order.id, &change)));
+        return Ok(answer(&ForeseenDocument::of(order.id, &change)));
     }
     let changed = operator.carry_out(&order, change).await?;
     let (id, who, state) = (order.id, order.reason.who(), changed.state.as_str());
     tracing::warn!(operation = %id, who, state, "a person changed an operation");
-    Ok(answer(&Changed::of(order.id, &changed)))
+    Ok(answer(&ChangedDocument::of(order.id, &changed)))
 }
 
 async fn openapi() -> Response {
@@ -111,8 +112,8 @@ async fn openapi() -> Response {
     (headers, include_str!("openapi.json")).into_response()
 }
 
-fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
-    body.map_err(|refused| Problem::too_large(refused.body_text()))
+fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, AdminProblem> {
+    body.map_err(|refused| AdminProblem::too_large(refused.body_text()))
 }
 
 fn answer(document: &impl Serialize) -> Response {

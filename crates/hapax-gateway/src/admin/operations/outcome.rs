@@ -9,30 +9,32 @@ use http::{
 };
 
 use super::documents::{self, GivenOutcome};
-use crate::admin::problem::Problem;
+use crate::admin::problem::AdminProblem;
 
 /// The outcome, if it can be answered.
-pub(super) fn parse(given: GivenOutcome) -> Result<Outcome, Problem> {
+pub(super) fn parse(given: GivenOutcome) -> Result<Outcome, AdminProblem> {
     let headers = given.headers.into_iter().map(header).collect::<Result<_, _>>()?;
     let body = match (given.body, given.body_base64) {
         (Some(_), Some(_)) => {
-            return Err(Problem::invalid("outcome: send `body` or `body_base64`, not both"));
+            return Err(AdminProblem::invalid("outcome: send `body` or `body_base64`, not both"));
         }
         (Some(text), None) => Bytes::from(text),
         (None, Some(encoded)) => {
             let decoded = BASE64_STANDARD.decode(encoded);
-            let not_base64 = |error| Problem::invalid(format!("outcome.body_base64: {error}"));
+            let not_base64 = |error| AdminProblem::invalid(format!("outcome.body_base64: {error}"));
             Bytes::from(decoded.map_err(not_base64)?)
         }
         (None, None) => Bytes::new(),
     };
     Outcome::new(given.status, headers, Body::Kept(body))
-        .map_err(|refusal| Problem::invalid(format!("outcome: {refusal}")))
+        .map_err(|refusal| AdminProblem::invalid(format!("outcome: {refusal}")))
 }
 
 /// Refuses what would make the replayed response unreadable.
-fn header(documents::Header { name, value }: documents::Header) -> Result<Header, Problem> {
-    let invalid = |what| Problem::invalid(format!("outcome.headers: `{name}` {what}"));
+fn header(
+    documents::HeaderDocument { name, value }: documents::HeaderDocument,
+) -> Result<Header, AdminProblem> {
+    let invalid = |what| AdminProblem::invalid(format!("outcome.headers: `{name}` {what}"));
     let parsed = HeaderName::try_from(name.as_str());
     let parsed = parsed.map_err(|_| invalid("is not the name of a header"))?;
     if [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].contains(&parsed) {

@@ -1,5 +1,5 @@
 use axum::http::StatusCode;
-use hapax_engine::{Begun, Settled};
+use hapax_engine::{Admission, Settled};
 use serde_json::{Value, json};
 
 use super::world::{Answer, World, ask, id, paid};
@@ -60,7 +60,7 @@ async fn a_finished_key_is_not_released() {
     let world = World::new();
     world.pay("k").await;
     check_refused(&release(&world, "k", &order(1)).await, "finished");
-    let Begun::Replay(_) = world.engine.begin(&ask("k")).await.unwrap() else {
+    let Admission::Replay(_) = world.engine.begin(&ask("k")).await.unwrap() else {
         panic!("it is still answered from its outcome")
     };
     assert_eq!(notes(&world, "k").await, []);
@@ -108,7 +108,7 @@ async fn what_a_person_found_out_is_what_clients_hear() {
         let document = with(order(1), &json!({ "as": found, "outcome": outcome }));
         let answer = resolve(&world, key, &document).await;
         assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
-        let Begun::Replay(record) = world.engine.begin(&ask(key)).await.unwrap() else {
+        let Admission::Replay(record) = world.engine.begin(&ask(key)).await.unwrap() else {
             panic!("{key} is answered from what was found out")
         };
         let outcome = record.outcome().unwrap();

@@ -5,8 +5,8 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode};
-use hapax_engine::Begun;
-use hapax_gateway::admin::Exchange;
+use hapax_engine::Admission;
+use hapax_gateway::admin::UpstreamExchange;
 use hapax_tower::{Code, Handled, Protection, Routes, Treatment, Verdict};
 use serde_json::json;
 use tokio::time::advance;
@@ -162,10 +162,10 @@ async fn exchanges_with_the_upstream_are_counted_by_result() {
     let world = World::new();
     let meter = world.meters.meter(&labels(&["otherwise"]));
     for status in [StatusCode::OK, StatusCode::CREATED, StatusCode::NOT_FOUND] {
-        meter.record_exchange(Exchange::Answered(status), MILLISECOND);
+        meter.record_exchange(UpstreamExchange::Answered(status), MILLISECOND);
     }
-    meter.record_exchange(Exchange::NothingSent, MILLISECOND);
-    meter.record_exchange(Exchange::Unanswered, 90_000 * MILLISECOND);
+    meter.record_exchange(UpstreamExchange::NothingSent, MILLISECOND);
+    meter.record_exchange(UpstreamExchange::Unanswered, 90_000 * MILLISECOND);
     Scraped::from(&world).await.shows(&[
         ("hapax_upstream_requests_total{result=\"2xx\"}", 2.0),
         ("hapax_upstream_requests_total{result=\"4xx\"}", 1.0),
@@ -182,7 +182,7 @@ async fn what_the_engine_did_is_shown() {
     let world = World::new();
     world.pay("k").await;
     let again = world.engine.begin(&ask("k")).await.unwrap();
-    assert!(matches!(again, Begun::Replay(_)));
+    assert!(matches!(again, Admission::Replay(_)));
     Scraped::from(&world).await.shows(&[
         ("hapax_executions_total", 1.0),
         ("hapax_replays_total", 1.0),

@@ -12,16 +12,16 @@ use axum::{
 };
 use bytes::Bytes;
 use hapax_core::{
-    Attempt, Body as StoredBody, Ended, Header, Key, Operation, OperationId, Outcome, Policy,
-    Record, RequestParts, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp, Wish,
+    Attempt, AttemptEnd, Body as StoredBody, Header, Key, Operation, OperationId, Outcome, Policy,
+    Record, RequestParts, RunMode, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp,
     clock::{ClockMark, ClockReading},
     codec::Row,
     memory,
     note::{Note, Noted},
-    store::{Batch, Committed, Filter, Listed, Loaded, Page, Purged},
+    store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
-use hapax_engine::{Ask, Begun, Engine, Options, Permit};
-use hapax_gateway::admin::{AdminState, Meters, Secret, router};
+use hapax_engine::{Admission, BeginRequest, Engine, Options, Permit};
+use hapax_gateway::admin::{AdminSecret, AdminState, Meters, router};
 use serde_json::Value;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -29,7 +29,7 @@ use tower::ServiceExt as _;
 pub(crate) const TOKEN: &str = "open sesame";
 
 pub(crate) struct World {
-    pub(crate) engine: Engine<Reachable>,
+    pub(crate) engine: Engine,
     pub(crate) store: Reachable,
     pub(crate) meters: Meters,
     pub(crate) draining: Arc<AtomicBool>,
@@ -52,7 +52,7 @@ impl World {
         let (meters, draining) = (Meters::default(), Arc::default());
         let state = AdminState {
             engine: engine.clone(),
-            token: token.and_then(Secret::new),
+            token: token.and_then(AdminSecret::new),
             meters: meters.clone(),
             draining: Arc::clone(&draining),
         };
@@ -84,9 +84,9 @@ impl World {
     }
 
     /// The right to run an operation of `acme`.
-    pub(crate) async fn begin(&self, key: &str) -> Permit<Reachable> {
+    pub(crate) async fn begin(&self, key: &str) -> Permit {
         match self.engine.begin(&ask(key)).await.unwrap() {
-            Begun::Execute(permit) => permit,
+            Admission::Execute(permit) => permit,
             other => panic!("expected the right to run it, got {other:?}"),
         }
     }
@@ -98,8 +98,7 @@ impl World {
 
     /// Leaves an operation of `acme` in doubt.
     pub(crate) async fn leave_in_doubt(&self, key: &str) {
-        let told = Outcome::bare(504);
-        self.begin(key).await.settle(Ended::Unanswered { told }).await.unwrap();
+        self.begin(key).await.settle(AttemptEnd::Unanswered).await.unwrap();
     }
 }
 
@@ -119,13 +118,13 @@ impl Answer {
     }
 }
 
-pub(crate) fn paid() -> Ended {
+pub(crate) fn paid() -> AttemptEnd {
     let kind = Header { name: "content-type".to_owned(), value: Bytes::from_static(b"text/plain") };
     let body = StoredBody::Kept(Bytes::from_static(b"paid"));
-    Ended::Answered(Outcome::new(201, vec![kind], body).unwrap())
+    AttemptEnd::completed(Outcome::new(201, vec![kind], body).unwrap())
 }
 
-pub(crate) fn ask(key: &str) -> Ask {
+pub(crate) fn ask(key: &str) -> BeginRequest<'static> {
     let operation = Operation::new(
         Tenant::parse("acme").unwrap(),
         Scope::parse("POST /payments").unwrap(),
@@ -133,7 +132,12 @@ pub(crate) fn ask(key: &str) -> Ask {
     );
     let parts = RequestParts { body: b"pay 100", ..RequestParts::default() };
     let fingerprint = Salt::from_bytes([9; 32]).tenant_key(operation.tenant()).fingerprint(&parts);
-    Ask { operation, fingerprint, wish: Wish::Run { request: None }, policy: Policy::default() }
+    BeginRequest {
+        operation,
+        request: fingerprint.into(),
+        mode: RunMode::Run { request: None },
+        policy: Policy::default(),
+    }
 }
 
 pub(crate) fn id(key: &str) -> OperationId {
@@ -199,14 +203,14 @@ impl Store for Reachable {
         self.store.lanes()
     }
 
-    async fn commit(&self, batch: Batch) -> Committed {
+    async fn commit(&self, batch: Vec<Write>) -> Vec<Result<Written, StoreError>> {
         self.fate.commits.fetch_add(1, Relaxed);
         match self.reach().await {
             Ok(()) if self.fate.full.load(Relaxed) => {
-                batch.all_failed(&StoreError::unavailable("no space left"))
+                vec![Err(StoreError::unavailable("no space left")); batch.len()]
             }
             Ok(()) => self.store.commit(batch).await,
-            Err(error) => batch.all_failed(&error),
+            Err(error) => vec![Err(error); batch.len()],
         }
     }
 

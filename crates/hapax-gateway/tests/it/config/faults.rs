@@ -43,19 +43,6 @@ fn what_a_route_says_is_understood_and_does_not_contradict_itself() {
 }
 
 #[test]
-fn what_a_relay_says_is_understood_and_does_not_contradict_itself() {
-    check(&format!("{UPSTREAM}[[relay]]\n"), include_str!("faults/relay.txt"));
-}
-
-#[test]
-fn a_relay_on_a_store_in_memory_is_refused() {
-    let told = message(&format!(
-        "store = \"memory:\"\n{UPSTREAM}[[relay]]\nname = \"a\"\nto = \"stdout:\""
-    ));
-    assert!(told.contains("nothing can be emitted into a store in memory"), "{told}");
-}
-
-#[test]
 fn a_tenant_that_anybody_could_pretend_to_be_is_refused() {
     check(&format!("{UPSTREAM}[tenant]\n"), include_str!("faults/tenant.txt"));
 }

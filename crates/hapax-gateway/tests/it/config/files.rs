@@ -4,14 +4,14 @@ use std::{fs, path::Path};
 
 use hapax_gateway::{
     Config,
-    config::{ConfigError, Source},
+    config::{ConfigError, ConfigSource},
 };
 use tempfile::TempDir;
 
 fn load(dir: &Path, text: &str) -> Result<Config, ConfigError> {
     let file = dir.join("gateway.toml");
     fs::write(&file, text).unwrap();
-    Config::load(&Source { file: Some(file), ..Source::default() })
+    Config::load(&ConfigSource { file: Some(file), ..ConfigSource::default() })
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_private_key_is_not_taken_for_a_public_one() {
 fn a_configuration_that_cannot_be_read_says_so() {
     let dir = TempDir::new().unwrap();
     let load_file = |name: &str| {
-        Config::load(&Source { file: Some(dir.path().join(name)), ..Source::default() })
+        Config::load(&ConfigSource { file: Some(dir.path().join(name)), ..ConfigSource::default() })
             .unwrap_err()
     };
     assert!(matches!(load_file("missing.toml"), ConfigError::Unreadable { .. }));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_gateway::{
     Config,
-    config::{ConfigError, Overrides, Protocol, Source, describe},
+    config::{ConfigError, ConfigSource, Overrides, Protocol, describe},
 };
 use hapax_tower::published_policy;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn upstream(url: &str) -> Overrides {
 
 #[test]
 fn an_upstream_is_all_that_has_to_be_told() {
-    let source = Source { file: None, overrides: upstream("http://127.0.0.1:3000") };
+    let source = ConfigSource { file: None, overrides: upstream("http://127.0.0.1:3000") };
     let config = Config::load(&source).unwrap();
     assert_eq!(config.listen, "127.0.0.1:8080".parse().unwrap());
     assert_eq!(config.admin, Some("127.0.0.1:8081".parse().unwrap()));
@@ -37,7 +37,7 @@ fn an_upstream_is_all_that_has_to_be_told() {
 
 #[test]
 fn without_an_upstream_nothing_is_started() {
-    let nothing = Config::load(&Source::default()).unwrap_err();
+    let nothing = Config::load(&ConfigSource::default()).unwrap_err();
     assert!(matches!(nothing, ConfigError::NoUpstream), "{nothing}");
 }
 

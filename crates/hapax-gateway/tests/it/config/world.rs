@@ -12,7 +12,7 @@ use tower::{Layer, ServiceExt, service_fn};
 
 /// A layer as configured, around a service that says yes, or breaks.
 pub(crate) struct World {
-    layer: IdempotencyLayer<memory::Store>,
+    layer: IdempotencyLayer,
     breaks: bool,
 }
 

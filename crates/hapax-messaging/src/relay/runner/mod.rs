@@ -1,28 +1,28 @@
 //! The loop that reads, sends, acknowledges and leases.
 //!
-//! One task owns all state. Whatever it asks of the outbox or the sink is a [`Step`] that ends some
-//! time, and `ended` says what that changes; `due` says what to begin. Lanes change only between
-//! reads.
+//! One task owns all state. Whatever it asks of the outbox or the sink is a `RelayStep` that ends
+//! some time, and `ended` says what that changes; `due` says what to begin. Lanes change only
+//! between reads.
 
-mod due;
-mod ended;
+mod completions;
+mod timers;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hapax_core::{
     Owner, StoreError,
-    outbox::{Destination, Lane, Leases, Outbox, Progress, Reader, Start},
+    outbox::{Destination, Lane, LaneProgress, Leases, OutboxLog, Reader, Start},
 };
 use tokio::{
     sync::watch,
     time::{Instant, sleep, sleep_until, timeout},
 };
 
-use self::due::Timers;
+use self::timers::Timers;
 use super::{
-    Relay, episode::Episode, error::RelayError, options::RelayOptions, queues::Queues,
-    status::Counters, step::Waiting,
+    Relay, episode::OutageEpisode, error::RelayError, options::RelayOptions, queues::Queues,
+    status::RelayCounters, step::Waiting,
 };
 use crate::sink::Sink;
 
@@ -37,29 +37,29 @@ pub(super) struct Runner<O, S> {
     destination: Destination,
     start: Start,
     options: RelayOptions,
-    counters: Arc<Counters>,
+    counters: Arc<RelayCounters>,
     owner: Owner,
     reader: Reader,
     queues: Queues,
     steps: FuturesUnordered<Waiting>,
-    errands: BTreeSet<Errand>,
+    errands: BTreeSet<OutboxRequest>,
     /// How many reads were begun.
     looks: u64,
     /// What was leased while a read was under way.
     leases: Option<Leases>,
     /// What was stored while a read was under way that may show it as it was before.
-    acknowledged: Option<(Progress, Result<Vec<Lane>, StoreError>)>,
-    mode: Mode,
+    acknowledged: Option<(LaneProgress, Result<Vec<Lane>, StoreError>)>,
+    mode: RunnerMode,
     timers: Timers,
     /// The destination takes nothing.
-    outage: Episode,
+    outage: OutageEpisode,
     /// The outbox cannot be reached.
-    outbox_outage: Episode,
+    outbox_outage: OutageEpisode,
 }
 
 /// What is asked of the outbox, one at a time of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Errand {
+enum OutboxRequest {
     Read,
     Lease,
     Acknowledge,
@@ -69,7 +69,7 @@ enum Errand {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum RunnerMode {
     Sending,
     /// Somebody stopped sending to this destination.
     Paused,
@@ -77,7 +77,7 @@ enum Mode {
     Stopping,
 }
 
-impl<O: Outbox, S: Sink> Runner<O, S> {
+impl<O: OutboxLog, S: Sink> Runner<O, S> {
     pub(super) fn new(relay: Relay<O, S>) -> Self {
         let Relay { outbox, destination, sink, start, options, counters } = relay;
         Self {
@@ -94,10 +94,10 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
             looks: 0,
             leases: None,
             acknowledged: None,
-            mode: Mode::Sending,
+            mode: RunnerMode::Sending,
             timers: Timers::new(Instant::now(), &options),
-            outage: Episode::default(),
-            outbox_outage: Episode::default(),
+            outage: OutageEpisode::default(),
+            outbox_outage: OutageEpisode::default(),
             options,
         }
     }
@@ -109,16 +109,16 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
         loop {
             let now = Instant::now();
             self.begin_what_is_due(now);
-            if self.mode == Mode::Stopping && self.is_drained(now) {
+            if self.mode == RunnerMode::Stopping && self.is_drained(now) {
                 break;
             }
             self.show();
-            let (stops, listens) = (self.mode != Mode::Stopping, self.listens(now));
+            let (stops, listens) = (self.mode != RunnerMode::Stopping, self.listens(now));
             let wake = self.wake(now);
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop), if stops => {
-                    self.mode = Mode::Stopping;
+                    self.mode = RunnerMode::Stopping;
                     self.timers.stopped(Instant::now(), &self.options);
                 }
                 Some(step) = self.steps.next() => self.ended(step)?,
@@ -165,12 +165,12 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
                 tracing::warn!(destination, "the outbox did not answer at the end");
             }
         }
-        Counters::set(&self.counters.lanes, 0);
-        Counters::set(&self.counters.waiting, 0);
+        RelayCounters::set(&self.counters.lanes, 0);
+        RelayCounters::set(&self.counters.waiting, 0);
     }
 
     fn outbox_failed(&mut self, what: &str, error: &StoreError) {
-        Counters::count(&self.counters.outbox_errors, 1);
+        RelayCounters::count(&self.counters.outbox_errors, 1);
         let destination = self.destination.name();
         if self.outbox_outage.goes_on(Instant::now()) {
             tracing::warn!(destination, %error, "could not {what}; it will be tried again");
@@ -181,8 +181,8 @@ impl<O: Outbox, S: Sink> Runner<O, S> {
     }
 
     fn show(&self) {
-        Counters::set(&self.counters.waiting, self.queues.len());
-        Counters::set(&self.counters.lanes, self.reader.lanes().count());
-        Counters::set(&self.counters.paused, usize::from(self.mode == Mode::Paused));
+        RelayCounters::set(&self.counters.waiting, self.queues.len());
+        RelayCounters::set(&self.counters.lanes, self.reader.lanes().count());
+        RelayCounters::set(&self.counters.paused, usize::from(self.mode == RunnerMode::Paused));
     }
 }

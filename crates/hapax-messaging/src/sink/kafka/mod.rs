@@ -1,14 +1,14 @@
 //! Kafka, by an idempotent producer: what is sent twice by the network is appended once, and nothing
 //! of a key overtakes anything before it.
 //!
-//! - `line`: a producer, until it fails;
+//! - `producer`: a producer, until it fails;
 //! - `round`: events handed to a producer together, and what it says of each;
 //! - `transaction`: the same, all or none of it visible;
-//! - `ledger`: what is known of each event of a call.
+//! - `round_ledger`: what is known of each event of a call.
 
-mod ledger;
-mod line;
+mod producer;
 mod round;
+mod round_ledger;
 mod transaction;
 
 use std::{
@@ -22,9 +22,9 @@ use rdkafka::{ClientConfig, error::KafkaError};
 use tokio::time::{Instant, timeout_at};
 
 use self::{
-    ledger::{Ledger, Rest},
-    line::Line,
+    producer::EventProducer,
     round::Round,
+    round_ledger::{RoundLedger, RoundRest},
 };
 use crate::sink::{CloudEvents, Outage, Sink, Verdict};
 
@@ -34,16 +34,33 @@ use crate::sink::{CloudEvents, Outage, Sink, Verdict};
 /// An event is taken once all replicas that are in sync have it. A topic that is not there is made,
 /// if the brokers allow it. The record's headers are the attributes of a CloudEvent (`ce_id` and so
 /// on), `content-type`, and the event's own.
+///
+/// ```no_run
+/// use hapax_messaging::sink::{Kafka, KafkaOptions};
+///
+/// let options = KafkaOptions { topic_prefix: "shop.".to_owned(), ..KafkaOptions::default() };
+/// let sink = Kafka::new("broker-1:9092,broker-2:9092", options)?;
+/// # drop(sink);
+/// # Ok::<(), hapax_messaging::sink::InvalidKafka>(())
+/// ```
 #[derive(Debug)]
 pub struct Kafka {
     config: ClientConfig,
     options: KafkaOptions,
-    line: Mutex<Option<Arc<Line>>>,
+    producer: Mutex<Option<Arc<EventProducer>>>,
     /// A producer has one transaction at a time.
     turn: tokio::sync::Mutex<()>,
 }
 
 /// How [`Kafka`] sends.
+///
+/// ```
+/// use hapax_messaging::sink::KafkaOptions;
+///
+/// let mut options = KafkaOptions::default();
+/// options.settings.insert("compression.type".to_owned(), "zstd".to_owned());
+/// assert!(options.transactional_id.is_none());
+/// ```
 #[derive(Debug, Clone)]
 pub struct KafkaOptions {
     /// Where events say they come from.
@@ -120,58 +137,59 @@ impl Kafka {
             config.set("transactional.id", id);
             config.set("message.timeout.ms", &within).set("transaction.timeout.ms", within);
         }
-        let line = Line::open(&config).map_err(InvalidKafka::Settings)?;
-        let (line, turn) = (Mutex::new(Some(line)), tokio::sync::Mutex::new(()));
-        Ok(Self { config, options, line, turn })
+        let producer = EventProducer::open(&config).map_err(InvalidKafka::Settings)?;
+        let (producer, turn) = (Mutex::new(Some(producer)), tokio::sync::Mutex::new(()));
+        Ok(Self { config, options, producer, turn })
     }
 
-    /// The line to send by: a new one, if the last one failed.
-    fn line(&self) -> Result<Arc<Line>, Trouble> {
-        let mut slot = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = slot.as_ref().filter(|line| !line.is_spent()) {
-            return Ok(Arc::clone(line));
+    /// The producer to send by: a new one, if the last one failed.
+    fn producer(&self) -> Result<Arc<EventProducer>, ProducerTrouble> {
+        let mut slot = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(producer) = slot.as_ref().filter(|producer| !producer.is_spent()) {
+            return Ok(Arc::clone(producer));
         }
-        let line = Line::open(&self.config).map_err(Trouble::Failed)?;
-        if let Some(spent) = slot.replace(Arc::clone(&line)) {
+        let producer = EventProducer::open(&self.config).map_err(ProducerTrouble::Failed)?;
+        if let Some(spent) = slot.replace(Arc::clone(&producer)) {
             spent.put_away();
         }
-        Ok(line)
+        Ok(producer)
     }
 
     /// Hands over everything at once. Only where brokers refuse some of it, one after the other.
     async fn send_at_once(&self, events: &[Stored], end: Instant) -> Result<Vec<Verdict>, Outage> {
-        let mut ledger = Ledger::of(events);
+        let mut ledger = RoundLedger::of(events);
         for last in [false, false, true] {
             let open = ledger.open();
-            let line = self.line().map_err(Outage::new)?;
-            let fates = self.round(&line, &ledger, &open, end).carry().await;
+            let producer = self.producer().map_err(Outage::new)?;
+            let fates = self.round(&producer, &ledger, &open, end).carry().await;
             match ledger.enter(&open, fates, false) {
-                Rest::Known => break,
-                Rest::Suspects => return self.send_one_by_one(ledger, end).await,
-                // Another call's event was refused, and took the line with it.
-                Rest::Lost(Trouble::Failed(_)) if !last => {}
-                Rest::Lost(trouble) => return Err(Outage::new(trouble)),
+                RoundRest::Known => break,
+                RoundRest::Suspects => return self.send_one_by_one(ledger, end).await,
+                // Another call's event was refused, and took the producer with it.
+                RoundRest::Lost(ProducerTrouble::Failed(_)) if !last => {}
+                RoundRest::Lost(trouble) => return Err(Outage::new(trouble)),
             }
         }
         Ok(ledger.close())
     }
 
-    /// Finds out which events brokers refuse: by a line of its own, which survives that, each event
-    /// after the one before it was taken or refused.
+    /// Finds out which events brokers refuse: by a producer of its own, which survives that, each
+    /// event after the one before it was taken or refused.
     async fn send_one_by_one(
         &self,
-        mut ledger: Ledger<'_>,
+        mut ledger: RoundLedger<'_>,
         end: Instant,
     ) -> Result<Vec<Verdict>, Outage> {
         let mut config = self.config.clone();
         config.set("enable.gapless.guarantee", "false").set("linger.ms", "0");
-        let line = Own(Line::open(&config).map_err(|error| Outage::new(Trouble::Failed(error)))?);
+        let producer = Own(EventProducer::open(&config)
+            .map_err(|error| Outage::new(ProducerTrouble::Failed(error)))?);
         while let Some(next) = ledger.open().first().copied() {
             if Instant::now() >= end {
                 break;
             }
-            let fates = self.round(&line.0, &ledger, &[next], end).carry().await;
-            if let Rest::Lost(trouble) = ledger.enter(&[next], fates, true) {
+            let fates = self.round(&producer.0, &ledger, &[next], end).carry().await;
+            if let RoundRest::Lost(trouble) = ledger.enter(&[next], fates, true) {
                 return Err(Outage::new(trouble));
             }
         }
@@ -181,7 +199,7 @@ impl Kafka {
     /// Sends everything as one transaction. Only where brokers refuse some of it, as more and more
     /// of them, until each that is refused is alone.
     async fn send_together(&self, events: &[Stored], end: Instant) -> Result<Vec<Verdict>, Outage> {
-        let mut ledger = Ledger::of(events);
+        let mut ledger = RoundLedger::of(events);
         let mut groups = vec![(0..events.len()).collect::<HashSet<_>>()];
         while let Some(group) = groups.pop() {
             let open: Vec<_> = ledger.open().into_iter().filter(|at| group.contains(at)).collect();
@@ -191,17 +209,17 @@ impl Kafka {
             if Instant::now() >= end {
                 break;
             }
-            let line = self.line().map_err(Outage::new)?;
-            let round = self.round(&line, &ledger, &open, end);
-            let fates = transaction::carry(&line, round).await.map_err(Outage::new)?;
+            let producer = self.producer().map_err(Outage::new)?;
+            let round = self.round(&producer, &ledger, &open, end);
+            let fates = transaction::carry(&producer, round).await.map_err(Outage::new)?;
             match ledger.enter(&open, fates, open.len() == 1) {
                 // Those that were sent along with a refused one, if there was one.
-                Rest::Known => groups.push(group),
-                Rest::Suspects => {
+                RoundRest::Known => groups.push(group),
+                RoundRest::Suspects => {
                     let (first, second) = open.split_at(open.len() / 2);
                     groups.extend([second, first].map(|half| half.iter().copied().collect()));
                 }
-                Rest::Lost(trouble) => return Err(Outage::new(trouble)),
+                RoundRest::Lost(trouble) => return Err(Outage::new(trouble)),
             }
         }
         Ok(ledger.close())
@@ -209,12 +227,12 @@ impl Kafka {
 
     fn round<'a>(
         &'a self,
-        line: &'a Line,
-        ledger: &Ledger<'a>,
+        producer: &'a EventProducer,
+        ledger: &RoundLedger<'a>,
         open: &'a [usize],
         end: Instant,
     ) -> Round<'a> {
-        Round { line, options: &self.options, events: ledger.events, open, end }
+        Round { producer, options: &self.options, events: ledger.events, open, end }
     }
 }
 
@@ -226,22 +244,22 @@ impl Sink for Kafka {
         }
         match timeout_at(end, self.turn.lock()).await {
             Ok(_turn) => self.send_together(events, end).await,
-            Err(_) => Err(Outage::new(Trouble::Silent)),
+            Err(_) => Err(Outage::new(ProducerTrouble::Silent)),
         }
     }
 }
 
 impl Drop for Kafka {
     fn drop(&mut self) {
-        let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(line) = line {
-            line.put_away();
+        let producer = self.producer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(producer) = producer {
+            producer.put_away();
         }
     }
 }
 
-/// A line that nobody else has.
-struct Own(Arc<Line>);
+/// A producer that nobody else has.
+struct Own(Arc<EventProducer>);
 
 impl Drop for Own {
     fn drop(&mut self) {
@@ -251,7 +269,7 @@ impl Drop for Own {
 
 /// Why nobody knows what became of events.
 #[derive(Debug, Clone, thiserror::Error)]
-enum Trouble {
+enum ProducerTrouble {
     #[error("no broker can be reached: {0}")]
     Down(String),
     #[error("the brokers did not confirm in time")]

@@ -13,7 +13,7 @@ use rdkafka::{
 };
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{KafkaOptions, Trouble, line::Line};
+use super::{KafkaOptions, ProducerTrouble, producer::EventProducer};
 use crate::sink::cloudevent;
 
 /// Longest name of a topic of Kafka's, in bytes.
@@ -28,7 +28,7 @@ const PURGE_PATIENCE: Duration = Duration::from_secs(1);
 /// Events of a call that are handed over together.
 #[derive(Clone, Copy)]
 pub(super) struct Round<'a> {
-    pub(super) line: &'a Line,
+    pub(super) producer: &'a EventProducer,
     pub(super) options: &'a KafkaOptions,
     pub(super) events: &'a [Stored],
     /// Which of the events.
@@ -38,7 +38,7 @@ pub(super) struct Round<'a> {
 
 /// What the producer said of an event.
 #[derive(Debug, Clone)]
-pub(super) enum Fate {
+pub(super) enum ProducedFate {
     Taken,
     Refused(String),
     /// The batch it was in was refused, perhaps for the sake of another.
@@ -46,7 +46,7 @@ pub(super) enum Fate {
     /// It is not there: it was not handed over, or taken back.
     Unsent,
     /// Nobody knows.
-    Lost(Trouble),
+    Lost(ProducerTrouble),
 }
 
 impl Round<'_> {
@@ -54,14 +54,14 @@ impl Round<'_> {
     ///
     /// Of one key, what is taken is always a beginning: the producer appends in order and stops for
     /// good where it cannot.
-    pub(super) async fn carry(self) -> Vec<Fate> {
-        let mut call = Call { line: self.line, over: false };
+    pub(super) async fn carry(self) -> Vec<ProducedFate> {
+        let mut call = PendingCall { producer: self.producer, over: false };
         let mut handed = Vec::with_capacity(self.open.len());
         let mut held = HashSet::new();
         for event in self.open.iter().map(|at| &self.events[*at]) {
             let key = (event.topic.as_str(), event.key.as_str());
             if held.contains(&key) {
-                handed.push(Err(Fate::Unsent));
+                handed.push(Err(ProducedFate::Unsent));
                 continue;
             }
             let delivery = self.hand_over(event).await;
@@ -81,31 +81,31 @@ impl Round<'_> {
         fates
     }
 
-    async fn hand_over(&self, event: &Stored) -> Result<DeliveryFuture, Fate> {
+    async fn hand_over(&self, event: &Stored) -> Result<DeliveryFuture, ProducedFate> {
         let topic = format!("{}{}", self.options.topic_prefix, event.topic);
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if topic.len() > TOPIC_BYTES_MAX
             || !topic.bytes().all(fits)
             || topic.trim_matches('.').is_empty()
         {
-            return Err(Fate::Refused(format!("Kafka has no topic called `{topic}`")));
+            return Err(ProducedFate::Refused(format!("Kafka has no topic called `{topic}`")));
         }
         let mut record = FutureRecord::to(&topic)
             .key(event.key.as_bytes())
             .payload(event.payload.as_ref())
             .headers(self.headers(event));
         loop {
-            match self.line.producer.send_result(record) {
+            match self.producer.inner.send_result(record) {
                 Ok(delivery) => return Ok(delivery),
                 Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back))
-                    if Instant::now() < self.end && !self.line.is_spent() =>
+                    if Instant::now() < self.end && !self.producer.is_spent() =>
                 {
                     record = back;
                     sleep(QUEUE_PAUSE).await;
                 }
                 // Found out here, before it was with others.
                 Err((KafkaError::MessageProduction(code), _)) if is_refusal_of_a_batch(code) => {
-                    return Err(Fate::Refused(code.to_string()));
+                    return Err(ProducedFate::Refused(code.to_string()));
                 }
                 Err((error, _)) => return Err(self.judge(error)),
             }
@@ -127,47 +127,47 @@ impl Round<'_> {
     }
 
     /// Waits for what became of an event, for as long as there is hope.
-    async fn hear(&self, mut delivery: DeliveryFuture) -> Fate {
+    async fn hear(&self, mut delivery: DeliveryFuture) -> ProducedFate {
         let trouble = tokio::select! {
             biased;
             told = &mut delivery => return self.fate(told.ok()),
-            trouble = self.line.spent() => trouble,
-            () = sleep_until(self.end) => Trouble::Silent,
+            trouble = self.producer.spent() => trouble,
+            () = sleep_until(self.end) => ProducerTrouble::Silent,
         };
-        if let Trouble::Failed(_) = trouble
+        if let ProducerTrouble::Failed(_) = trouble
             && let Ok(told) = timeout(FAILURE_PATIENCE, &mut delivery).await
         {
             return self.fate(told.ok());
         }
-        self.line.retire(trouble);
+        self.producer.retire(trouble);
         match timeout(PURGE_PATIENCE, delivery).await {
             Ok(told) => self.fate(told.ok()),
-            Err(_) => Fate::Lost(self.line.spent().await),
+            Err(_) => ProducedFate::Lost(self.producer.spent().await),
         }
     }
 
-    fn fate(&self, told: Option<OwnedDeliveryResult>) -> Fate {
+    fn fate(&self, told: Option<OwnedDeliveryResult>) -> ProducedFate {
         match told {
-            Some(Ok(_)) => Fate::Taken,
+            Some(Ok(_)) => ProducedFate::Taken,
             Some(Err((error, _))) => self.judge(error),
-            None => Fate::Lost(Trouble::GivenUp),
+            None => ProducedFate::Lost(ProducerTrouble::GivenUp),
         }
     }
 
-    fn judge(&self, error: KafkaError) -> Fate {
+    fn judge(&self, error: KafkaError) -> ProducedFate {
         match error.rdkafka_error_code() {
-            Some(code) if is_refusal(code) => Fate::Refused(code.to_string()),
-            Some(code) if is_refusal_of_a_batch(code) => Fate::Suspect(code.to_string()),
+            Some(code) if is_refusal(code) => ProducedFate::Refused(code.to_string()),
+            Some(code) if is_refusal_of_a_batch(code) => ProducedFate::Suspect(code.to_string()),
             // Dropped for the sake of others: of those in its batch or in its transaction, unless the
-            // line was given up.
+            // producer was given up.
             Some(
                 RDKafkaErrorCode::PurgeQueue
                 | RDKafkaErrorCode::PurgeInflight
                 | RDKafkaErrorCode::InvalidDifferentRecord,
-            ) => self.line.trouble().map_or(Fate::Unsent, Fate::Lost),
+            ) => self.producer.trouble().map_or(ProducedFate::Unsent, ProducedFate::Lost),
             _ => {
-                self.line.retire(Trouble::Failed(error));
-                Fate::Lost(self.line.trouble().unwrap_or(Trouble::GivenUp))
+                self.producer.retire(ProducerTrouble::Failed(error));
+                ProducedFate::Lost(self.producer.trouble().unwrap_or(ProducerTrouble::GivenUp))
             }
         }
     }
@@ -198,17 +198,17 @@ fn is_refusal_of_a_batch(code: RDKafkaErrorCode) -> bool {
     )
 }
 
-/// A call under way. Dropped before it is over, it takes its line with it: what it queued would be
-/// sent at some later time, when nobody expects it.
-struct Call<'a> {
-    line: &'a Line,
+/// A call under way. Dropped before it is over, it takes its producer with it: what it queued would
+/// be sent at some later time, when nobody expects it.
+struct PendingCall<'a> {
+    producer: &'a EventProducer,
     over: bool,
 }
 
-impl Drop for Call<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.line.retire(Trouble::GivenUp);
+            self.producer.retire(ProducerTrouble::GivenUp);
         }
     }
 }

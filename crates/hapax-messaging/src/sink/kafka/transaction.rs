@@ -12,9 +12,9 @@ use rdkafka::{
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{
-    Trouble,
-    line::Line,
-    round::{Fate, Round},
+    ProducerTrouble,
+    producer::EventProducer,
+    round::{ProducedFate, Round},
 };
 
 /// How long one call into the library may take: it is made again while there is time.
@@ -22,53 +22,56 @@ const STEP: Duration = Duration::from_secs(2);
 
 /// Begins a transaction, carries the round, and commits if all of it was taken; otherwise nothing
 /// was.
-pub(super) async fn carry(line: &Arc<Line>, round: Round<'_>) -> Result<Vec<Fate>, Trouble> {
-    let mut open = Open { line, over: false };
+pub(super) async fn carry(
+    producer: &Arc<EventProducer>,
+    round: Round<'_>,
+) -> Result<Vec<ProducedFate>, ProducerTrouble> {
+    let mut open = Open { producer, over: false };
     let end = round.end;
     let carried = async {
-        begin(line, end).await?;
+        begin(producer, end).await?;
         let mut fates = round.carry().await;
-        if fates.iter().all(|fate| matches!(fate, Fate::Taken)) {
-            step(line, end, |line| line.producer.commit_transaction(STEP)).await?;
-        } else if let Some(trouble) = line.trouble() {
+        if fates.iter().all(|fate| matches!(fate, ProducedFate::Taken)) {
+            step(producer, end, |producer| producer.inner.commit_transaction(STEP)).await?;
+        } else if let Some(trouble) = producer.trouble() {
             return Err(trouble);
         } else {
-            step(line, end, |line| line.producer.abort_transaction(STEP)).await?;
-            let taken = fates.iter_mut().filter(|fate| matches!(fate, Fate::Taken));
-            taken.for_each(|fate| *fate = Fate::Unsent);
+            step(producer, end, |producer| producer.inner.abort_transaction(STEP)).await?;
+            let taken = fates.iter_mut().filter(|fate| matches!(fate, ProducedFate::Taken));
+            taken.for_each(|fate| *fate = ProducedFate::Unsent);
         }
         Ok(fates)
     };
     let carried = carried.await;
     open.over = carried.is_ok();
-    carried.map_err(|trouble| line.trouble().unwrap_or(trouble))
+    carried.map_err(|trouble| producer.trouble().unwrap_or(trouble))
 }
 
-async fn begin(line: &Arc<Line>, end: Instant) -> Result<(), Trouble> {
-    if !line.ready.load(Ordering::Relaxed) {
-        step(line, end, |line| line.producer.init_transactions(STEP)).await?;
-        line.ready.store(true, Ordering::Relaxed);
+async fn begin(producer: &Arc<EventProducer>, end: Instant) -> Result<(), ProducerTrouble> {
+    if !producer.ready.load(Ordering::Relaxed) {
+        step(producer, end, |producer| producer.inner.init_transactions(STEP)).await?;
+        producer.ready.store(true, Ordering::Relaxed);
     }
-    line.producer.begin_transaction().map_err(trouble)
+    producer.inner.begin_transaction().map_err(trouble)
 }
 
 /// A step that waits for the brokers, in a thread that may, again and again until it is done or the
 /// time is over.
 async fn step(
-    line: &Arc<Line>,
+    producer: &Arc<EventProducer>,
     end: Instant,
-    work: impl Fn(&Line) -> KafkaResult<()> + Send + Clone + 'static,
-) -> Result<(), Trouble> {
+    work: impl Fn(&EventProducer) -> KafkaResult<()> + Send + Clone + 'static,
+) -> Result<(), ProducerTrouble> {
     loop {
-        let (line, work) = (Arc::clone(line), work.clone());
-        let Ok(done) = spawn_blocking(move || work(&line)).await else {
-            return Err(Trouble::GivenUp);
+        let (producer, work) = (Arc::clone(producer), work.clone());
+        let Ok(done) = spawn_blocking(move || work(&producer)).await else {
+            return Err(ProducerTrouble::GivenUp);
         };
         match done {
             Ok(()) => return Ok(()),
             Err(KafkaError::Transaction(error)) if error.is_retriable() => {
                 if Instant::now() >= end {
-                    return Err(Trouble::Silent);
+                    return Err(ProducerTrouble::Silent);
                 }
             }
             Err(error) => return Err(trouble(error)),
@@ -76,24 +79,26 @@ async fn step(
     }
 }
 
-fn trouble(error: KafkaError) -> Trouble {
+fn trouble(error: KafkaError) -> ProducerTrouble {
     match error.rdkafka_error_code() {
-        Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced) => Trouble::Fenced(error),
-        _ => Trouble::Failed(error),
+        Some(RDKafkaErrorCode::Fenced | RDKafkaErrorCode::ProducerFenced) => {
+            ProducerTrouble::Fenced(error)
+        }
+        _ => ProducerTrouble::Failed(error),
     }
 }
 
-/// A transaction under way. Dropped before it is over, it takes its line with it: the brokers abort
-/// it when the next one begins.
+/// A transaction under way. Dropped before it is over, it takes its producer with it: the brokers
+/// abort it when the next one begins.
 struct Open<'a> {
-    line: &'a Line,
+    producer: &'a EventProducer,
     over: bool,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.line.retire(Trouble::GivenUp);
+            self.producer.retire(ProducerTrouble::GivenUp);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Amazon SQS.
 
-mod letter;
+mod entry;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,9 +11,9 @@ use tokio::{
     time::Instant,
 };
 
-use self::letter::Letter;
+use self::entry::SqsEntry;
 use super::{CloudEvents, Outage, Sink, Verdict, in_chains};
-use crate::sqs::{Answers, Entries, Meaning, Queue, QueueError, SqsError};
+use crate::sqs::{BatchAnswers, Entries, Meaning, Queue, QueueError, SqsError};
 
 /// Most messages of one request: what SQS takes.
 const BATCH_MAX: usize = 10;
@@ -28,6 +28,18 @@ const REQUEST_BYTES_MAX: u64 = 256 << 10;
 /// The payload is the body, in base64 where it is not text that SQS takes; attributes of the message
 /// say the rest. SQS may take the later of two messages of a request and not the earlier: so a
 /// request has one event of a key at most, and the next is sent when that is answered.
+///
+/// ```no_run
+/// use hapax_messaging::{
+///     sink::Sqs,
+///     sqs::{Queue, QueueOptions},
+/// };
+///
+/// let url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders.fifo";
+/// let sink = Sqs::to(Queue::new(url, QueueOptions::default())?)?;
+/// # drop(sink);
+/// # Ok::<(), hapax_messaging::sqs::QueueError>(())
+/// ```
 #[derive(Debug)]
 pub struct Sqs {
     queue: Queue,
@@ -72,17 +84,17 @@ impl Sqs {
         &self,
         event: &Stored,
         deadline: Instant,
-        out: &mpsc::Sender<Posted>,
+        out: &mpsc::Sender<PostedEvent>,
     ) -> Result<Verdict, Outage> {
         if Instant::now() > deadline {
             return Ok(Verdict::Missed("there was no time left for it".to_owned()));
         }
-        let letter = match Letter::of(event, &self.events) {
+        let letter = match SqsEntry::of(event, &self.events) {
             Ok(letter) => letter,
             Err(why) => return Ok(Verdict::Refused(why)),
         };
         let (answer, answered) = oneshot::channel();
-        let posted = out.send(Posted { letter, answer }).await;
+        let posted = out.send(PostedEvent { letter, answer }).await;
         posted.map_err(|_| Outage::new("nobody carries letters any more"))?;
         answered.await.map_err(Outage::new)
     }
@@ -90,7 +102,7 @@ impl Sqs {
     /// Carries what is posted, in as few requests as there can be, until nothing more is.
     async fn carry(
         &self,
-        mut posted: mpsc::Receiver<Posted>,
+        mut posted: mpsc::Receiver<PostedEvent>,
         bytes_max: usize,
     ) -> Result<(), Outage> {
         stream::poll_fn(move |cx| posted.poll_recv(cx))
@@ -102,7 +114,7 @@ impl Sqs {
             .await
     }
 
-    async fn request(&self, posted: Vec<Posted>) -> Result<(), Outage> {
+    async fn request(&self, posted: Vec<PostedEvent>) -> Result<(), Outage> {
         let verdicts = match self.try_request(&posted).await {
             Ok(verdicts) => verdicts,
             Err(error) if error.meaning() != Meaning::Never => return Err(outage(error)),
@@ -122,10 +134,11 @@ impl Sqs {
         Ok(())
     }
 
-    async fn try_request(&self, posted: &[Posted]) -> Result<Vec<Verdict>, SqsError> {
+    async fn try_request(&self, posted: &[PostedEvent]) -> Result<Vec<Verdict>, SqsError> {
         let entries = posted.iter().enumerate().map(|(at, posted)| posted.letter.entry(at));
         let entries = Entries { entries: entries.collect() };
-        let answers: Answers = self.queue.call("SendMessageBatch", entries, self.within).await?;
+        let answers: BatchAnswers =
+            self.queue.call("SendMessageBatch", entries, self.within).await?;
         let mut verdicts = HashMap::with_capacity(posted.len());
         for taken in answers.successful {
             verdicts.insert(taken.id, Verdict::Taken);
@@ -159,14 +172,14 @@ impl Sink for Sqs {
 }
 
 /// An event on its way, and where its verdict is waited for.
-struct Posted {
-    letter: Letter,
+struct PostedEvent {
+    letter: SqsEntry,
     answer: oneshot::Sender<Verdict>,
 }
 
 /// In pieces that fit into a request, each of one letter at least.
-fn fitting(posted: Vec<Posted>, bytes_max: usize) -> Vec<Vec<Posted>> {
-    let mut pieces: Vec<Vec<Posted>> = Vec::new();
+fn fitting(posted: Vec<PostedEvent>, bytes_max: usize) -> Vec<Vec<PostedEvent>> {
+    let mut pieces: Vec<Vec<PostedEvent>> = Vec::new();
     let mut bytes = usize::MAX;
     for posted in posted {
         bytes = bytes.saturating_add(posted.letter.bytes());

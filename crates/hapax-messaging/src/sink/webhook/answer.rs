@@ -19,7 +19,7 @@ pub(super) fn judge(
     excerpt: &str,
     now: SystemTime,
 ) -> Result<Verdict, Outage> {
-    let answer = |about| Answered { status, about, excerpt: excerpt.to_owned() };
+    let answer = |about| RefusedAnswer { status, about, excerpt: excerpt.to_owned() };
     match status.as_u16() {
         200..=299 => Ok(Verdict::Taken),
         410 => Err(Outage::until_resumed(answer("it wants no more events"))),
@@ -52,13 +52,13 @@ fn pause(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 /// An answer that is none of the good ones.
 #[derive(Debug)]
-struct Answered {
+struct RefusedAnswer {
     status: StatusCode,
     about: &'static str,
     excerpt: String,
 }
 
-impl fmt::Display for Answered {
+impl fmt::Display for RefusedAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: the receiver answered {}", self.about, self.status)?;
         if self.excerpt.is_empty() {
@@ -68,4 +68,4 @@ impl fmt::Display for Answered {
     }
 }
 
-impl std::error::Error for Answered {}
+impl std::error::Error for RefusedAnswer {}

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hapax_core::outbox::Stored;
+use hapax_core::{OneLine, outbox::Stored};
+use hapax_engine::wall_clock;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{CONTENT_TYPE, InvalidHeaderName, InvalidHeaderValue},
@@ -49,6 +50,18 @@ const RESERVED: &[&str] = &[
 ///
 /// The address is trusted as much as the configuration it comes from. Where customers name their
 /// own, send through a proxy that does not reach your network.
+///
+/// ```no_run
+/// use hapax_messaging::sink::webhook::{Secret, Webhook, WebhookOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
+/// let options = WebhookOptions::default();
+/// let sink = Webhook::new("https://shop.example/events", vec![secret], options)?;
+/// # drop(sink);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Webhook {
     client: Client,
@@ -59,6 +72,14 @@ pub struct Webhook {
 }
 
 /// How a [`Webhook`] sends.
+///
+/// ```
+/// use hapax_messaging::sink::webhook::WebhookOptions;
+///
+/// let mut options = WebhookOptions::default();
+/// options.headers.insert("x-shop", http::HeaderValue::from_static("ulm"));
+/// assert_eq!(options.at_once, 32);
+/// ```
 #[derive(Debug, Clone)]
 pub struct WebhookOptions {
     /// Where events say they come from.
@@ -108,7 +129,7 @@ impl Webhook {
     }
 
     async fn deliver(&self, event: &Stored, end: Instant) -> Result<Verdict, Outage> {
-        let request = match self.request(event, now()) {
+        let request = match self.request(event, wall_clock()) {
             Ok(request) => request,
             Err(unfit) => return Ok(Verdict::Refused(unfit.to_string())),
         };
@@ -124,10 +145,11 @@ impl Webhook {
         });
         match answered.await {
             Ok(Ok((response, excerpt))) => {
-                judge(response.status(), response.headers(), &excerpt, now())
+                judge(response.status(), response.headers(), &excerpt, wall_clock())
             }
             Ok(Err(error)) if error.is_connect() => Err(Outage::new(error.without_url())),
-            Ok(Err(error)) => Ok(Verdict::Missed(told(&error.without_url()))),
+            // The first word of reqwest's is seldom the one that helps.
+            Ok(Err(error)) => Ok(Verdict::Missed(OneLine::of(&error.without_url()).to_string())),
             Err(_) => Ok(Verdict::Missed("the receiver did not answer in time".to_owned())),
         }
     }
@@ -176,18 +198,6 @@ async fn excerpt(response: &mut Response) -> String {
     }
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     String::from_utf8_lossy(&beginning).trim().chars().map(visible).collect()
-}
-
-/// An error and its causes: the first word of reqwest's is seldom the one that helps.
-fn told(error: &reqwest::Error) -> String {
-    let first: &dyn std::error::Error = error;
-    let causes = std::iter::successors(Some(first), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-#[expect(clippy::disallowed_methods, reason = "a signature says when it was made, to others")]
-fn now() -> SystemTime {
-    SystemTime::now()
 }
 
 /// Why an event cannot be sent as an HTTP request.

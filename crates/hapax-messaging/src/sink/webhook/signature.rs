@@ -26,6 +26,15 @@ const SECRET_BYTES_MAX: usize = 64;
 const SIGNATURES_MAX: usize = 16;
 
 /// What sender and receiver know and nobody else.
+///
+/// ```
+/// use hapax_messaging::sink::webhook::{InvalidSecret, Secret};
+///
+/// let secret = Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
+/// assert_eq!(format!("{secret:?}"), "Secret(..)");
+/// assert!(Secret::parse("whsec_short").is_err());
+/// # Ok::<(), InvalidSecret>(())
+/// ```
 #[derive(Clone)]
 pub struct Secret(Hmac<Sha256>);
 
@@ -60,6 +69,15 @@ pub struct InvalidSecret;
 
 /// The value of [`SIGNATURE`]: one signature for each secret, so that a receiver that knows one of
 /// them is content while they change.
+///
+/// ```
+/// use hapax_messaging::sink::webhook::{InvalidSecret, Secret, sign};
+///
+/// let secrets = [Secret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?];
+/// let signature = sign(&secrets, "msg-1", 1_700_000_000, b"{}");
+/// assert!(signature.starts_with("v1,"));
+/// # Ok::<(), InvalidSecret>(())
+/// ```
 pub fn sign(secrets: &[Secret], id: &str, timestamp: u64, body: &[u8]) -> String {
     let signed = secrets.iter().map(|secret| {
         let mac = secret.mac(id, timestamp, body).finalize().into_bytes();

@@ -1,11 +1,12 @@
 //! Kafka: a member of a consumer group.
 //!
-//! - `ear`: the threads that poll and commit; `desk`: where they meet those who ask and settle;
-//! - `book`: what is known of one partition.
+//! - `callbacks`: the threads that poll and commit;
+//! - `mailbox`: where they meet those who ask and settle;
+//! - `partition_state`: what is known of one partition.
 
-mod book;
-mod desk;
-mod ear;
+mod callbacks;
+mod mailbox;
+mod partition_state;
 
 use std::{
     collections::BTreeMap,
@@ -23,8 +24,8 @@ use rdkafka::{
 };
 
 use self::{
-    desk::{Desk, Event, Next},
-    ear::Ear,
+    callbacks::GroupCallbacks,
+    mailbox::{GroupEvent, Mailbox, NextStep},
 };
 use crate::consumer::{
     Arrived, Delivery, Disposition, Incoming, Partition, Place, Receipt, Source, SourceError,
@@ -44,13 +45,33 @@ const DROPPED_PAUSE: Duration = Duration::from_secs(1);
 /// interrupted (cooperative rebalancing).
 ///
 /// A partition that was started from an offset of the consumer's own is never committed.
+///
+/// ```no_run
+/// use hapax_messaging::source::kafka::{Kafka, KafkaOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = KafkaOptions::new("broker-1:9092", "mailer", "orders.placed");
+/// let source = Kafka::open(&options).await?;
+/// # drop(source);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Kafka {
-    desk: Arc<Desk>,
+    mailbox: Arc<Mailbox>,
     retention: Option<Duration>,
 }
 
 /// Which messages, and as whom.
+///
+/// ```
+/// use hapax_messaging::source::kafka::KafkaOptions;
+///
+/// let mut options = KafkaOptions::new("broker-1:9092", "mailer", "orders.placed");
+/// options.topics.push("orders.cancelled".to_owned());
+/// options.settings.insert("security.protocol".to_owned(), "ssl".to_owned());
+/// ```
 #[derive(Debug, Clone)]
 pub struct KafkaOptions {
     /// The brokers: `host:port`, more of them after commas.
@@ -105,9 +126,10 @@ impl Kafka {
     /// Joins a group, as soon as there is a broker.
     pub async fn open(options: &KafkaOptions) -> Result<Self, SourceError> {
         let config = options.config()?;
-        let desk = Arc::new(Desk::default());
-        let ear = Ear { desk: Arc::clone(&desk) };
-        let consumer: KafkaResult<BaseConsumer<Ear>> = config.create_with_context(ear);
+        let mailbox = Arc::new(Mailbox::default());
+        let callbacks = GroupCallbacks { mailbox: Arc::clone(&mailbox) };
+        let consumer: KafkaResult<BaseConsumer<GroupCallbacks>> =
+            config.create_with_context(callbacks);
         let consumer = consumer.map_err(|error| SourceError::new("set it up", error))?;
         let topics: Vec<_> = options.topics.iter().map(String::as_str).collect();
         let subscribed = consumer.subscribe(&topics);
@@ -116,10 +138,10 @@ impl Kafka {
         let consumer = Arc::new(consumer);
         // One ring is enough: whoever hears it commits everything.
         let (bell, heard) = mpsc::sync_channel(1);
-        desk.open(Arc::clone(&consumer), bell);
-        let source = Self { desk: Arc::clone(&desk), retention };
-        spawn("hapax-kafka-poll", move || ear::poll(consumer))?;
-        spawn("hapax-kafka-commit", move || ear::commit(&desk, &heard))?;
+        mailbox.open(Arc::clone(&consumer), bell);
+        let source = Self { mailbox: Arc::clone(&mailbox), retention };
+        spawn("hapax-kafka-poll", move || callbacks::poll(consumer))?;
+        spawn("hapax-kafka-commit", move || callbacks::commit(&mailbox, &heard))?;
         Ok(source)
     }
 }
@@ -133,7 +155,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), SourceE
 impl Drop for Kafka {
     fn drop(&mut self) {
         // The thread that polls has it too, leaves the group and is not waited for.
-        drop(self.desk.close());
+        drop(self.mailbox.close());
     }
 }
 
@@ -141,21 +163,23 @@ impl Source for Kafka {
     type Receipt = KafkaReceipt;
 
     async fn next(&mut self) -> Result<Arrived<KafkaReceipt>, SourceError> {
-        match self.desk.next().await {
-            Next::Event(Event::Assigned(partitions)) => Ok(Arrived::Assigned(partitions)),
-            Next::Event(Event::Revoked(partitions)) => Ok(Arrived::Revoked(partitions)),
-            Next::Message(incoming, term) => Ok(Arrived::Message(self.delivery(incoming, term))),
-            Next::Failure(error) => Err(SourceError::new("go on", error)),
+        match self.mailbox.next().await {
+            NextStep::Event(GroupEvent::Assigned(partitions)) => Ok(Arrived::Assigned(partitions)),
+            NextStep::Event(GroupEvent::Revoked(partitions)) => Ok(Arrived::Revoked(partitions)),
+            NextStep::Message(incoming, term) => {
+                Ok(Arrived::Message(self.delivery(incoming, term)))
+            }
+            NextStep::Failure(error) => Err(SourceError::new("go on", error)),
         }
     }
 
     async fn start(&mut self, partition: &Partition, from: Option<i64>) -> Result<(), SourceError> {
-        let started = self.desk.start(partition, from);
+        let started = self.mailbox.start(partition, from);
         started.map_err(|error| SourceError::new("begin with a partition", error))
     }
 
     async fn release(&mut self, partitions: &[Partition]) -> Result<(), SourceError> {
-        let released = self.desk.release(partitions).await;
+        let released = self.mailbox.release(partitions).await;
         released.map_err(|error| SourceError::new("let go of partitions", error))
     }
 
@@ -168,8 +192,8 @@ impl Source for Kafka {
 
 impl Kafka {
     fn delivery(&self, incoming: Incoming, term: u64) -> Delivery<KafkaReceipt> {
-        let desk = Arc::clone(&self.desk);
-        let receipt = KafkaReceipt { desk, place: incoming.place.clone(), term };
+        let mailbox = Arc::clone(&self.mailbox);
+        let receipt = KafkaReceipt { mailbox, place: incoming.place.clone(), term };
         Delivery { incoming, receipt }
     }
 }
@@ -177,7 +201,7 @@ impl Kafka {
 /// What a message of Kafka is settled by.
 #[derive(Debug)]
 pub struct KafkaReceipt {
-    desk: Arc<Desk>,
+    mailbox: Arc<Mailbox>,
     /// None once it is settled.
     place: Option<Place>,
     term: u64,
@@ -194,9 +218,9 @@ impl Receipt for KafkaReceipt {
     async fn settle(mut self, disposition: Disposition) -> Result<(), SourceError> {
         let Some(Place { partition, offset }) = self.place.take() else { return Ok(()) };
         match disposition {
-            Disposition::Done => self.desk.done(&partition, offset, self.term).await,
+            Disposition::Done => self.mailbox.done(&partition, offset, self.term).await,
             Disposition::Later(after) => {
-                self.desk.put_back(&partition, offset, self.term, after);
+                self.mailbox.put_back(&partition, offset, self.term, after);
                 Ok(())
             }
         }
@@ -206,7 +230,7 @@ impl Receipt for KafkaReceipt {
 impl Drop for KafkaReceipt {
     fn drop(&mut self) {
         if let Some(Place { partition, offset }) = self.place.take() {
-            self.desk.put_back(&partition, offset, self.term, DROPPED_PAUSE);
+            self.mailbox.put_back(&partition, offset, self.term, DROPPED_PAUSE);
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 pub use self::receipt::SqsReceipt;
-use self::shelf::{Received, Shelf};
+use self::shelf::{Shelf, ShelvedMessage};
 use crate::{
     consumer::{Arrived, Delivery, Source, SourceError},
     sqs::{self, Handle, Meaning, Queue, Receive, SqsError},
@@ -34,14 +34,39 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// A message that is [done](crate::consumer::Disposition::Done) is deleted. One for
 /// [later](crate::consumer::Disposition::Later) is hidden for so long. In a FIFO queue one message of
 /// a group is under way at a time, and what is put back goes before those behind it.
+///
+/// ```no_run
+/// use hapax_messaging::{
+///     source::sqs::{Sqs, SqsOptions},
+///     sqs::{Queue, QueueOptions},
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let url = "https://sqs.eu-central-1.amazonaws.com/123456789012/orders.fifo";
+/// let queue = Queue::new(url, QueueOptions::default())?;
+/// let source = Sqs::open(queue, SqsOptions::default()).await?;
+/// # drop(source);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Sqs {
-    desk: Arc<Desk>,
+    context: Arc<QueueContext>,
     fetching: JoinHandle<()>,
     retention: Option<Duration>,
 }
 
 /// How messages are asked for.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use hapax_messaging::source::sqs::SqsOptions;
+///
+/// let options = SqsOptions { visibility: Duration::from_secs(120), ..SqsOptions::default() };
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SqsOptions {
     /// For how long SQS hides a message that was handed over: until then there has to be a word about
@@ -59,7 +84,7 @@ impl Default for SqsOptions {
 
 /// What a source and its receipts share.
 #[derive(Debug)]
-struct Desk {
+struct QueueContext {
     queue: Queue,
     options: SqsOptions,
     shelf: Mutex<Shelf>,
@@ -74,7 +99,7 @@ impl Sqs {
     pub async fn open(queue: Queue, options: SqsOptions) -> Result<Self, SourceError> {
         let asked = queue.numbers(["MessageRetentionPeriod"], options.within).await;
         let [retention] = asked.map_err(|error| SourceError::new("find the queue", error))?;
-        let desk = Arc::new(Desk {
+        let context = Arc::new(QueueContext {
             queue,
             options,
             shelf: Mutex::default(),
@@ -83,8 +108,8 @@ impl Sqs {
             emptied: Notify::new(),
         });
         // In a task of its own: what is on its way when a call of `next` is dropped is not lost.
-        let fetching = tokio::spawn(fetch(Arc::clone(&desk)));
-        Ok(Self { desk, fetching, retention: retention.map(Duration::from_secs) })
+        let fetching = tokio::spawn(fetch(Arc::clone(&context)));
+        Ok(Self { context, fetching, retention: retention.map(Duration::from_secs) })
     }
 }
 
@@ -93,31 +118,37 @@ impl Source for Sqs {
 
     async fn next(&mut self) -> Result<Arrived<SqsReceipt>, SourceError> {
         loop {
-            let first = self.desk.shelf().first().map(|first| {
+            let first = self.context.shelf().first().map(|first| {
                 (first.message.receipt_handle.clone(), first.group.clone(), first.at.elapsed())
             });
             let Some((handle, group, age)) = first else {
-                if let Some(error) = self.desk.broken().take() {
+                if let Some(error) = self.context.broken().take() {
                     return Err(SourceError::new("receive messages", error));
                 }
-                self.desk.filled.notified().await;
+                self.context.filled.notified().await;
                 continue;
             };
-            if age > self.desk.options.visibility / 2 {
-                if let Err(error) = self.desk.hide(&handle, self.desk.options.visibility).await {
+            if age > self.context.options.visibility / 2 {
+                if let Err(error) =
+                    self.context.hide(&handle, self.context.options.visibility).await
+                {
                     // It is not ours any more, and neither are those behind it.
                     tracing::debug!(%error, "a message waited too long here; it comes again");
-                    let mut shelf = self.desk.shelf();
+                    let mut shelf = self.context.shelf();
                     shelf.take();
                     group.map(|group| shelf.back(&group));
                     continue;
                 }
-                self.desk.shelf().first().into_iter().for_each(|first| first.at = Instant::now());
+                self.context
+                    .shelf()
+                    .first()
+                    .into_iter()
+                    .for_each(|first| first.at = Instant::now());
             }
-            let Some(received) = self.desk.shelf().take() else { continue };
-            self.desk.emptied.notify_one();
-            let receipt = SqsReceipt::new(&self.desk, &received);
-            let incoming = read::incoming(received, self.desk.queue.name());
+            let Some(received) = self.context.shelf().take() else { continue };
+            self.context.emptied.notify_one();
+            let receipt = SqsReceipt::new(&self.context, &received);
+            let incoming = read::incoming(received, self.context.queue.name());
             return Ok(Arrived::Message(Delivery { incoming, receipt }));
         }
     }
@@ -143,36 +174,40 @@ impl Drop for Sqs {
 }
 
 /// Asks for messages whenever there is room for them.
-async fn fetch(desk: Arc<Desk>) {
+async fn fetch(context: Arc<QueueContext>) {
     loop {
-        while desk.shelf().len() >= BATCH_MAX {
-            desk.emptied.notified().await;
+        while context.shelf().len() >= BATCH_MAX {
+            context.emptied.notified().await;
         }
-        match desk.receive().await {
+        match context.receive().await {
             Ok(messages) => {
-                let keeps_order = desk.queue.keeps_order();
-                let received = |message: sqs::Message| {
+                let keeps_order = context.queue.keeps_order();
+                let received = |message: sqs::SqsMessage| {
                     let group = message.attributes.get("MessageGroupId").cloned();
-                    Received { message, group: group.filter(|_| keeps_order), at: Instant::now() }
+                    ShelvedMessage {
+                        message,
+                        group: group.filter(|_| keeps_order),
+                        at: Instant::now(),
+                    }
                 };
-                desk.shelf().put(messages.into_iter().map(received));
-                desk.filled.notify_one();
+                context.shelf().put(messages.into_iter().map(received));
+                context.filled.notify_one();
             }
             Err(error) if error.meaning() == Meaning::NotNow => {
                 tracing::warn!(%error, "no messages come from SQS; asking again");
                 sleep(PAUSE).await;
             }
             Err(error) => {
-                *desk.broken() = Some(error);
-                desk.filled.notify_one();
+                *context.broken() = Some(error);
+                context.filled.notify_one();
                 return;
             }
         }
     }
 }
 
-impl Desk {
-    async fn receive(&self) -> Result<Vec<sqs::Message>, SqsError> {
+impl QueueContext {
+    async fn receive(&self) -> Result<Vec<sqs::SqsMessage>, SqsError> {
         let asked = Receive {
             max_number_of_messages: BATCH_MAX,
             wait_time_seconds: WAIT.as_secs(),
@@ -181,7 +216,8 @@ impl Desk {
             message_attribute_names: ["All"],
         };
         let patience = WAIT + self.options.within;
-        let received: sqs::Received = self.queue.call("ReceiveMessage", asked, patience).await?;
+        let received: sqs::ReceivedMessages =
+            self.queue.call("ReceiveMessage", asked, patience).await?;
         Ok(received.messages)
     }
 

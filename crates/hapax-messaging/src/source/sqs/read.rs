@@ -4,14 +4,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hapax_core::Header;
 
-use super::Received;
+use super::ShelvedMessage;
 use crate::{
     consumer::Incoming,
-    sqs::{Attribute, EMPTY, ENCODING, HEADERS},
+    sqs::{EMPTY, ENCODING, HEADERS, MessageAttribute},
 };
 
 /// What the sink of SQS wrote is read back as it was before: payload, headers and all.
-pub(super) fn incoming(received: Received, queue: &str) -> Incoming {
+pub(super) fn incoming(received: ShelvedMessage, queue: &str) -> Incoming {
     let mut message = received.message;
     let number = |name: &str| message.attributes.get(name)?.parse().ok();
     let deliveries = number("ApproximateReceiveCount");
@@ -60,7 +60,7 @@ fn own_headers(json: &str) -> Vec<Header> {
     headers.collect()
 }
 
-fn bytes(attribute: Attribute) -> Bytes {
+fn bytes(attribute: MessageAttribute) -> Bytes {
     let binary = attribute.binary_value.and_then(|binary| STANDARD.decode(binary).ok());
     match (binary, attribute.string_value) {
         (Some(binary), _) => binary.into(),

@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 
 use tokio::time::Instant;
 
-use crate::sqs::Message;
+use crate::sqs::SqsMessage;
 
 /// A message that was received.
 #[derive(Debug)]
-pub(super) struct Received {
-    pub(super) message: Message,
+pub(super) struct ShelvedMessage {
+    pub(super) message: SqsMessage,
     /// What its order is kept for, in a queue that keeps one.
     pub(super) group: Option<String>,
     /// When it was received, or its time was extended.
@@ -20,14 +20,14 @@ pub(super) struct Received {
 /// when the one before it is done. If that one is put back, so are those behind it.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
-    ready: VecDeque<Received>,
+    ready: VecDeque<ShelvedMessage>,
     /// Of each group of which a message has left the shelf, or is ready to: those behind it.
-    groups: HashMap<String, VecDeque<Received>>,
+    groups: HashMap<String, VecDeque<ShelvedMessage>>,
 }
 
 impl Shelf {
     /// Puts messages on it, in the order they were received in.
-    pub(super) fn put(&mut self, received: impl IntoIterator<Item = Received>) {
+    pub(super) fn put(&mut self, received: impl IntoIterator<Item = ShelvedMessage>) {
         for received in received {
             match &received.group {
                 None => self.ready.push_back(received),
@@ -43,12 +43,12 @@ impl Shelf {
     }
 
     /// What can be handed on first.
-    pub(super) fn first(&mut self) -> Option<&mut Received> {
+    pub(super) fn first(&mut self) -> Option<&mut ShelvedMessage> {
         self.ready.front_mut()
     }
 
     /// Takes it.
-    pub(super) fn take(&mut self) -> Option<Received> {
+    pub(super) fn take(&mut self) -> Option<ShelvedMessage> {
         self.ready.pop_front()
     }
 
@@ -62,7 +62,7 @@ impl Shelf {
     }
 
     /// A message of this group is not done: gives back those that were behind it.
-    pub(super) fn back(&mut self, group: &str) -> VecDeque<Received> {
+    pub(super) fn back(&mut self, group: &str) -> VecDeque<ShelvedMessage> {
         self.groups.remove(group).unwrap_or_default()
     }
 

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Outcome, Policy, Salt, Timestamp, memory::Store, outbox::Stored};
+use hapax_core::{
+    AnswerMeaning, AttemptAnswer, Outcome, Policy, Salt, Timestamp, memory::Store, outbox::Stored,
+};
 use hapax_engine::{Engine, Options, Run, Workflows};
 use hapax_messaging::{
     consumer::External,
@@ -42,9 +44,9 @@ fn store() -> Store {
 }
 
 /// A workflow that mails, and answers 503 after the first mail.
-fn mailing(mails: &Arc<AtomicU32>) -> Workflows<Store> {
+fn mailing(mails: &Arc<AtomicU32>) -> Workflows {
     let (mails, runs) = (Arc::clone(mails), Arc::new(AtomicU32::new(0)));
-    Workflows::new().on("mailer", Policy::default(), move |run: Run<Store>| {
+    Workflows::new().on("mailer", Policy::default(), move |run: Run| {
         let (mails, runs) = (Arc::clone(&mails), Arc::clone(&runs));
         async move {
             run.step("mail", |_key| async {
@@ -53,7 +55,9 @@ fn mailing(mails: &Arc<AtomicU32>) -> Workflows<Store> {
             })
             .await?;
             let first = runs.fetch_add(1, Ordering::SeqCst) == 0;
-            Ok(Outcome::bare(if first { 503 } else { 200 }))
+            let meaning =
+                if first { AnswerMeaning::TakenForNotDone } else { AnswerMeaning::Completed };
+            Ok(AttemptAnswer { outcome: Outcome::bare(0), meaning })
         }
     })
 }

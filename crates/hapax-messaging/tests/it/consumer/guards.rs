@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_messaging::consumer::{Gap, GivenUp, Guard, Incoming, Naming, Options};
+use hapax_messaging::consumer::{GapPolicy, GivenUp, Guard, Incoming, Naming, Options};
 
 use super::{
     base::Base,
@@ -32,12 +32,13 @@ fn push(queue: &Queue, versions: &[i64]) {
     }
 }
 
-fn every_one(held_max: u32, gap: Gap) -> Options {
+fn every_one(held_max: u32, gap: GapPolicy) -> Options {
     let guard = Some(Guard::EveryOne { first: 1, held_max });
     Options { guard, gap, concurrency: 1, ..hurried() }
 }
 
-const PATIENT: Gap = Gap { patience: Duration::from_secs(600), then: GivenUp::DeadLetter };
+const PATIENT: GapPolicy =
+    GapPolicy { patience: Duration::from_secs(600), then: GivenUp::DeadLetter };
 
 async fn what_is_older_than_the_newest_is_passed_over<B: Base>() {
     let base = B::create().await;
@@ -72,7 +73,7 @@ async fn until_nothing_is_held<B: Base>(base: &B, queue: &Queue, options: Option
 async fn a_gap_that_does_not_close_makes_dead_letters_and_the_key_goes_on<B: Base>() {
     let base = B::create().await;
     let queue = Queue::default();
-    let gap = Gap { patience: Duration::ZERO, then: GivenUp::DeadLetter };
+    let gap = GapPolicy { patience: Duration::ZERO, then: GivenUp::DeadLetter };
     push(&queue, &[1, 3]);
     let mut options = every_one(100, gap);
     until_nothing_is_held(&base, &queue, options.clone()).await;
@@ -87,7 +88,7 @@ async fn a_gap_that_does_not_close_makes_dead_letters_and_the_key_goes_on<B: Bas
 async fn a_gap_that_does_not_close_is_skipped_where_that_is_wanted<B: Base>() {
     let base = B::create().await;
     let queue = Queue::default();
-    let gap = Gap { patience: Duration::ZERO, then: GivenUp::ActOn };
+    let gap = GapPolicy { patience: Duration::ZERO, then: GivenUp::ActOn };
     push(&queue, &[1, 3, 4]);
     until_nothing_is_held(&base, &queue, every_one(100, gap)).await;
     assert_eq!(effects(&base).await, ["m-1", "m-3", "m-4"]);
@@ -98,7 +99,7 @@ async fn no_more_are_held_than_may_be<B: Base>() {
     let base = B::create().await;
     let queue = Queue::default();
     push(&queue, &[3, 4, 5, 6]);
-    let gap = Gap { then: GivenUp::ActOn, ..PATIENT };
+    let gap = GapPolicy { then: GivenUp::ActOn, ..PATIENT };
     consume(&base, &queue, every_one(2, gap), versioned(), record::<B>).await.unwrap();
     assert_eq!(effects(&base).await, ["m-3", "m-4", "m-5", "m-6"]);
 }

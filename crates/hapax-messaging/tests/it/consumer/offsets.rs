@@ -11,7 +11,7 @@ use std::{
 
 use hapax_core::inbox::Inbox as _;
 use hapax_messaging::consumer::{
-    Consumer, HandlerError, Message, Naming, Options, Progress, RunError,
+    Consumer, HandlerError, Message, Naming, Options, ProgressStorage, RunError,
 };
 
 use super::{
@@ -30,7 +30,7 @@ on_every_base! {
 }
 
 fn by_offset() -> Options {
-    Options { progress: Progress::Offsets, ..hurried() }
+    Options { progress: ProgressStorage::Offsets, ..hurried() }
 }
 
 fn names(offsets: std::ops::Range<i64>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::outbox::{Outbox as _, Selection};
+use hapax_core::outbox::{OutboxAdmin as _, OutboxLog as _, Selection};
 use hapax_messaging::relay::{OnFailure, RelayOptions};
 use tokio::time::sleep;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::outbox::{Limits, Outbox as _};
+use hapax_core::outbox::{OutboxAdmin as _, OutboxLog as _, ReadLimits};
 use hapax_messaging::relay::{RelayError, RelayOptions};
 use tokio::time::sleep;
 
@@ -46,7 +46,7 @@ async fn no_more_is_read_than_there_is_room_for() {
     for at in 0..200 {
         emit(&outbox, &[(&format!("k{at}"), "x")]);
     }
-    let window = Limits { rows: 20, bytes: 1 << 20 };
+    let window = ReadLimits { rows: 20, bytes: 1 << 20 };
     let options = RelayOptions { window, batch: 5, ..RelayOptions::default() };
     let running = relay(&outbox, &place, options);
     sleep(Duration::from_secs(30)).await;

@@ -2,13 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::{
-    Fence, Owner, StoreError,
-    outbox::{
-        Destination, Lag, Lane, Lease, Leases, Look, Outbox, Park, Parked, ParkedPage, Progress,
-        Registered, Retired, Seen, Selection, Start, Writer,
-    },
-};
+use hapax_core::{StoreError, forward_outbox, outbox::OutboxLog};
 use tokio::time::sleep;
 
 /// How long a call takes at most, before and after it is done.
@@ -33,83 +27,15 @@ async fn in_a_mood<T>(call: impl Future<Output = Result<T, StoreError>>) -> Resu
     answer
 }
 
-impl<O: Outbox> Outbox for Moody<O> {
-    async fn register(&self, destination: Destination, start: Start) -> Result<(), StoreError> {
-        in_a_mood(self.0.register(destination, start)).await
-    }
+macro_rules! moody {
+    ($self:ident, $method:ident($($argument:ident),*)) => {
+        in_a_mood($self.0.$method($($argument),*)).await
+    };
+}
 
-    async fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        in_a_mood(self.0.remove(name)).await
-    }
-
-    async fn destinations(&self) -> Result<Vec<Registered>, StoreError> {
-        in_a_mood(self.0.destinations()).await
-    }
-
-    async fn set_paused(&self, name: &str, paused: bool) -> Result<bool, StoreError> {
-        in_a_mood(self.0.set_paused(name, paused)).await
-    }
-
-    async fn lease(&self, lease: Lease) -> Result<Option<Leases>, StoreError> {
-        in_a_mood(self.0.lease(lease)).await
-    }
-
-    async fn release(
-        &self,
-        destination: &str,
-        owner: Owner,
-        lanes: Vec<(Lane, Fence)>,
-    ) -> Result<(), StoreError> {
-        in_a_mood(self.0.release(destination, owner, lanes)).await
-    }
-
-    async fn leave(&self, destination: &str, owner: Owner) -> Result<(), StoreError> {
-        in_a_mood(self.0.leave(destination, owner)).await
-    }
-
-    async fn look(&self, destination: &str, look: Look) -> Result<Option<Seen>, StoreError> {
-        in_a_mood(self.0.look(destination, look)).await
-    }
-
-    async fn writers(&self) -> Result<Vec<Writer>, StoreError> {
-        in_a_mood(self.0.writers()).await
-    }
-
-    async fn acknowledge(
-        &self,
-        destination: &str,
-        progress: Progress,
-    ) -> Result<Vec<Lane>, StoreError> {
-        in_a_mood(self.0.acknowledge(destination, progress)).await
-    }
-
-    async fn park(&self, park: Park) -> Result<bool, StoreError> {
-        in_a_mood(self.0.park(park)).await
-    }
-
-    async fn parked(
-        &self,
-        destination: &str,
-        selection: Selection,
-        page: ParkedPage,
-    ) -> Result<Vec<Parked>, StoreError> {
-        in_a_mood(self.0.parked(destination, selection, page)).await
-    }
-
-    async fn replay(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        in_a_mood(self.0.replay(destination, selection)).await
-    }
-
-    async fn forget(&self, destination: &str, selection: Selection) -> Result<usize, StoreError> {
-        in_a_mood(self.0.forget(destination, selection)).await
-    }
-
-    async fn lag(&self, destination: &str) -> Result<Option<Lag>, StoreError> {
-        in_a_mood(self.0.lag(destination)).await
-    }
-
-    async fn retire(&self, limit: usize) -> Result<Retired, StoreError> {
-        in_a_mood(self.0.retire(limit)).await
+impl<O: OutboxLog> OutboxLog for Moody<O> {
+    forward_outbox! {
+        moody: register set_paused lease release leave look writers acknowledge park retire
     }
 
     fn ring(&self) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_core::{
     Event, Timestamp,
-    outbox::{Destination, Outbox as _, ParkedPage, Selection, Topics, memory::Outbox},
+    outbox::{Destination, OutboxAdmin as _, ParkedPage, Selection, Topics, memory::Outbox},
     retry::{Backoff, Jitter, Schedule},
 };
 use hapax_messaging::relay::{OnFailure, Relay, RelayOptions, Running};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::outbox::Outbox as _;
+use hapax_core::outbox::OutboxAdmin as _;
 use hapax_messaging::relay::{Relay, RelayOptions};
 use tokio::{sync::watch, time::sleep};
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use hapax_core::outbox::{Outbox as _, Selection};
+use hapax_core::outbox::{OutboxAdmin as _, Selection};
 use hapax_messaging::relay::{OnFailure, Relay};
 use tokio::{sync::watch, time::sleep};
 

@@ -33,8 +33,15 @@ sink_outages!(Exchange);
 impl Exchange {
     async fn make(url: &str, server: Option<Own>) -> Self {
         let world = Self { url: url.to_owned(), name: unique("sink"), server };
-        let channel = world.channel().await;
-        let (name, none) = (world.name.as_str(), FieldTable::default());
+        world.declare().await;
+        world
+    }
+
+    /// Says what it expects to be there, as whoever reads from it does whenever it connects: what was
+    /// declared moments before a broker is killed, the broker may forget.
+    async fn declare(&self) {
+        let channel = self.channel().await;
+        let (name, none) = (self.name.as_str(), FieldTable::default());
         let durable = ExchangeDeclareOptions { durable: true, ..Default::default() };
         let declared =
             channel.exchange_declare(name.into(), ExchangeKind::Topic, durable, none.clone());
@@ -44,7 +51,6 @@ impl Exchange {
         let bind = QueueBindOptions::default();
         let bound = channel.queue_bind(name.into(), name.into(), "orders.#".into(), bind, none);
         bound.await.unwrap();
-        world
     }
 
     async fn channel(&self) -> Channel {
@@ -131,6 +137,7 @@ impl Breakable for Exchange {
 
     async fn revive(&mut self) {
         self.server().revive().await;
+        self.declare().await;
     }
 
     fn freeze(&mut self) {

@@ -1,6 +1,6 @@
 //! Same-transaction mode on a deadpool of tokio-postgres connections.
 
-pub(crate) mod line;
+pub(crate) mod pooled_connection;
 
 use std::{
     error::Error,
@@ -16,16 +16,25 @@ use hapax_core::{
     transaction::{self, End, Entered, Entrance, Granted},
 };
 
-use self::line::{Ended, Line};
+use self::pooled_connection::{EndFailure, PooledConnection};
 use super::{
     CANCEL, Isolation, SALT, UNDO, begin_statement,
-    error::{CONFLICTS, Fault},
-    events::Events,
+    error::{CONFLICTS, TransactionFault},
+    events::EmittedEvents,
     session::Session,
-    unit::{self, Held, LockName, Purpose, checked_salt, end_soon, enter_session},
+    unit::{self, Held, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
+///
+/// ```
+/// use deadpool_postgres::Pool;
+/// use hapax_postgres::transaction::{Isolation, deadpool::Database};
+///
+/// fn database(pool: Pool) -> Database {
+///     Database::new(pool).isolation(Isolation::Serializable)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Database {
     pool: Pool,
@@ -72,7 +81,10 @@ impl Database {
         let (expires_at, keep) = (held.expires_at, micros(end.keep));
         let made = async {
             let connection = self.connection().await?;
-            Line(connection).make_room(expires_at, keep).await.map_err(Fault::before_commit)
+            PooledConnection(connection)
+                .make_room(expires_at, keep)
+                .await
+                .map_err(TransactionFault::before_commit)
         };
         match made.await {
             Ok(()) => {
@@ -86,10 +98,21 @@ impl Database {
 /// A transaction on a connection of the pool: the connection itself, to be written through.
 ///
 /// Dropped without an end, it closes its connection, and the server rolls it back.
+///
+/// ```
+/// use hapax_core::Event;
+/// use hapax_postgres::transaction::deadpool::Transaction;
+///
+/// async fn pay(tx: &mut Transaction) -> Result<(), Box<dyn std::error::Error>> {
+///     tx.execute("INSERT INTO payments (cents) VALUES (100)", &[]).await?;
+///     tx.emit(Event::new("payments.made", "order-17", "100")?);
+///     Ok(())
+/// }
+/// ```
 pub struct Transaction {
-    pub(crate) line: Option<Line>,
-    pub(crate) purpose: Purpose,
-    pub(crate) events: Events,
+    pub(crate) line: Option<PooledConnection>,
+    pub(crate) purpose: TransactionPurpose,
+    pub(crate) events: EmittedEvents,
 }
 
 impl Transaction {
@@ -98,7 +121,7 @@ impl Transaction {
         self.events.push(event);
     }
 
-    pub(crate) fn line(&mut self) -> &mut Line {
+    pub(crate) fn line(&mut self) -> &mut PooledConnection {
         #[expect(clippy::expect_used, reason = "only ending consumes the transaction")]
         self.line.as_mut().expect("a transaction has its connection until it ends")
     }
@@ -152,18 +175,18 @@ impl transaction::Database for Database {
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
-        let mut line = Line(self.connection().await?);
+        let mut line = PooledConnection(self.connection().await?);
         let entered = async {
             let first = line.open(begin_statement(self.isolation), entrance).await;
-            let first = first.map_err(Fault::before_commit)?;
+            let first = first.map_err(TransactionFault::before_commit)?;
             enter_session(&mut line, entrance, first).await
         };
         match entered.await {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
-                let purpose = Purpose::Operation { held, retention };
-                let events = Events::ringing(&self.ringer);
+                let purpose = TransactionPurpose::Operation { held, retention };
+                let events = EmittedEvents::ringing(&self.ringer);
                 let transaction = Transaction { line: Some(line), purpose, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
             }
@@ -180,7 +203,7 @@ impl transaction::Database for Database {
 
     async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         transaction.events.forget();
-        transaction.line().run(UNDO).await.map_err(Fault::before_commit)
+        transaction.line().run(UNDO).await.map_err(TransactionFault::before_commit)
     }
 
     async fn finish(
@@ -194,16 +217,18 @@ impl transaction::Database for Database {
                 transaction.events.committed();
                 Ok(())
             }
-            Err(Ended::BeforeCommit(fault)) => {
+            Err(EndFailure::BeforeCommit(fault)) => {
                 line.roll_back().await;
                 Err(match &transaction.purpose {
-                    Purpose::Operation { held, .. } if fault.is_missing_bucket() => {
+                    TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
                         self.make_room(held, end).await
                     }
-                    Purpose::Operation { .. } | Purpose::Message(_) => fault.before_commit(),
+                    TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
+                        fault.before_commit()
+                    }
                 })
             }
-            Err(Ended::InCommit(fault)) => {
+            Err(EndFailure::InCommit(fault)) => {
                 line.close();
                 Err(fault.of_commit())
             }
@@ -217,9 +242,9 @@ impl transaction::Database for Database {
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
-        let mut line = Line(self.connection().await?);
+        let mut line = PooledConnection(self.connection().await?);
         let begin = begin_statement(Some(Isolation::ReadCommitted));
-        line.run(begin).await.map_err(Fault::before_commit)?;
+        line.run(begin).await.map_err(TransactionFault::before_commit)?;
         let found = unit::read_ended(&mut line, attempt).await;
         line.roll_back().await;
         found

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Arrival, Attempt, Body, Decision, Doubt, Ended, Fence, Fingerprint, Outcome, Owner, Policy,
-    Record, Recovery, RequestParts, State, StateTag, Store as _, Timestamp, Wish, apply, decide,
-    settle,
+    Arrival, Attempt, AttemptEnd, Body, Decision, Doubt, Fence, Fingerprint, Outcome, Owner,
+    Policy, Record, Recovery, RequestParts, RunMode, State, StateTag, Store as _, Timestamp, apply,
+    decide, settle,
     store::{Claim, Loaded, Over},
-    transaction::{Answer, enter},
+    transaction::{TransactionAnswer, enter},
 };
 use hapax_verify::conformance::{
     Backend as _,
-    decisions::{Stage, Visit},
+    decisions::{ArrivalStage, Visit},
 };
 
 use super::{Begun, Service, operation, record};
@@ -21,20 +21,20 @@ const ROWS: usize = 20_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_cell_of_the_decision_table_is_decided_as_by_the_machine() {
-    for stage in Stage::ALL {
+    for stage in ArrivalStage::ALL {
         stage.call_on::<Postgres>(async |visit| compare(stage, &visit).await).await;
     }
 }
 
 /// Begins in a transaction, compares the answer with the machine's, commits, and compares what is
 /// then stored with what the machine's claim makes of what was stored.
-async fn compare(stage: Stage, visit: &Visit<'_, Postgres>) {
+async fn compare(stage: ArrivalStage, visit: &Visit<'_, Postgres>) {
     let context = format!("at {stage:?} under {:?}, same: {}", visit.recovery, visit.same);
     let id = visit.arrival.operation.id();
     let service = Service::new(visit.backend).await;
     service.run("BEGIN").await;
     let owner = Owner(service.number("SELECT pg_current_xact_id()::text::int8").await);
-    let arrival = Arrival { owner, wish: Wish::Run { request: None }, ..visit.arrival.clone() };
+    let arrival = Arrival { owner, mode: RunMode::Run { request: None }, ..visit.arrival.clone() };
     let Loaded { now, record: before } = visit.store.load(vec![id]).await.remove(0).unwrap();
     let before = before.map(|record| *record);
     let decision = decide(now, &arrival, before.as_ref(), &Policy::default());
@@ -76,7 +76,11 @@ async fn compare(stage: Stage, visit: &Visit<'_, Postgres>) {
 }
 
 /// The answer of `hapax.begin` that says the same.
-fn told(decision: &Result<Claim, Answer>, now: Timestamp, about: Option<&Record>) -> Begun {
+fn told(
+    decision: &Result<Claim, TransactionAnswer>,
+    now: Timestamp,
+    about: Option<&Record>,
+) -> Begun {
     let seconds = |span: Duration| i32::try_from(span.as_micros().div_ceil(1_000_000)).unwrap();
     let begun = Begun {
         decision: word(decision).to_owned(),
@@ -91,14 +95,14 @@ fn told(decision: &Result<Claim, Answer>, now: Timestamp, about: Option<&Record>
     };
     match decision {
         Ok(_) => Begun { decision: "execute".to_owned(), ..begun },
-        Err(Answer::Busy { retry_after }) => {
+        Err(TransactionAnswer::Busy { retry_after }) => {
             Begun { retry_after: Some(seconds(*retry_after).max(1)), ..begun }
         }
-        Err(Answer::Mismatch(difference)) => {
+        Err(TransactionAnswer::Mismatch(difference)) => {
             let parts = difference.parts().map(|part| part.as_str().to_owned()).collect();
             Begun { differs: Some(parts), ..begun }
         }
-        Err(Answer::Replay(record)) => {
+        Err(TransactionAnswer::Replay(record)) => {
             let outcome = record.outcome().unwrap();
             assert!(now < record.expires_at);
             let Body::Kept(body) = outcome.body() else { unreachable!("the table keeps bodies") };
@@ -109,21 +113,21 @@ fn told(decision: &Result<Claim, Answer>, now: Timestamp, about: Option<&Record>
                 ..begun
             }
         }
-        Err(Answer::InDoubt { .. } | Answer::Gone { .. }) => begun,
+        Err(TransactionAnswer::InDoubt { .. } | TransactionAnswer::Gone { .. }) => begun,
     }
 }
 
 /// The word `hapax.decide` has for it.
-fn word(decision: &Result<Claim, Answer>) -> &'static str {
+fn word(decision: &Result<Claim, TransactionAnswer>) -> &'static str {
     match decision {
         Ok(Claim { over: Over::Nothing, .. }) => "nothing",
         Ok(Claim { over: Over::Spent(_), .. }) => "spent",
         Ok(Claim { over: Over::Abandoned(_), .. }) => "abandoned",
-        Err(Answer::Replay(_)) => "replay",
-        Err(Answer::Busy { .. }) => "busy",
-        Err(Answer::InDoubt { .. }) => "in_doubt",
-        Err(Answer::Mismatch(_)) => "mismatch",
-        Err(Answer::Gone { .. }) => "gone",
+        Err(TransactionAnswer::Replay(_)) => "replay",
+        Err(TransactionAnswer::Busy { .. }) => "busy",
+        Err(TransactionAnswer::InDoubt { .. }) => "in_doubt",
+        Err(TransactionAnswer::Mismatch(_)) => "mismatch",
+        Err(TransactionAnswer::Gone { .. }) => "gone",
     }
 }
 
@@ -160,9 +164,9 @@ async fn random_records_are_decided_as_by_the_machine() {
     assert_eq!(answers.len(), ROWS);
     for ((record, same), answer) in rows.iter().zip(answers) {
         let fingerprint = Fingerprint::from_bytes([u8::from(*same); Fingerprint::BYTES]);
-        let wish = Wish::Run { request: None };
+        let mode = RunMode::Run { request: None };
         let operation = record.operation.clone();
-        let arrival = Arrival { operation, fingerprint, owner: Owner(2), wish };
+        let arrival = Arrival { operation, fingerprint, owner: Owner(2), mode };
         let decision = decide(now, &arrival, Some(record), &Policy::default());
         let expected = word(&enter(now, decision, Some(record)));
         assert_eq!(answer.as_deref(), Some(expected), "seed {seed:#x}: {record:?}, same: {same}");
@@ -230,13 +234,13 @@ async fn a_new_operation_is_stored_as_by_the_machine_whatever_the_clock_says() {
         let operation = operation(key);
         let request = RequestParts { body: b"{\"amount\": 100}", ..RequestParts::default() };
         let fingerprint = store.salt().tenant_key(operation.tenant()).fingerprint(&request);
-        let wish = Wish::Run { request: None };
-        let arrival = Arrival { operation, fingerprint, owner, wish };
+        let mode = RunMode::Run { request: None };
+        let arrival = Arrival { operation, fingerprint, owner, mode };
         let Decision::Execute(claim) = decide(begun, &arrival, None, &Policy::default()) else {
             unreachable!("an absent key must execute")
         };
         let attempt = Attempt { id: claim.operation.id(), fence: claim.fence, owner };
-        let answered = Ended::Answered(stored.outcome().unwrap().clone());
+        let answered = AttemptEnd::completed(stored.outcome().unwrap().clone());
         let claimed = apply::claim(begun, None, &claim);
         let settle = settle(&attempt, answered, &Policy::default());
         assert_eq!(Some(stored), apply::settle(ended, claimed.as_ref(), &settle), "{key}");

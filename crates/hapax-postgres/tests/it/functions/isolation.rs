@@ -2,7 +2,7 @@
 
 use hapax_core::{
     StateTag, Store as _, StoreError,
-    store::{Batch, Claimed},
+    store::{Write, Written},
 };
 
 use super::{LEVELS, Service, arguments, operation, record, shop};
@@ -147,8 +147,8 @@ async fn a_claim_of_the_store_waits_for_the_transaction_and_finds_what_it_left()
         // The store's own patience is short: told that nothing was written, it may ask again.
         let claiming = tokio::spawn(async move {
             loop {
-                let batch = Batch { claims: vec![claim("key", 1)], ..Batch::default() };
-                match store.commit(batch).await.claims.remove(0) {
+                let batch = vec![Write::Claim(claim("key", 1))];
+                match store.commit(batch).await.remove(0) {
                     Err(StoreError::Unavailable(_)) => {}
                     answered => return answered,
                 }
@@ -157,8 +157,8 @@ async fn a_claim_of_the_store_waits_for_the_transaction_and_finds_what_it_left()
         Service::new(&database).await.until_waiting(1).await;
         service.run(verdict).await;
         let found = match claiming.await.unwrap().unwrap() {
-            Claimed::Found { record, .. } => record.map(|record| record.tag()),
-            Claimed::Won { .. } => None,
+            Written::Refused { record, .. } => record.map(|record| record.tag()),
+            Written::Done { .. } => None,
         };
         assert_eq!(found, left, "{verdict}");
     }

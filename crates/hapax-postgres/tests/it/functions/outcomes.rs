@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hapax_core::{
     Body, Header, Outcome, StateTag, Store as _,
     codec::seal,
-    store::{Batch, Settle, Settlement},
+    store::{Settle, Settlement, Write},
 };
 
 use super::{Service, arguments, operation, record, shop};
@@ -110,12 +110,12 @@ async fn an_outcome_stored_by_rust_is_replayed_by_sql() {
     ];
     for (at, (outcome, headers, body)) in cases.into_iter().enumerate() {
         let key = format!("key {at}");
-        let batch = Batch { claims: vec![claim(&key, 1)], ..Batch::default() };
-        store.commit(batch).await.claims.remove(0).unwrap();
+        let batch = vec![Write::Claim(claim(&key, 1))];
+        store.commit(batch).await.remove(0).unwrap();
         let status = outcome.status();
         let settle = Settle { to: Settlement::Completed(outcome), ..completion(&key, 1, b"") };
-        let batch = Batch { settles: vec![settle], ..Batch::default() };
-        store.commit(batch).await.settles.remove(0).unwrap();
+        let batch = vec![Write::Settle(settle)];
+        store.commit(batch).await.remove(0).unwrap();
         // The request that the reference's fingerprint stands for is unknown: take its place.
         let asked = "UPDATE hapax.operations SET fingerprint = \
                      hapax.fingerprint('acme', '', '', '', '{\"amount\": 100}') WHERE key = $1";

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use hapax_core::{
     Key, Scope, TransactionError,
-    inbox::{Answer, Arrival, Consumer, End, Entered, First, Identity, Inbox, Message, Proof},
+    inbox::{
+        First, Identity, Inbox, Message, MessageAnswer, MessageArrival, MessageEnd, MessageEntered,
+        Proof, RegisteredConsumer,
+    },
 };
 use hapax_postgres::transaction::Isolation;
 use tokio::task::JoinSet;
@@ -24,11 +27,11 @@ async fn shop() -> Postgres {
     postgres
 }
 
-async fn mailer(inbox: &impl Inbox) -> Consumer {
+async fn mailer(inbox: &impl Inbox) -> RegisteredConsumer {
     inbox.enlist(&Scope::parse("mailer").unwrap(), WEEK).await.unwrap()
 }
 
-fn arrival(consumer: &Consumer, id: &str) -> Arrival {
+fn arrival(consumer: &RegisteredConsumer, id: &str) -> MessageArrival {
     let message = Message {
         id: Key::parse(id).unwrap(),
         identity: Identity::Business,
@@ -40,7 +43,7 @@ fn arrival(consumer: &Consumer, id: &str) -> Arrival {
         place: None,
     };
     let message = Arc::new(message);
-    Arrival { consumer: consumer.clone(), message, proof: Proof::Record, in_turn: false }
+    MessageArrival { consumer: consumer.clone(), message, proof: Proof::Record, in_turn: false }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,14 +58,15 @@ async fn at_every_isolation_level_a_message_is_acted_on_once() {
             deliveries.spawn(async move {
                 loop {
                     match inbox.enter(&arrival).await {
-                        Ok(Entered::First(First { mut transaction, .. })) => {
+                        Ok(MessageEntered::First(First { mut transaction, .. })) => {
                             let effect = "INSERT INTO effects VALUES ('m-1')".to_owned();
                             Deadpool::write(&mut transaction, effect).await.unwrap();
-                            inbox.leave(transaction, &End::Done).await.unwrap();
+                            inbox.leave(transaction, &MessageEnd::Done).await.unwrap();
                         }
-                        Ok(Entered::Answer(Answer::Duplicate)) => return,
-                        Ok(Entered::Answer(Answer::Busy)) | Err(TransactionError::Conflict(_)) => {}
-                        Ok(Entered::Answer(answer)) => panic!("{level}: {answer:?}"),
+                        Ok(MessageEntered::Answer(MessageAnswer::Duplicate)) => return,
+                        Ok(MessageEntered::Answer(MessageAnswer::Busy))
+                        | Err(TransactionError::Conflict(_)) => {}
+                        Ok(MessageEntered::Answer(answer)) => panic!("{level}: {answer:?}"),
                         Err(error) => panic!("{level}: {error:?}"),
                     }
                 }
@@ -82,8 +86,8 @@ async fn rust_and_sql_know_each_others_deliveries() {
         |id: &str| format!("SELECT hapax.first_delivery('mailer', '{id}', 'hello')::int::int8");
     assert_eq!(postgres.number(&told("sql")).await, 1);
     let answer = inbox.enter(&arrival(&consumer, "sql")).await.unwrap();
-    assert!(matches!(answer, Entered::Answer(Answer::Duplicate)), "{answer:?}");
-    let Entered::First(First { transaction, .. }) =
+    assert!(matches!(answer, MessageEntered::Answer(MessageAnswer::Duplicate)), "{answer:?}");
+    let MessageEntered::First(First { transaction, .. }) =
         inbox.enter(&arrival(&consumer, "rust")).await.unwrap()
     else {
         panic!("nobody has acted on it")
@@ -91,7 +95,7 @@ async fn rust_and_sql_know_each_others_deliveries() {
     let busy = "SELECT hapax.first_delivery('mailer', 'rust', 'hello', wait => '0')";
     let refused = postgres.client().await.query(busy, &[]).await.unwrap_err();
     assert_eq!(refused.code().unwrap().code(), "HX008");
-    inbox.leave(transaction, &End::Done).await.unwrap();
+    inbox.leave(transaction, &MessageEnd::Done).await.unwrap();
     assert_eq!(postgres.number(&told("rust")).await, 0);
 }
 

@@ -1,15 +1,15 @@
-//! What became of messages: the suite for all inboxes, through both drivers.
+//! What became of messages: the suite for all inboxes, through every driver.
 
 mod isolation;
 
 use std::marker::PhantomData;
 
 use hapax_core::{Event, inbox::Inbox};
-use hapax_verify::conformance::{Backend as _, inbox::Backend};
+use hapax_verify::conformance::{Backend as _, inbox::InboxBackend};
 
 use crate::{
     backend::Postgres,
-    transactions::doors::{Deadpool, Door, Sqlx},
+    transactions::doors::{Deadpool, Door, Sqlx, Sqlx08},
 };
 
 mod through_deadpool {
@@ -22,13 +22,18 @@ mod through_sqlx {
     hapax_verify::inbox_conformance!(Effects<Sqlx>);
 }
 
+mod through_sqlx_0_8 {
+    use super::*;
+    hapax_verify::inbox_conformance!(Effects<Sqlx08>);
+}
+
 /// A database with a table of effects.
 pub(crate) struct Effects<D> {
     postgres: Postgres,
     door: PhantomData<fn() -> D>,
 }
 
-impl<D> Backend for Effects<D>
+impl<D> InboxBackend for Effects<D>
 where
     D: Door,
     D::Database: Inbox<Transaction = D::Transaction>,

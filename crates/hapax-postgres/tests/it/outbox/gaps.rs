@@ -117,7 +117,7 @@ async fn a_reconnected_reader_begins_again_from_what_is_stored() {
     let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE \
                 '%One snapshot%' AND datname = current_database() AND pid <> pg_backend_pid()";
     assert_eq!(scene.postgres.number(kill).await, 1);
-    let limits = hapax_core::outbox::Limits::default();
+    let limits = hapax_core::outbox::ReadLimits::default();
     let restarted = loop {
         let polled = hapax_core::outbox::poll(&scene.outbox, "sink", &mut scene.reader, limits);
         if let Ok(batch) = polled.await {

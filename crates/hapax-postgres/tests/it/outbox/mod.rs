@@ -7,10 +7,12 @@ mod waking;
 
 use hapax_core::{
     Owner,
-    outbox::{Destination, Event, Lease, Limits, Outbox as _, Reader, Start, Topics, poll},
+    outbox::{
+        Destination, Event, OutboxLog as _, ReadLimits, Reader, RelayLease, Start, Topics, poll,
+    },
 };
 use hapax_postgres::{Outbox, OutboxOptions};
-use hapax_verify::conformance::{Backend as _, outbox::Backend};
+use hapax_verify::conformance::{Backend as _, outbox::OutboxBackend};
 use tokio_postgres::Client;
 
 use crate::backend::Postgres;
@@ -20,7 +22,7 @@ hapax_verify::outbox_conformance!(Log);
 /// A database with the schema in it.
 struct Log(Postgres);
 
-impl Backend for Log {
+impl OutboxBackend for Log {
     type Outbox = Outbox;
 
     async fn create() -> Self {
@@ -106,7 +108,7 @@ impl Scene {
     /// Reads from what is stored, as a new relay would.
     async fn restart(&mut self) {
         let span = std::time::Duration::from_secs(30);
-        let lease = Lease { destination: "sink".to_owned(), owner: Owner(1), span };
+        let lease = RelayLease { destination: "sink".to_owned(), owner: Owner(1), span };
         self.reader = Reader::new();
         for leased in self.outbox.lease(lease).await.unwrap().unwrap().lanes {
             self.reader.add(leased);
@@ -115,7 +117,7 @@ impl Scene {
 
     /// What one look brings, acknowledged at once.
     async fn look(&mut self) -> Vec<String> {
-        let batch = poll(&self.outbox, "sink", &mut self.reader, Limits::default()).await;
+        let batch = poll(&self.outbox, "sink", &mut self.reader, ReadLimits::default()).await;
         let events = batch.unwrap().unwrap().events;
         for delivery in &events {
             self.reader.acknowledge(delivery.event.lane, delivery.event.position);

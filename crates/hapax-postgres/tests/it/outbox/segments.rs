@@ -1,6 +1,6 @@
 //! Segments: filled in turn, emptied whole, and never a dead row.
 
-use hapax_core::outbox::Outbox as _;
+use hapax_core::outbox::OutboxLog as _;
 
 use super::{Scene, run, turn_over};
 use crate::backend::Postgres;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_core::outbox::Outbox as _;
+use hapax_core::outbox::OutboxLog as _;
 use tokio::{task::yield_now, time::timeout};
 
 use super::Scene;

@@ -2,11 +2,20 @@
 
 use std::sync::Arc;
 
-use hapax_postgres::tail::{Mode, Reason, Tail, TailError, TailOptions};
+use hapax_postgres::tail::{Tail, TailError, TailMode, TailOptions, TailReason};
 use hapax_services::postgres::Mode as Stop;
-use tokio::{task::spawn_blocking, time::timeout};
+use tokio::{
+    task::{JoinHandle, spawn_blocking},
+    time::timeout,
+};
 
 use super::{PATIENCE, Place, Scene, patient, reading_the_table, run, start, streaming};
+
+/// Watches beside what follows: a busy test looks so late that the stream may be back.
+fn watch_for_the_table(tail: &Tail) -> JoinHandle<()> {
+    let tail = tail.clone();
+    tokio::spawn(async move { reading_the_table(&tail).await })
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_cut_is_replaced_and_nothing_is_lost() {
@@ -17,7 +26,9 @@ async fn a_stream_that_is_cut_is_replaced_and_nothing_is_lost() {
         assert_eq!(scene.look_for(1).await, [format!("{round} before")]);
         assert_eq!(scene.cut().await, 1);
         reading_the_table(&scene.tail).await;
-        let Mode::Table(Reason::Lost { cause }) = scene.tail.status().mode else { panic!() };
+        let TailMode::Table(TailReason::Lost { cause }) = scene.tail.status().mode else {
+            panic!()
+        };
         assert!(cause.contains("administrator"), "{cause}");
         run(&client, &format!("SELECT hapax.emit('t', 'k', '{round} meanwhile')")).await;
         assert_eq!(scene.look_for(1).await, [format!("{round} meanwhile")]);
@@ -34,9 +45,10 @@ async fn a_stream_that_is_cut_is_replaced_and_nothing_is_lost() {
 async fn a_publication_that_is_dropped_is_made_again() {
     let mut scene = Scene::new().await;
     let client = scene.client().await;
+    let lost = watch_for_the_table(&scene.tail);
     run(&client, "DROP PUBLICATION hapax_outbox; SELECT hapax.emit('t', 'k', 'one')").await;
     assert_eq!(scene.look_for(1).await, ["one"]);
-    reading_the_table(&scene.tail).await;
+    lost.await.unwrap();
     streaming(&scene.tail).await;
     run(&client, "SELECT hapax.emit('t', 'k', 'two')").await;
     assert_eq!(scene.look_for(1).await, ["two"]);
@@ -50,7 +62,7 @@ async fn an_ended_tail_leaves_no_slot_behind() {
     let Scene { place, tail, .. } = scene;
     let clone = tail.clone();
     drop(tail);
-    assert_eq!(clone.status().mode, Mode::Streaming);
+    assert_eq!(clone.status().mode, TailMode::Streaming);
     drop(clone);
     let gone = async { while place.number(slots).await > 0 {} };
     timeout(PATIENCE, gone).await.unwrap();
@@ -71,8 +83,9 @@ async fn a_restarted_server_is_followed_again() {
         assert!(scene.look().await.is_empty());
     }
     streaming(&scene.tail).await;
+    let lost = watch_for_the_table(&scene.tail);
     scene.place.restart(Stop::Fast).await;
-    reading_the_table(&scene.tail).await;
+    lost.await.unwrap();
     streaming(&scene.tail).await;
     run(&scene.client().await, "SELECT hapax.emit('t', 'k', 'last')").await;
     assert_eq!(scene.look_for(1).await, ["last"]);
@@ -99,7 +112,7 @@ async fn a_slot_that_would_keep_too_much_is_given_up_by_the_server_and_made_agai
     let long = scene.transaction().await;
     run(&long, "CREATE TABLE long_work (n int)").await;
     let lost = async {
-        while scene.tail.status().mode == Mode::Streaming {
+        while scene.tail.status().mode == TailMode::Streaming {
             run(&operator, "SELECT pg_logical_emit_message(false, 'bulk', repeat('x', 4000000))")
                 .await;
             run(&operator, "SELECT pg_switch_wal()").await;

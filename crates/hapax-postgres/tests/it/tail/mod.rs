@@ -17,14 +17,16 @@ use std::{
 
 use hapax_core::{
     Owner,
-    outbox::{Destination, Event, Lease, Limits, Outbox as _, Reader, Start, Topics, poll},
+    outbox::{
+        Destination, Event, OutboxLog as _, ReadLimits, Reader, RelayLease, Start, Topics, poll,
+    },
 };
 use hapax_postgres::{
     Outbox, OutboxOptions,
-    tail::{Mode, Tail, TailOptions},
+    tail::{Tail, TailMode, TailOptions},
 };
 use hapax_services::postgres::{Mode as Stop, Server, Settings};
-use hapax_verify::conformance::{Backend as _, outbox::Backend};
+use hapax_verify::conformance::{Backend as _, outbox::OutboxBackend};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
@@ -87,11 +89,11 @@ fn patient() -> TailOptions {
 }
 
 async fn streaming(tail: &Tail) {
-    timeout(PATIENCE, tail.until(|mode| *mode == Mode::Streaming)).await.unwrap();
+    timeout(PATIENCE, tail.until(|mode| *mode == TailMode::Streaming)).await.unwrap();
 }
 
 async fn reading_the_table(tail: &Tail) {
-    timeout(PATIENCE, tail.until(|mode| *mode != Mode::Streaming)).await.unwrap();
+    timeout(PATIENCE, tail.until(|mode| *mode != TailMode::Streaming)).await.unwrap();
 }
 
 /// A server for all tests that run at the same time.
@@ -115,7 +117,7 @@ fn start(setting: &str) -> Server {
 
 struct Log(Place);
 
-impl Backend for Log {
+impl OutboxBackend for Log {
     type Outbox = Tail;
 
     async fn create() -> Self {
@@ -175,7 +177,7 @@ impl Scene {
     /// Reads from what is stored, as a new relay would.
     async fn restart(&mut self) {
         let (destination, owner) = ("sink".to_owned(), Owner(1));
-        let lease = Lease { destination, owner, span: PATIENCE };
+        let lease = RelayLease { destination, owner, span: PATIENCE };
         self.reader = Reader::new();
         for leased in self.tail.lease(lease).await.unwrap().unwrap().lanes {
             self.reader.add(leased);
@@ -184,7 +186,7 @@ impl Scene {
 
     /// What one look brings, acknowledged at once; nothing if the server does not answer.
     async fn look(&mut self) -> Vec<String> {
-        let batch = poll(&self.tail, "sink", &mut self.reader, Limits::default()).await;
+        let batch = poll(&self.tail, "sink", &mut self.reader, ReadLimits::default()).await;
         let Ok(batch) = batch else { return Vec::new() };
         let events = batch.unwrap().events;
         for delivery in &events {

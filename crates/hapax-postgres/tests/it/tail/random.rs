@@ -7,7 +7,7 @@ use std::{
 };
 
 use fastrand::Rng;
-use hapax_core::outbox::{Batch, Limits, Outbox as _, poll};
+use hapax_core::outbox::{EventBatch, OutboxLog as _, ReadLimits, poll};
 use hapax_postgres::tail::TailOptions;
 use tokio::{task::JoinSet, time::timeout};
 use tokio_postgres::Client;
@@ -49,7 +49,7 @@ async fn history(seed: u64, window_events: usize) {
             _ => {}
         }
         let rows = [2, 10, 2000][rng.usize(..3)];
-        let limits = Limits { rows, ..Limits::default() };
+        let limits = ReadLimits { rows, ..ReadLimits::default() };
         let batch = poll(&scene.tail, "sink", &mut scene.reader, limits).await.unwrap().unwrap();
         quiet = if batch.events.is_empty() && writers.is_empty() { quiet + 1 } else { 0 };
         seen.take(batch);
@@ -78,7 +78,7 @@ struct Deliveries {
 }
 
 impl Deliveries {
-    fn take(&mut self, batch: Batch) {
+    fn take(&mut self, batch: EventBatch) {
         if batch.restarted {
             self.in_hand.clear();
         }

@@ -2,7 +2,7 @@
 
 use std::{process::Command, sync::Arc, time::Duration};
 
-use hapax_postgres::tail::{Mode, Reason, TailOptions};
+use hapax_postgres::tail::{TailMode, TailOptions, TailReason};
 use tokio::{
     task::spawn_blocking,
     time::{sleep, timeout},
@@ -43,7 +43,7 @@ async fn a_late_stream_is_not_waited_for_and_taken_up_again() {
         run(&client, &format!("SELECT hapax.emit('t', 'k', '{round}')")).await;
         assert_eq!(scene.look_for(1).await, [round.to_string()]);
     }
-    assert_eq!(scene.tail.status().mode, Mode::Table(Reason::Behind));
+    assert_eq!(scene.tail.status().mode, TailMode::Table(TailReason::Behind));
     drop(frozen);
     streaming(&scene.tail).await;
     let before = scene.tail.status();
@@ -59,7 +59,7 @@ async fn a_sender_that_falls_silent_is_replaced() {
     let options = TailOptions { heartbeat_every, ..TailOptions::default() };
     let mut scene = Scene::on(Place::new().await, options).await;
     let frozen = Frozen::sender(&scene.place).await;
-    let lost = |mode: &Mode| matches!(mode, Mode::Table(Reason::Lost { .. }));
+    let lost = |mode: &TailMode| matches!(mode, TailMode::Table(TailReason::Lost { .. }));
     timeout(PATIENCE, scene.tail.until(lost)).await.unwrap();
     streaming(&scene.tail).await;
     run(&scene.client().await, "SELECT hapax.emit('t', 'k', 'one')").await;
@@ -115,7 +115,7 @@ async fn what_waits_for_a_standby_is_not_shown_before_it_is_visible() {
                     WHERE s.confirmed_flush_lsn >= pg_current_wal_flush_lsn()";
     let came = async { while scene.place.number(streamed).await == 0 {} };
     timeout(PATIENCE, came).await.unwrap();
-    let limits = hapax_core::outbox::Limits::default();
+    let limits = hapax_core::outbox::ReadLimits::default();
     for _ in 0..5 {
         let look = hapax_core::outbox::poll(&scene.tail, "sink", &mut scene.reader, limits);
         before += look.await.unwrap().unwrap().events.len();

@@ -1,6 +1,6 @@
 //! What comes through the stream.
 
-use hapax_core::outbox::{Lane, Limits, Outbox as _, poll};
+use hapax_core::outbox::{Lane, OutboxLog as _, ReadLimits, poll};
 use hapax_postgres::tail::TailOptions;
 use tokio::time::timeout;
 
@@ -70,7 +70,7 @@ async fn large_and_binary_events_come_as_the_table_has_them() {
         "#,
     )
     .await;
-    let limits = Limits::default();
+    let limits = ReadLimits::default();
     let streamed = poll(&scene.tail, "sink", &mut scene.reader, limits).await.unwrap().unwrap();
     assert_eq!((streamed.events.len(), scene.tail.status().table_looks), (4, 0));
     scene.restart().await;
@@ -141,7 +141,7 @@ async fn an_event_of_a_newer_format_is_left_to_the_table() {
     )
     .await;
     run(&client, "SELECT hapax.emit('t', 'k', 'three')").await;
-    let refused = poll(&scene.tail, "sink", &mut scene.reader, Limits::default()).await;
+    let refused = poll(&scene.tail, "sink", &mut scene.reader, ReadLimits::default()).await;
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("newer"), "{text}");
 }

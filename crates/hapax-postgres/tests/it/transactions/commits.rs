@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Event, Policy, Recovery, RequestParts, ResultPolicy, RetainFrom, Retention, Timestamp,
-    outbox::{Outbox as _, Ringer, memory},
-    transaction::Answer,
+    Event, Policy, Recovery, RequestParts, RetainFrom, Retention, Timestamp,
+    outbox::{OutboxLog as _, Ringer, memory},
+    transaction::TransactionAnswer,
 };
-use hapax_engine::transactional::{Fate, OnceError, TransactionOptions, Transactional};
+use hapax_engine::transactional::{Fate, InTransactionError, TransactionOptions, Transactional};
 use tokio::time::timeout;
 
 use super::{
     doors::Door,
-    through_both_doors,
-    world::{World, is_replayed, is_stored, outcome, pay},
+    through_every_door,
+    world::{World, answer, is_replayed, is_stored, pay},
 };
 use crate::reference::operation;
 
-through_both_doors!(
+through_every_door!(
     the_writes_the_event_and_the_answer_commit_together,
     a_failure_is_kept_without_its_writes_and_its_event,
     an_answer_that_says_try_again_leaves_nothing,
@@ -91,19 +91,19 @@ async fn an_error_a_panic_and_a_timeout_leave_nothing_and_free_the_key<D: Door>(
         Err("out of paper".into())
     });
     assert!(
-        matches!(failed.await, Err(OnceError::Failed(error)) if error.to_string() == "out of paper")
+        matches!(failed.await, Err(InTransactionError::Failed(error)) if error.to_string() == "out of paper")
     );
     let panicked = world.run("k", |mut tx, key| async move {
         pay::<D>(&mut tx, &key).await?;
         panic!("as a test does")
     });
-    assert!(matches!(panicked.await, Err(OnceError::Panicked)));
+    assert!(matches!(panicked.await, Err(InTransactionError::Panicked)));
     let timed_out = world.run("k", |mut tx, key| async move {
         pay::<D>(&mut tx, &key).await?;
         D::write(&mut tx, "SELECT pg_sleep(600)".to_owned()).await?;
-        Ok(outcome(201))
+        Ok(answer(201))
     });
-    assert!(matches!(timed_out.await, Err(OnceError::TimedOut { .. })));
+    assert!(matches!(timed_out.await, Err(InTransactionError::TimedOut { .. })));
     assert_eq!((world.payments().await, world.events().await, world.records().await), (0, 0, 0));
     assert!(is_stored(&world.pay("k", 201).await));
 }
@@ -112,9 +112,12 @@ async fn another_request_under_the_key_is_refused<D: Door>() {
     let world = World::<D>::new().await;
     assert!(is_stored(&world.pay("k", 201).await));
     let request = RequestParts { body: b"{\"amount\":999}", ..RequestParts::default() };
-    let work = |_| async { Ok::<_, OnceError>(outcome(201)) };
+    let work = |_| async { Ok::<_, InTransactionError>(answer(201)) };
     let refused = world.hapax.once(operation("k"), &request, work).await;
-    assert!(matches!(refused, Err(OnceError::Refused(Answer::Mismatch(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(InTransactionError::Refused(TransactionAnswer::Mismatch(_)))),
+        "{refused:?}"
+    );
 }
 
 async fn work_that_broke_its_transaction_commits_nothing<D: Door>() {
@@ -124,9 +127,9 @@ async fn work_that_broke_its_transaction_commits_nothing<D: Door>() {
         let refused =
             D::write(&mut tx, "INSERT INTO payments (key) VALUES (NULL)".to_owned()).await;
         assert!(refused.is_err());
-        Ok(outcome(201))
+        Ok(answer(201))
     });
-    assert!(matches!(broken.await, Err(OnceError::Store(_))));
+    assert!(matches!(broken.await, Err(InTransactionError::Store(_))));
     assert_eq!((world.payments().await, world.records().await), (0, 0));
     assert!(is_stored(&world.pay("k", 201).await));
 }
@@ -142,10 +145,10 @@ async fn work_that_keeps_its_transaction_commits_nothing<D: Door>() {
                 let _ = released.wait_for(|released| *released).await;
                 drop(tx);
             });
-            Ok(outcome(201))
+            Ok(answer(201))
         }
     });
-    assert!(matches!(kept.await, Err(OnceError::Kept)));
+    assert!(matches!(kept.await, Err(InTransactionError::Kept)));
     release.send_replace(true);
     let again = world.pay("k", 201).await;
     assert!(is_stored(&again), "{again:?}");
@@ -164,7 +167,7 @@ async fn retention_from_completion_counts_from_the_end<D: Door>() {
     let slow = world.run("k", |mut tx, key| async move {
         pay::<D>(&mut tx, &key).await?;
         D::write(&mut tx, "SELECT pg_sleep(0.2)".to_owned()).await?;
-        Ok(outcome(201))
+        Ok(answer(201))
     });
     assert!(is_stored(&slow.await));
     let late = "SELECT (expires_at - created_at - retention) / 1000 FROM hapax.operations";
@@ -178,7 +181,7 @@ async fn events_of_one_transaction_keep_their_order<D: Door>() {
             let event = Event::new("t", key, at.to_string()).unwrap();
             D::emit(&mut tx, event.header("trace", "a \"quoted\" one").unwrap());
         }
-        Ok(outcome(201))
+        Ok(answer(201))
     });
     assert!(is_stored(&emitted.await));
     let told = "SELECT key || convert_from(payload, 'UTF8') || (headers ->> 'trace') FROM hapax.outbox ORDER BY position";
@@ -192,6 +195,6 @@ fn kept_for(days: u64, from: RetainFrom) -> TransactionOptions {
     let window = Duration::from_secs(days * 24 * 60 * 60);
     let retention = Retention { window, from, tombstone: Duration::ZERO };
     let lease = Duration::from_secs(30);
-    let policy = Policy::new(lease, retention, ResultPolicy::Terminal, Recovery::Hold).unwrap();
+    let policy = Policy::new(lease, retention, Recovery::Hold).unwrap();
     TransactionOptions { policy, ..TransactionOptions::default() }
 }

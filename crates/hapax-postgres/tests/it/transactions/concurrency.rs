@@ -2,18 +2,18 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hapax_core::transaction::Answer;
-use hapax_engine::transactional::{OnceError, TransactionOptions};
+use hapax_core::transaction::TransactionAnswer;
+use hapax_engine::transactional::{InTransactionError, TransactionOptions};
 use hapax_postgres::transaction::Isolation;
 use tokio::sync::Semaphore;
 
 use super::{
     doors::Door,
-    through_both_doors,
-    world::{World, is_replayed, is_stored, options, outcome, pay},
+    through_every_door,
+    world::{World, answer, is_replayed, is_stored, options, pay},
 };
 
-through_both_doors!(
+through_every_door!(
     of_sixteen_duplicates_one_runs_at_every_isolation_level,
     a_duplicate_waits_for_the_first_and_is_answered_alike,
     when_the_first_rolls_back_the_second_runs,
@@ -57,7 +57,7 @@ async fn hold<D: Door>(
                 pay::<D>(&mut tx, &key).await?;
                 told.add_permits(1);
                 gate.acquire().await?.forget();
-                Ok(outcome(status))
+                Ok(answer(status))
             }
         });
         is_stored(&held.await)
@@ -105,7 +105,10 @@ async fn a_duplicate_that_waited_long_enough_is_told_to_come_back<D: Door>() {
     let world = Arc::new(World::<D>::with(options, None).await);
     let (let_go, first) = hold(&world, 201).await;
     let second = world.pay("k", 201).await;
-    assert!(matches!(second, Err(OnceError::Refused(Answer::Busy { .. }))), "{second:?}");
+    assert!(
+        matches!(second, Err(InTransactionError::Refused(TransactionAnswer::Busy { .. }))),
+        "{second:?}"
+    );
     let_go.add_permits(1);
     assert!(first.await.unwrap());
     assert!(is_replayed(&world.pay("k", 201).await));
@@ -124,7 +127,7 @@ async fn transactions_in_each_others_way_are_tried_again<D: Door>() {
             let taken = world.run(&key, |mut tx, _| async move {
                 D::write(&mut tx, "SELECT left_over FROM stock".to_owned()).await?;
                 D::write(&mut tx, "UPDATE stock SET left_over = left_over - 1".to_owned()).await?;
-                Ok(outcome(201))
+                Ok(answer(201))
             });
             is_stored(&taken.await)
         })
@@ -150,7 +153,7 @@ async fn a_caller_that_leaves_does_not_stop_the_work<D: Door>() {
             pay::<D>(&mut tx, &key).await?;
             told.add_permits(1);
             gate.acquire().await?.forget();
-            Ok(outcome(201))
+            Ok(answer(201))
         }
     });
     tokio::select! {

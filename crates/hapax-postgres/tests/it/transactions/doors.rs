@@ -1,11 +1,12 @@
-//! The two drivers, as their users call them.
+//! The drivers, as their users call them.
 
 use std::str::FromStr;
 
 use deadpool_postgres::{Manager, Pool};
 use hapax_core::{Database, Event, outbox::Ringer};
-use hapax_postgres::transaction::{Isolation, deadpool, sqlx as through_sqlx};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use hapax_postgres::transaction::{
+    Isolation, deadpool, sqlx as through_sqlx, sqlx_0_8 as through_sqlx_0_8,
+};
 use tokio_postgres::{Config, NoTls, config::Host};
 
 /// An error of the work's own.
@@ -63,36 +64,49 @@ impl Door for Deadpool {
 }
 
 pub(crate) struct Sqlx;
+pub(crate) struct Sqlx08;
 
-impl Door for Sqlx {
-    type Database = through_sqlx::Database;
-    type Transaction = through_sqlx::Transaction;
+/// A version of sqlx: they differ in where things are, and in what a statement is.
+macro_rules! sqlx_door {
+    ($door:ident, $version:ident, $($postgres:ident)::+, $statement:expr) => {
+        impl Door for $door {
+            type Database = $version::Database;
+            type Transaction = $version::Transaction;
 
-    fn open(config: &Config, isolation: Option<Isolation>) -> through_sqlx::Database {
-        let Host::Tcp(host) = &config.get_hosts()[0] else {
-            panic!("the test server listens on TCP, not on {config:?}")
-        };
-        let options = PgConnectOptions::from_str("postgres://postgres@localhost").unwrap();
-        let options = options.host(host).port(config.get_ports()[0]);
-        let options = options.database(config.get_dbname().unwrap());
-        let pool = PgPoolOptions::new().max_connections(POOL).connect_lazy_with(options);
-        let database = through_sqlx::Database::new(pool);
-        match isolation {
-            Some(isolation) => database.isolation(isolation),
-            None => database,
+            fn open(config: &Config, isolation: Option<Isolation>) -> $version::Database {
+                use $($postgres)::+::{PgConnectOptions, PgPoolOptions};
+
+                let Host::Tcp(host) = &config.get_hosts()[0] else {
+                    panic!("the test server listens on TCP, not on {config:?}")
+                };
+                let options = PgConnectOptions::from_str("postgres://postgres@localhost").unwrap();
+                let options = options.host(host).port(config.get_ports()[0]);
+                let options = options.database(config.get_dbname().unwrap());
+                let pool = PgPoolOptions::new().max_connections(POOL).connect_lazy_with(options);
+                let database = $version::Database::new(pool);
+                match isolation {
+                    Some(isolation) => database.isolation(isolation),
+                    None => database,
+                }
+            }
+
+            fn rings(database: $version::Database, ringer: Ringer) -> $version::Database {
+                database.rings(ringer)
+            }
+
+            async fn write(tx: &mut $version::Transaction, text: String) -> Result<(), BoxError> {
+                $statement(text).execute(&mut **tx).await?;
+                Ok(())
+            }
+
+            fn emit(tx: &mut $version::Transaction, event: Event) {
+                tx.emit(event);
+            }
         }
-    }
-
-    fn rings(database: through_sqlx::Database, ringer: Ringer) -> through_sqlx::Database {
-        database.rings(ringer)
-    }
-
-    async fn write(tx: &mut through_sqlx::Transaction, text: String) -> Result<(), BoxError> {
-        sqlx::query(sqlx::AssertSqlSafe(text)).execute(&mut **tx).await?;
-        Ok(())
-    }
-
-    fn emit(tx: &mut through_sqlx::Transaction, event: Event) {
-        tx.emit(event);
-    }
+    };
 }
+
+sqlx_door!(Sqlx, through_sqlx, sqlx::postgres, |text| sqlx::query(sqlx::AssertSqlSafe(text)));
+sqlx_door!(Sqlx08, through_sqlx_0_8, sqlx_postgres_0_8, |text: String| {
+    sqlx_core_0_8::query::query(text.leak())
+});

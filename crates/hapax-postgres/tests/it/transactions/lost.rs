@@ -14,11 +14,11 @@ use tokio_postgres::Config;
 
 use super::{
     doors::Door,
-    through_both_doors,
+    through_every_door,
     world::{World, is_replayed, is_stored},
 };
 
-through_both_doors!(
+through_every_door!(
     a_commit_that_arrived_is_answered_as_such,
     a_commit_that_did_not_arrive_is_made_again,
 );

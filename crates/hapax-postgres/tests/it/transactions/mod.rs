@@ -1,4 +1,4 @@
-//! Same-transaction mode, alike through both drivers.
+//! Same-transaction mode, alike through every driver.
 
 mod commits;
 mod concurrency;
@@ -8,7 +8,7 @@ mod records;
 mod world;
 
 /// Makes each of these tests one for every driver.
-macro_rules! through_both_doors {
+macro_rules! through_every_door {
     ($($name:ident),* $(,)?) => {
         mod deadpool {
             $(#[tokio::test(flavor = "multi_thread")]
@@ -22,6 +22,12 @@ macro_rules! through_both_doors {
                 super::$name::<crate::transactions::doors::Sqlx>().await;
             })*
         }
+        mod sqlx_0_8 {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                super::$name::<crate::transactions::doors::Sqlx08>().await;
+            })*
+        }
     };
 }
-use through_both_doors;
+use through_every_door;

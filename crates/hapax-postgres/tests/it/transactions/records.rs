@@ -1,20 +1,20 @@
 //! The same records as everybody else's.
 
 use hapax_core::{
-    Policy, Recovery, ResultPolicy, RetainFrom, Retention, Wish, transaction::Answer,
+    Policy, Recovery, RetainFrom, Retention, RunMode, transaction::TransactionAnswer,
 };
-use hapax_engine::{Ask, Begun, Engine, transactional::OnceError};
+use hapax_engine::{Admission, BeginRequest, Engine, transactional::InTransactionError};
 use hapax_verify::conformance::Backend;
 use std::time::Duration;
 
 use super::{
     doors::Door,
-    through_both_doors,
+    through_every_door,
     world::{World, is_replayed, is_stored, outcome, request},
 };
 use crate::reference::operation;
 
-through_both_doors!(
+through_every_door!(
     what_a_transaction_stored_is_replayed_by_the_engine_and_by_sql,
     what_the_engine_stored_is_replayed_in_a_transaction,
     an_operation_that_a_live_owner_has_is_busy,
@@ -25,17 +25,22 @@ through_both_doors!(
 
 const LEASE: Duration = Duration::from_secs(30);
 
-async fn ask<D: Door>(world: &World<D>, key: &str, recovery: Recovery) -> Ask {
+async fn ask<D: Door>(world: &World<D>, key: &str, recovery: Recovery) -> BeginRequest<'static> {
     let operation = operation(key);
     let salt = world.hapax.salt().await.unwrap();
     let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request());
     let window = Duration::from_secs(24 * 60 * 60);
     let retention = Retention { window, from: RetainFrom::Creation, tombstone: Duration::ZERO };
-    let policy = Policy::new(LEASE, retention, ResultPolicy::Terminal, recovery).unwrap();
-    Ask { operation, fingerprint, wish: Wish::Run { request: None }, policy }
+    let policy = Policy::new(LEASE, retention, recovery).unwrap();
+    BeginRequest {
+        operation,
+        request: fingerprint.into(),
+        mode: RunMode::Run { request: None },
+        policy,
+    }
 }
 
-fn engine<D: Door>(world: &World<D>) -> Engine<hapax_postgres::Store> {
+fn engine<D: Door>(world: &World<D>) -> Engine {
     Engine::start(world.store.clone(), hapax_engine::Options::default())
 }
 
@@ -43,7 +48,7 @@ async fn what_a_transaction_stored_is_replayed_by_the_engine_and_by_sql<D: Door>
     let world = World::<D>::new().await;
     assert!(is_stored(&world.pay("k", 201).await));
     let begun = engine(&world).begin(&ask(&world, "k", Recovery::Hold).await).await.unwrap();
-    let Begun::Replay(record) = begun else { panic!("{begun:?}") };
+    let Admission::Replay(record) = begun else { panic!("{begun:?}") };
     assert_eq!(record.outcome(), Some(&outcome(201)));
     let begin = "SELECT decision, status, body FROM hapax.begin('acme', 'POST /pay', 'k', '{\"amount\":100}')";
     let row = world.postgres.client().await.query_one(begin, &[]).await.unwrap();
@@ -54,8 +59,8 @@ async fn what_a_transaction_stored_is_replayed_by_the_engine_and_by_sql<D: Door>
 async fn what_the_engine_stored_is_replayed_in_a_transaction<D: Door>() {
     let world = World::<D>::new().await;
     let begun = engine(&world).begin(&ask(&world, "k", Recovery::Hold).await).await.unwrap();
-    let Begun::Execute(permit) = begun else { panic!("{begun:?}") };
-    permit.settle(hapax_core::Ended::Answered(outcome(201))).await.unwrap();
+    let Admission::Execute(permit) = begun else { panic!("{begun:?}") };
+    permit.settle(hapax_core::AttemptEnd::completed(outcome(201))).await.unwrap();
     let answered = world.pay("k", 500).await;
     assert!(is_replayed(&answered), "{answered:?}");
     assert_eq!(answered.unwrap().outcome, outcome(201));
@@ -65,9 +70,9 @@ async fn what_the_engine_stored_is_replayed_in_a_transaction<D: Door>() {
 async fn an_operation_that_a_live_owner_has_is_busy<D: Door>() {
     let world = World::<D>::new().await;
     let begun = engine(&world).begin(&ask(&world, "k", Recovery::Resend).await).await.unwrap();
-    let Begun::Execute(permit) = begun else { panic!("{begun:?}") };
+    let Admission::Execute(permit) = begun else { panic!("{begun:?}") };
     let refused = world.pay("k", 201).await;
-    let Err(OnceError::Refused(Answer::Busy { retry_after })) = refused else {
+    let Err(InTransactionError::Refused(TransactionAnswer::Busy { retry_after })) = refused else {
         panic!("{refused:?}")
     };
     assert!(retry_after > Duration::from_secs(20), "{retry_after:?}");
@@ -79,7 +84,7 @@ async fn an_abandoned_operation_is_followed_only_where_it_may_be_repeated<D: Doo
     for recovery in [Recovery::Resend, Recovery::Probe, Recovery::Hold] {
         let key = recovery.as_str();
         let begun = engine(&world).begin(&ask(&world, key, recovery).await).await.unwrap();
-        let Begun::Execute(permit) = begun else { panic!("{begun:?}") };
+        let Admission::Execute(permit) = begun else { panic!("{begun:?}") };
         // A process that dies says nothing.
         std::mem::forget(permit);
     }
@@ -88,7 +93,10 @@ async fn an_abandoned_operation_is_followed_only_where_it_may_be_repeated<D: Doo
     assert!(is_stored(&followed), "{followed:?}");
     for key in ["probe", "hold"] {
         let refused = world.pay(key, 201).await;
-        assert!(matches!(refused, Err(OnceError::Refused(Answer::InDoubt { .. }))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(InTransactionError::Refused(TransactionAnswer::InDoubt { .. }))),
+            "{refused:?}"
+        );
     }
     let fence = "SELECT fence FROM hapax.operations WHERE key = 'resend' AND state = 3";
     assert_eq!((world.postgres.number(fence).await, world.payments().await), (2, 1));
@@ -98,7 +106,7 @@ async fn an_abandoned_operation_is_followed_only_where_it_may_be_repeated<D: Doo
 async fn a_released_and_an_expired_operation_run_under_the_next_fence<D: Door>() {
     let world = World::<D>::new().await;
     let begun = engine(&world).begin(&ask(&world, "k", Recovery::Hold).await).await.unwrap();
-    let Begun::Execute(permit) = begun else { panic!("{begun:?}") };
+    let Admission::Execute(permit) = begun else { panic!("{begun:?}") };
     permit.give_back().await.unwrap();
     let fence = "SELECT fence FROM hapax.operations";
     for expected in [2, 3] {
@@ -118,6 +126,6 @@ async fn a_damaged_outcome_is_refused<D: Door>() {
     let damage = hapax_verify::conformance::Damage::FlippedBodyBit;
     world.postgres.damage(operation("k").id(), damage).await;
     let refused = world.pay("k", 201).await;
-    assert!(matches!(refused, Err(OnceError::Store(_))), "{refused:?}");
+    assert!(matches!(refused, Err(InTransactionError::Store(_))), "{refused:?}");
     assert_eq!(world.payments().await, 1);
 }

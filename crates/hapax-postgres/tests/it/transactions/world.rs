@@ -9,9 +9,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use hapax_core::{Body, Event, Outcome, RequestParts};
+use hapax_core::{AnswerMeaning, AttemptAnswer, Body, Event, Outcome, RequestParts};
 use hapax_engine::transactional::{
-    Answered, Fate, OnceError, TransactionOptions, Transactional, Tx,
+    Answered, Fate, InTransactionError, TransactionOptions, Transactional, Tx,
 };
 use hapax_postgres::{Store, transaction::Isolation};
 
@@ -42,10 +42,10 @@ impl<D: Door> World<D> {
     }
 
     /// Pays under this key, and answers with this status.
-    pub(crate) async fn pay(&self, key: &str, status: u16) -> Result<Answered, OnceError> {
+    pub(crate) async fn pay(&self, key: &str, status: u16) -> Result<Answered, InTransactionError> {
         self.run(key, move |mut tx, key| async move {
             pay::<D>(&mut tx, &key).await?;
-            Ok(outcome(status))
+            Ok(answer(status))
         })
         .await
     }
@@ -55,9 +55,9 @@ impl<D: Door> World<D> {
         &self,
         key: &str,
         work: impl Fn(Tx<D::Transaction>, String) -> F + Send + 'static,
-    ) -> Result<Answered, OnceError>
+    ) -> Result<Answered, InTransactionError>
     where
-        F: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
+        F: Future<Output = Result<AttemptAnswer, BoxError>> + Send + 'static,
     {
         let (calls, named) = (Arc::clone(&self.calls), key.to_owned());
         let work = move |tx| {
@@ -99,16 +99,27 @@ pub(crate) fn outcome(status: u16) -> Outcome {
     Outcome::new(status, Vec::new(), Body::Kept(Bytes::from_static(b"{\"ok\":true}"))).unwrap()
 }
 
+/// An answer of the payer, and what it means by that.
+pub(crate) fn answer(status: u16) -> AttemptAnswer {
+    let meaning = match status {
+        ..400 => AnswerMeaning::Completed,
+        429 => AnswerMeaning::NotDone,
+        400..500 => AnswerMeaning::Failed,
+        500.. => AnswerMeaning::TakenForNotDone,
+    };
+    AttemptAnswer { outcome: outcome(status), meaning }
+}
+
 pub(crate) fn options() -> TransactionOptions {
     TransactionOptions { wait: Duration::from_secs(20), ..TransactionOptions::default() }
 }
 
 /// It was run now, and stored.
-pub(crate) fn is_stored(answered: &Result<Answered, OnceError>) -> bool {
+pub(crate) fn is_stored(answered: &Result<Answered, InTransactionError>) -> bool {
     matches!(answered, Ok(Answered { fate: Fate::Stored { .. }, .. }))
 }
 
 /// It was run before, and the answer is the same.
-pub(crate) fn is_replayed(answered: &Result<Answered, OnceError>) -> bool {
+pub(crate) fn is_replayed(answered: &Result<Answered, InTransactionError>) -> bool {
     matches!(answered, Ok(Answered { fate: Fate::Replayed { .. }, .. }))
 }

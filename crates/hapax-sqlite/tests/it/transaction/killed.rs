@@ -9,12 +9,12 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use hapax_core::{Faults, Outcome};
-use hapax_sqlite::{Once, once, transaction};
+use hapax_core::Faults;
+use hapax_sqlite::{OnceRequest, once, transaction};
 use rusqlite::Connection;
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::shop::{insert, open, pay, payments, records, unit};
+use super::shop::{answer, insert, open, pay, payments, records, unit};
 use crate::backend::Sqlite;
 
 /// Inside the work, between two writes of the caller's own.
@@ -94,13 +94,13 @@ fn paid(shop: &Connection, key: &str) -> i64 {
 }
 
 /// A payment of two rows.
-fn run(shop: &mut Connection, unit: &Once, faults: &Faults) {
+fn run(shop: &mut Connection, unit: &OnceRequest, faults: &Faults) {
     let key = unit.operation.key().as_str();
     let answered = once(shop, unit, |tx| {
         insert(tx, key)?;
         faults.at(BETWEEN_WRITES).expect("it goes on or dies");
         insert(tx, key)?;
-        Ok::<_, rusqlite::Error>(Outcome::bare(201))
+        Ok::<_, rusqlite::Error>(answer(201))
     });
     assert_eq!(answered.expect("it is answered").outcome.status(), 201);
 }
@@ -164,7 +164,7 @@ impl Victim {
         }
         let mut shop = connect(&self.path);
         Box::new(move |key| {
-            let unit = Once { faults: faults.clone(), ..unit(&Sqlite::new(), key) };
+            let unit = OnceRequest { faults: faults.clone(), ..unit(&Sqlite::new(), key) };
             run(&mut shop, &unit, &faults);
         })
     }

@@ -8,15 +8,15 @@ use std::{
 };
 
 use hapax_core::{
-    Doubt, Fence, Fingerprint, Outcome, Policy, Recovery, ResultPolicy, RetainFrom, Retention,
-    Store as _, StoreError,
-    store::{Batch, Claim, Entry, Settle, Settlement},
-    transaction::Answer,
+    AnswerMeaning, AttemptAnswer, Doubt, Fence, Fingerprint, Outcome, Policy, Recovery, RetainFrom,
+    Retention, Store as _, StoreError,
+    store::{Claim, Entry, Settle, Settlement, Write, Written},
+    transaction::TransactionAnswer,
 };
-use hapax_sqlite::{Fate, Once, OnceError, emit, once, transaction};
+use hapax_sqlite::{Fate, OnceRequest, TransactionOnceError, emit, once, transaction};
 use rusqlite::Connection;
 
-use super::shop::{failing_at, insert, open, pay, payments, records, unit};
+use super::shop::{answer, failing_at, insert, open, pay, payments, records, unit};
 use crate::{
     backend::Sqlite,
     calls::{claim, complete, completion, first_claim, load},
@@ -25,9 +25,11 @@ use crate::{
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
 #[track_caller]
-fn refusal<T: std::fmt::Debug, E: std::fmt::Debug>(refused: Result<T, OnceError<E>>) -> Answer {
+fn refusal<T: std::fmt::Debug, E: std::fmt::Debug>(
+    refused: Result<T, TransactionOnceError<E>>,
+) -> TransactionAnswer {
     match refused {
-        Err(OnceError::Refused(answer)) => answer,
+        Err(TransactionOnceError::Refused(answer)) => answer,
         other => panic!("{other:?}"),
     }
 }
@@ -67,9 +69,12 @@ fn what_may_be_tried_again_leaves_nothing_behind() {
         insert(tx, "a").expect("written");
         Err("the card reader is on fire")
     });
-    assert!(matches!(failed, Err(OnceError::Failed("the card reader is on fire"))), "{failed:?}");
+    assert!(
+        matches!(failed, Err(TransactionOnceError::Failed("the card reader is on fire"))),
+        "{failed:?}"
+    );
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        once(&mut shop, &unit(&sqlite, "a"), |tx| -> Result<Outcome, ()> {
+        once(&mut shop, &unit(&sqlite, "a"), |tx| -> Result<AttemptAnswer, ()> {
             insert(tx, "a").expect("written");
             panic!("this work panics")
         })
@@ -83,33 +88,28 @@ fn what_may_be_tried_again_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_an_answer_means_is_the_policys_word() {
-    let policy = |results| {
-        let retention = Retention {
-            window: Duration::from_secs(60),
-            from: RetainFrom::Creation,
-            tombstone: Duration::ZERO,
-        };
-        Policy::new(Duration::from_secs(1), retention, results, Recovery::Hold).expect("valid")
-    };
+fn what_an_answer_means_is_the_works_word_whatever_its_status() {
     let rows = [
-        (ResultPolicy::Terminal, 200, "completed", 1),
-        (ResultPolicy::Terminal, 303, "completed", 1),
-        (ResultPolicy::Terminal, 404, "failed", 0),
-        (ResultPolicy::Terminal, 500, "released", 0),
-        (ResultPolicy::Stripe, 500, "failed", 0),
-        (ResultPolicy::Stripe, 429, "released", 0),
-        (ResultPolicy::SuccessOnly, 404, "released", 0),
-        (ResultPolicy::AtMostOnce, 503, "failed", 0),
+        (AnswerMeaning::Completed, "completed", 1),
+        (AnswerMeaning::Failed, "failed", 0),
+        (AnswerMeaning::NotDone, "released", 0),
+        (AnswerMeaning::TakenForNotDone, "released", 0),
+        (AnswerMeaning::Inconclusive, "released", 0),
     ];
-    for (results, status, state, paid) in rows {
-        let sqlite = Sqlite::new();
-        let mut shop = open(&sqlite);
-        let unit = Once { policy: policy(results), ..unit(&sqlite, "a") };
-        pay(&mut shop, &unit, status).expect("it runs");
-        assert_eq!(payments(&shop), paid, "{results:?} {status}");
-        let kept = i64::from(state != "released");
-        assert_eq!(records(&shop, state), kept, "{results:?} {status}");
+    for (meaning, state, paid) in rows {
+        for status in [0, 200, 303, 404, 429, 500, 503] {
+            let sqlite = Sqlite::new();
+            let mut shop = open(&sqlite);
+            let answered = once(&mut shop, &unit(&sqlite, "a"), |tx| {
+                insert(tx, "a")?;
+                let outcome = Outcome::bare(status);
+                Ok::<_, rusqlite::Error>(AttemptAnswer { outcome, meaning })
+            });
+            assert_eq!(answered.expect("it runs").outcome, Outcome::bare(status));
+            assert_eq!(payments(&shop), paid, "{meaning:?} {status}");
+            let kept = i64::from(state != "released");
+            assert_eq!(records(&shop, state), kept, "{meaning:?} {status}");
+        }
     }
 }
 
@@ -119,8 +119,8 @@ fn another_request_under_the_key_is_refused_and_does_not_run() {
     let mut shop = open(&sqlite);
     pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it runs");
     let fingerprint = Fingerprint::from_bytes([8; Fingerprint::BYTES]);
-    let other = Once { fingerprint, ..unit(&sqlite, "a") };
-    assert!(matches!(refusal(pay(&mut shop, &other, 201)), Answer::Mismatch(_)));
+    let other = OnceRequest { fingerprint, ..unit(&sqlite, "a") };
+    assert!(matches!(refusal(pay(&mut shop, &other, 201)), TransactionAnswer::Mismatch(_)));
     assert_eq!(payments(&shop), 1);
 }
 
@@ -147,11 +147,11 @@ fn past_retention_a_tombstone_says_that_it_is_gone() {
         tombstone: Duration::from_secs(60),
     };
     let policy = Policy::default();
-    let policy = Policy::new(policy.lease(), retention, policy.results(), policy.recovery());
-    let unit = Once { policy: policy.expect("valid"), ..unit(&sqlite, "a") };
+    let policy = Policy::new(policy.lease(), retention, policy.recovery());
+    let unit = OnceRequest { policy: policy.expect("valid"), ..unit(&sqlite, "a") };
     pay(&mut shop, &unit, 201).expect("it runs");
     sqlite.move_clock(61_000_000);
-    assert!(matches!(refusal(pay(&mut shop, &unit, 201)), Answer::Gone { .. }));
+    assert!(matches!(refusal(pay(&mut shop, &unit, 201)), TransactionAnswer::Gone { .. }));
     sqlite.move_clock(61_000_000);
     pay(&mut shop, &unit, 201).expect("it runs");
     assert_eq!(payments(&shop), 2);
@@ -166,7 +166,7 @@ async fn records_of_the_store_in_the_same_file_are_respected() {
     let begin = async |key: &str, recovery| {
         let entry = Entry::Run { lease: Duration::from_secs(30), request: None };
         let claim = Claim { recovery, entry, ..first_claim(key) };
-        store.commit(Batch { claims: vec![claim], ..Batch::default() }).await;
+        store.commit(vec![Write::Claim(claim)]).await;
     };
     for key in ["running", "done", "doubt"] {
         claim(&store, key).await.expect("written");
@@ -176,18 +176,25 @@ async fn records_of_the_store_in_the_same_file_are_respected() {
     complete(&store, "done", b"paid").await.expect("written");
     let to = Settlement::InDoubt(Doubt::Unanswered);
     let doubt = Settle { to, ..completion("doubt", b"") };
-    store.commit(Batch { settles: vec![doubt], ..Batch::default() }).await;
+    store.commit(vec![Write::Settle(doubt)]).await;
 
     let answer = refusal(pay(&mut shop, &unit(&sqlite, "running"), 201));
     let thirty = Duration::from_secs(30);
-    assert!(matches!(answer, Answer::Busy { retry_after } if retry_after == thirty), "{answer:?}");
+    assert!(
+        matches!(answer, TransactionAnswer::Busy { retry_after } if retry_after == thirty),
+        "{answer:?}"
+    );
     let replay = pay(&mut shop, &unit(&sqlite, "done"), 500).expect("it is replayed");
     assert!(matches!(replay.fate, Fate::Replayed { .. }));
     let answer = refusal(pay(&mut shop, &unit(&sqlite, "doubt"), 201));
-    assert!(matches!(answer, Answer::InDoubt { doubt: Doubt::Unanswered }), "{answer:?}");
+    assert!(
+        matches!(answer, TransactionAnswer::InDoubt { doubt: Doubt::Unanswered }),
+        "{answer:?}"
+    );
 
     sqlite.move_clock(31_000_000);
-    let vanished = |answer| matches!(answer, Answer::InDoubt { doubt: Doubt::OwnerVanished });
+    let vanished =
+        |answer| matches!(answer, TransactionAnswer::InDoubt { doubt: Doubt::OwnerVanished });
     assert!(vanished(refusal(pay(&mut shop, &unit(&sqlite, "running"), 201))));
     assert!(vanished(refusal(pay(&mut shop, &unit(&sqlite, "probe"), 201))));
     assert_eq!(payments(&shop), 0);
@@ -195,7 +202,7 @@ async fn records_of_the_store_in_the_same_file_are_respected() {
     let record = load(&store, "resend").await.expect("readable").expect("there");
     assert_eq!((record.fence, payments(&shop)), (Fence::FIRST.next(), 1));
     let late = complete(&store, "resend", b"late").await.expect("answered");
-    assert_eq!(late, hapax_core::store::Settled::Lost, "the old owner has no say");
+    assert!(matches!(late, Written::Refused { .. }), "the old owner has no say: {late:?}");
 }
 
 #[tokio::test]
@@ -235,7 +242,7 @@ fn a_lock_held_too_long_is_busy_but_replays_do_not_wait_for_it() {
     let holder = sqlite.client();
     holder.execute_batch("BEGIN IMMEDIATE").expect("locked");
     let answer = refusal(pay(&mut shop, &unit(&sqlite, "new"), 201));
-    assert!(matches!(answer, Answer::Busy { .. }), "{answer:?}");
+    assert!(matches!(answer, TransactionAnswer::Busy { .. }), "{answer:?}");
     let replayed = pay(&mut shop, &unit(&sqlite, "done"), 201).expect("it is replayed");
     assert!(matches!(replayed.fate, Fate::Replayed { .. }));
     holder.execute_batch("ROLLBACK").expect("unlocked");
@@ -254,7 +261,7 @@ fn nobody_ever_sees_an_operation_while_it_runs() {
         seen("before its first write");
         insert(tx, "a")?;
         seen("after its last write");
-        Ok::<_, rusqlite::Error>(Outcome::bare(201))
+        Ok::<_, rusqlite::Error>(answer(201))
     })
     .expect("it runs");
     assert_eq!(records(&onlooker, "completed"), 1);
@@ -265,13 +272,13 @@ fn a_fault_before_the_commit_leaves_nothing_and_one_after_it_is_seen_through() {
     for place in transaction::PLACES {
         let sqlite = Sqlite::new();
         let mut shop = open(&sqlite);
-        let faulty = Once { faults: failing_at(place), ..unit(&sqlite, "a") };
+        let faulty = OnceRequest { faults: failing_at(place), ..unit(&sqlite, "a") };
         let answered = pay(&mut shop, &faulty, 201);
         if place.ends_with("after_commit") {
             assert!(matches!(answered.expect("it committed").fate, Fate::Stored { .. }));
         } else {
             let failed = answered.expect_err("it failed");
-            let nothing = matches!(failed, OnceError::Store(StoreError::Unavailable(_)));
+            let nothing = matches!(failed, TransactionOnceError::Store(StoreError::Unavailable(_)));
             assert!(nothing && payments(&shop) == 0, "{place}: {failed:?}");
         }
         pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it is answered");
@@ -286,9 +293,11 @@ fn a_transaction_ended_by_hand_is_an_alarm_and_keeps_no_record() {
         let mut shop = open(&sqlite);
         let alarm = once(&mut shop, &unit(&sqlite, "a"), |tx| {
             tx.execute_batch(by_hand)?;
-            Ok::<_, rusqlite::Error>(Outcome::bare(201))
+            Ok::<_, rusqlite::Error>(answer(201))
         });
-        let Err(OnceError::Store(StoreError::Damaged(cause))) = alarm else { panic!("{alarm:?}") };
+        let Err(TransactionOnceError::Store(StoreError::Damaged(cause))) = alarm else {
+            panic!("{alarm:?}")
+        };
         assert!(cause.to_string().contains("leave COMMIT and ROLLBACK to Hapax"), "{cause}");
         assert_eq!(records(&shop, "completed"), 0);
     }
@@ -305,9 +314,12 @@ fn a_constraint_that_fails_at_the_commit_takes_everything_back() {
     .expect("created");
     let refused = once(&mut shop, &unit(&sqlite, "a"), |tx| {
         tx.execute("INSERT INTO refunds VALUES (404)", [])?;
-        Ok::<_, rusqlite::Error>(Outcome::bare(201))
+        Ok::<_, rusqlite::Error>(answer(201))
     });
-    assert!(matches!(refused, Err(OnceError::Store(StoreError::Unavailable(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(TransactionOnceError::Store(StoreError::Unavailable(_)))),
+        "{refused:?}"
+    );
     assert_eq!((records(&shop, "completed"), shop.is_autocommit()), (0, true));
 }
 
@@ -318,7 +330,10 @@ fn a_record_that_cannot_be_read_is_neither_run_nor_written_over() {
     pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it runs");
     shop.execute("UPDATE hapax_operations SET state = 99", []).expect("damaged");
     let refused = pay(&mut shop, &unit(&sqlite, "a"), 201);
-    assert!(matches!(refused, Err(OnceError::Store(StoreError::Damaged(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(TransactionOnceError::Store(StoreError::Damaged(_)))),
+        "{refused:?}"
+    );
     assert_eq!(payments(&shop), 1);
 }
 
@@ -346,7 +361,7 @@ fn events_are_published_only_with_what_they_tell_of() {
             insert(tx, key)?;
             let event = hapax_core::Event::new("payment.completed", key, "{}").expect("valid");
             emit(tx, &event.header("trace", "\"42\"").expect("valid"))?;
-            Ok::<_, rusqlite::Error>(Outcome::bare(status))
+            Ok::<_, rusqlite::Error>(answer(status))
         })
         .expect("it runs");
     }

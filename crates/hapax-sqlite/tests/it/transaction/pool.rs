@@ -3,11 +3,11 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use hapax_core::{
-    Database as _, Event, Faults, Fingerprint, Outcome, Owner, StoreError,
-    transaction::{Answer, Entered, Entrance},
+    AttemptAnswer, Database as _, Event, Faults, Fingerprint, Outcome, Owner, StoreError,
+    transaction::{Entered, Entrance, TransactionAnswer},
 };
 use hapax_engine::{
-    Fate, OnceError, TransactionOptions, Transactional, Tx, transactional::WorkError,
+    Fate, InTransactionError, TransactionOptions, Transactional, Tx, transactional::WorkError,
 };
 use hapax_sqlite::{
     Clock,
@@ -19,13 +19,13 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions},
 };
 
-use super::shop::{self, failing_at, payments, records};
+use super::shop::{self, answer, failing_at, payments, records};
 use crate::{
     backend::Sqlite,
     calls::{claim, load, operation},
 };
 
-type Work = Result<Outcome, WorkError>;
+type Work = Result<AttemptAnswer, WorkError>;
 
 /// A pool of a program of its own.
 async fn open(sqlite: &Sqlite, connections: u32) -> SqlitePool {
@@ -60,14 +60,14 @@ async fn pay(
     door: &Transactional<Database>,
     key: &'static str,
     status: u16,
-) -> Result<hapax_engine::Answered, OnceError> {
+) -> Result<hapax_engine::Answered, InTransactionError> {
     let work = move |tx| paying(tx, key, status);
     door.run(operation(key), fingerprint(), *door.options(), work).await
 }
 
 async fn paying(mut tx: Tx<Transaction>, key: &'static str, status: u16) -> Work {
     insert(&mut tx, key).await?;
-    Ok(Outcome::bare(status))
+    Ok(answer(status))
 }
 
 async fn insert(tx: &mut Transaction, key: &str) -> sqlx::Result<()> {
@@ -91,7 +91,7 @@ pub(crate) fn payer(path: &Path, faults: Faults) -> Box<dyn FnMut(&str)> {
                 insert(&mut tx, &key).await?;
                 faults.at(super::killed::BETWEEN_WRITES)?;
                 insert(&mut tx, &key).await?;
-                Work::Ok(Outcome::bare(201))
+                Work::Ok(answer(201))
             }
         };
         let run = door.run(operation(key), fingerprint(), *door.options(), work);
@@ -147,15 +147,15 @@ async fn work_that_fails_or_panics_leaves_nothing_behind() {
         Work::Err("the card reader is on fire".into())
     };
     let failed = door.run(operation("a"), fingerprint(), *door.options(), failing).await;
-    assert!(matches!(failed, Err(OnceError::Failed(_))), "{failed:?}");
+    assert!(matches!(failed, Err(InTransactionError::Failed(_))), "{failed:?}");
     let panicking = |mut tx: Tx<Transaction>| async move {
         insert(&mut tx, "a").await?;
         panic!("this work panics");
         #[expect(unreachable_code, reason = "it says what the work would answer")]
-        Work::Ok(Outcome::bare(201))
+        Work::Ok(answer(201))
     };
     let panicked = door.run(operation("a"), fingerprint(), *door.options(), panicking).await;
-    assert!(matches!(panicked, Err(OnceError::Panicked)), "{panicked:?}");
+    assert!(matches!(panicked, Err(InTransactionError::Panicked)), "{panicked:?}");
     assert_eq!(payments(&shop), 0);
     is_as_it_was(&pool).await;
     pay(&door, "a", 201).await.expect("the key is free");
@@ -209,7 +209,7 @@ async fn savepoints_of_the_work_are_its_own() {
         inner.rollback().await?;
         let inner = tx.begin().await?;
         drop(inner);
-        Work::Ok(Outcome::bare(201))
+        Work::Ok(answer(201))
     };
     door.run(operation("a"), fingerprint(), *door.options(), work).await.expect("it runs");
     assert_eq!(payments(&shop), 1);
@@ -224,10 +224,13 @@ async fn a_transaction_ended_by_hand_is_an_alarm_and_is_not_run_again() {
         let (door, shop) = (door(&sqlite, &pool), shop::open(&sqlite));
         let work = move |mut tx: Tx<Transaction>| async move {
             sqlx::raw_sql(by_hand).execute(&mut **tx).await?;
-            Work::Ok(Outcome::bare(201))
+            Work::Ok(answer(201))
         };
         let alarm = door.run(operation("a"), fingerprint(), *door.options(), work).await;
-        assert!(matches!(alarm, Err(OnceError::Store(StoreError::Damaged(_)))), "{alarm:?}");
+        assert!(
+            matches!(alarm, Err(InTransactionError::Store(StoreError::Damaged(_)))),
+            "{alarm:?}"
+        );
         assert_eq!(records(&shop, "completed"), 0);
         is_as_it_was(&pool).await;
     }
@@ -244,7 +247,10 @@ async fn a_lock_held_elsewhere_is_busy_but_replays_do_not_wait_for_it() {
     let options = TransactionOptions { wait: Duration::from_millis(20), ..*door.options() };
     let work = |tx| paying(tx, "new", 201);
     let refused = door.run(operation("new"), fingerprint(), options, work).await;
-    assert!(matches!(refused, Err(OnceError::Refused(Answer::Busy { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(InTransactionError::Refused(TransactionAnswer::Busy { .. }))),
+        "{refused:?}"
+    );
     let replayed = pay(&door, "done", 201).await.expect("it is replayed");
     assert!(matches!(replayed.fate, Fate::Replayed { .. }));
     holder.execute_batch("ROLLBACK").expect("unlocked");
@@ -259,7 +265,10 @@ async fn records_are_those_of_the_store_in_the_same_file() {
     let (door, store) = (door(&sqlite, &pool), sqlite.store());
     claim(&store, "leased").await.expect("written");
     let refused = pay(&door, "leased", 201).await;
-    assert!(matches!(refused, Err(OnceError::Refused(Answer::Busy { .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(InTransactionError::Refused(TransactionAnswer::Busy { .. }))),
+        "{refused:?}"
+    );
     let uuid = "0191e3a4-7c1d-7e2f-8a3b-0123456789ab";
     for status in [201, 500] {
         pay(&door, uuid, status).await.expect("it is answered");
@@ -269,7 +278,10 @@ async fn records_are_those_of_the_store_in_the_same_file() {
     let other = Fingerprint::from_bytes([8; Fingerprint::BYTES]);
     let refused = door.run(operation(uuid), other, *door.options(), |tx| paying(tx, uuid, 201));
     let refused = refused.await;
-    assert!(matches!(refused, Err(OnceError::Refused(Answer::Mismatch(_)))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(InTransactionError::Refused(TransactionAnswer::Mismatch(_)))),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]
@@ -287,7 +299,7 @@ async fn a_fault_before_the_commit_leaves_nothing_and_one_after_it_is_seen_throu
             assert!(matches!(answered.expect("it committed").fate, Fate::Stored { .. }));
         } else {
             let failed = answered.expect_err("it failed");
-            let nothing = matches!(failed, OnceError::Store(StoreError::Unavailable(_)));
+            let nothing = matches!(failed, InTransactionError::Store(StoreError::Unavailable(_)));
             assert!(nothing && payments(&shop) == 0, "{place}: {failed:?}");
         }
         pay(&with(Faults::default()), "a", 201).await.expect("it is answered");
@@ -302,7 +314,7 @@ async fn a_database_without_the_tables_says_what_to_do() {
     let options = SqliteConnectOptions::new().filename(sqlite.path()).create_if_missing(true);
     let pool = SqlitePool::connect_with(options).await.expect("connected");
     let refused = pay(&door(&sqlite, &pool), "a", 201).await;
-    let Err(OnceError::Store(StoreError::Unavailable(cause))) = refused else {
+    let Err(InTransactionError::Store(StoreError::Unavailable(cause))) = refused else {
         panic!("{refused:?}")
     };
     assert!(cause.downcast_ref::<NotMigrated>().is_some(), "{cause}");
@@ -326,7 +338,7 @@ async fn events_are_published_only_with_what_they_tell_of() {
         let work = move |mut tx: Tx<Transaction>| async move {
             emit(&mut tx, &Event::new("payment.begun", key, "{}")?).await?;
             tx.emit(Event::new("payment.completed", key, "{}")?);
-            Work::Ok(Outcome::bare(status))
+            Work::Ok(answer(status))
         };
         door.run(operation(key), fingerprint(), *door.options(), work).await.expect("it runs");
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hapax_core::{Faults, Fingerprint, Injected, Outcome};
-use hapax_sqlite::{Answered, Clock, Once, OnceError, migrate, once};
+use hapax_core::{AnswerMeaning, AttemptAnswer, Faults, Fingerprint, Injected, Outcome};
+use hapax_sqlite::{Answered, Clock, OnceRequest, TransactionOnceError, migrate, once};
 use rusqlite::{Connection, Transaction};
 
 use crate::{backend::Sqlite, calls::operation};
@@ -22,20 +22,31 @@ pub(crate) fn open(sqlite: &Sqlite) -> Connection {
     connection
 }
 
-pub(crate) fn unit(sqlite: &Sqlite, key: &str) -> Once {
+pub(crate) fn unit(sqlite: &Sqlite, key: &str) -> OnceRequest {
     let fingerprint = Fingerprint::from_bytes([7; Fingerprint::BYTES]);
-    Once { clock: Clock::new(sqlite.now()), ..Once::new(operation(key), fingerprint) }
+    OnceRequest { clock: Clock::new(sqlite.now()), ..OnceRequest::new(operation(key), fingerprint) }
 }
 
 pub(crate) fn pay(
     connection: &mut Connection,
-    unit: &Once,
+    unit: &OnceRequest,
     status: u16,
-) -> Result<Answered, OnceError<rusqlite::Error>> {
+) -> Result<Answered, TransactionOnceError<rusqlite::Error>> {
     once(connection, unit, |tx| {
         insert(tx, unit.operation.key().as_str())?;
-        Ok(Outcome::bare(status))
+        Ok(answer(status))
     })
+}
+
+/// An answer of the shop, and what it means by that.
+pub(crate) fn answer(status: u16) -> AttemptAnswer {
+    let meaning = match status {
+        ..400 => AnswerMeaning::Completed,
+        401 | 429 => AnswerMeaning::NotDone,
+        400..500 => AnswerMeaning::Failed,
+        500.. => AnswerMeaning::TakenForNotDone,
+    };
+    AttemptAnswer { outcome: Outcome::bare(status), meaning }
 }
 
 pub(crate) fn insert(tx: &Transaction<'_>, key: &str) -> rusqlite::Result<()> {

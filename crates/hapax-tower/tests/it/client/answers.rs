@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::retry::Conclusion;
-use hapax_tower::client::{RetryOptions, Stop};
+use hapax_tower::client::{RetryOptions, StopReason};
 
 use super::script::{Answered, Destination, Reply, post, problem, said, status, text, tried, with};
 
@@ -31,7 +31,7 @@ async fn the_deadline_ends_the_wait_for_a_key_in_flight() {
     let (answered, destination) =
         ask(|_| problem(409, "key-in-flight", &[("retry-after", "2")])).await;
     let tried = tried(&answered);
-    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, Stop::DeadlineTooNear));
+    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, StopReason::DeadlineTooNear));
     assert!((24..=30).contains(&destination.asked()), "{}", destination.asked());
 }
 
@@ -52,7 +52,7 @@ async fn a_server_in_trouble_is_asked_again_after_growing_pauses_and_then_told_o
         assert!(pause <= Duration::from_millis(101 << nth), "{nth}: {pause:?}");
     }
     let known = tried(&answered);
-    assert_eq!((known.conclusion, known.stop), (Conclusion::Unknown, Stop::AttemptsUsedUp));
+    assert_eq!((known.conclusion, known.stop), (Conclusion::Unknown, StopReason::AttemptsUsedUp));
     assert_eq!(text(answered).await, "said 503");
 }
 
@@ -98,7 +98,7 @@ async fn a_replay_is_told_as_one() {
 async fn a_failure_that_is_kept_under_the_key_is_not_asked_for_again() {
     let (answered, destination) = ask(|_| with(500, &[("idempotent-replayed", "true")])).await;
     let tried = tried(&answered);
-    assert_eq!((destination.asked(), tried.stop), (1, Stop::Answered));
+    assert_eq!((destination.asked(), tried.stop), (1, StopReason::Answered));
     assert_eq!(tried.conclusion, Conclusion::Unknown);
 }
 
@@ -114,7 +114,7 @@ async fn stripe_is_obeyed_when_it_says_not_to_retry() {
     let (answered, destination) = ask(|_| with(500, &[("stripe-should-retry", "false")])).await;
     let tried = tried(&answered);
     assert_eq!((destination.asked(), tried.conclusion), (1, Conclusion::Unknown));
-    assert_eq!(tried.stop, Stop::Answered);
+    assert_eq!(tried.stop, StopReason::Answered);
 }
 
 #[tokio::test(start_paused = true)]

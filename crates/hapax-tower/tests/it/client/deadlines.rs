@@ -5,7 +5,7 @@ use std::{future::pending, task::Poll, time::Duration};
 use hapax_core::retry::Conclusion;
 use hapax_tower::{
     Body, BoxError, BoxError as Failure,
-    client::{InvalidRequest, Pursuit, RetryError, RetryLayer, RetryOptions, Stop},
+    client::{InvalidRequest, Pursuit, RetryError, RetryLayer, RetryOptions, StopReason},
 };
 use http::{Request, Response};
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ async fn the_deadline_covers_all_attempts_and_is_sent_shrinking_with_each() {
     let start = Instant::now();
     let answered = destination.ask(within(seconds(25), seconds(10)), post()).await;
     let tried = tried(&answered);
-    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, Stop::DeadlineTooNear));
+    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, StopReason::DeadlineTooNear));
     assert!(start.elapsed() <= seconds(25), "{:?}", start.elapsed());
     let left: Vec<u64> = destination
         .header("hapax-deadline")
@@ -94,7 +94,7 @@ async fn a_request_that_is_repeated_further_out_is_sent_once_even_with_a_key() {
         request.headers_mut().insert("hapax-retry", "never".parse().unwrap());
         let answered = destination.ask(RetryOptions::default(), request).await;
         assert_eq!((status(&answered), destination.asked()), (503, 1));
-        assert_eq!(tried(&answered).stop, Stop::NotRepeatable);
+        assert_eq!(tried(&answered).stop, StopReason::NotRepeatable);
     }
 }
 

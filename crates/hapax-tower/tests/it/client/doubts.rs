@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hapax_core::retry::{Conclusion, Course};
-use hapax_tower::client::{Pursuit, RetryError, RetryOptions, Stop};
+use hapax_core::retry::{AttemptHistory, Conclusion};
+use hapax_tower::client::{Pursuit, RetryError, RetryOptions, StopReason};
 
 use super::script::{
     Answered, Destination, Reply, cut, drip, get, post, problem, said, status, text, tried, with,
@@ -36,7 +36,7 @@ async fn an_answer_that_never_comes_whole_is_unknown_and_names_its_cause() {
     let (answered, _) = ask(|_| cut(201)).await;
     let error = answered.unwrap_err();
     let RetryError::Unknown { tried, source } = &error else { panic!("{error:?}") };
-    assert_eq!((tried.attempts, tried.stop), (5, Stop::AttemptsUsedUp));
+    assert_eq!((tried.attempts, tried.stop), (5, StopReason::AttemptsUsedUp));
     assert!(tried.key.is_some());
     assert_eq!(source.as_ref().unwrap().to_string(), "connection reset");
 }
@@ -88,7 +88,7 @@ async fn what_never_left_is_given_up_without_a_doubt() {
 async fn an_operation_that_is_taken_over_starts_with_its_doubt() {
     let destination = Destination::new(|_| said(401));
     let mut request = post();
-    let pursuit = Pursuit { course: Course::taken_over(), ..Pursuit::default() };
+    let pursuit = Pursuit { history: AttemptHistory::taken_over(), ..Pursuit::default() };
     request.extensions_mut().insert(pursuit);
     let answered = destination.ask(RetryOptions::default(), request).await;
     assert_eq!(tried(&answered).conclusion, Conclusion::Unknown);

@@ -1,7 +1,7 @@
 //! One key per operation, and nothing repeated that has none.
 
 use hapax_core::retry::Conclusion;
-use hapax_tower::client::{InvalidRequest, Keys, RetryError, RetryOptions, Stop};
+use hapax_tower::client::{InvalidRequest, Keys, RetryError, RetryOptions, StopReason};
 use http::{Method, Request};
 
 use super::script::{Destination, Reply, get, post, said, status, tried};
@@ -21,7 +21,7 @@ async fn every_attempt_carries_the_same_new_key() {
     let answered = destination.ask(RetryOptions::default(), post()).await;
     let tried = tried(&answered);
     assert_eq!((status(&answered), tried.attempts), (201, 4));
-    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Done, Stop::Answered));
+    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Done, StopReason::Answered));
     let key = tried.key.unwrap();
     assert_eq!((key.len(), &key[14..15]), (36, "7"), "a UUID of version 7: {key}");
     assert_eq!(destination.header("idempotency-key"), vec![Some(format!("\"{key}\"")); 4]);
@@ -65,7 +65,7 @@ async fn what_has_no_key_and_is_not_idempotent_is_sent_exactly_once() {
         let answered = destination.ask(only_given(), post()).await;
         let tried = tried(&answered);
         assert_eq!((destination.asked(), tried.attempts), (1, 1));
-        assert_eq!((tried.conclusion, tried.stop), (conclusion, Stop::NotRepeatable));
+        assert_eq!((tried.conclusion, tried.stop), (conclusion, StopReason::NotRepeatable));
         assert_eq!(tried.key, None);
     }
 }

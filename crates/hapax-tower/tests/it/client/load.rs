@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hapax_core::retry::{BreakerOptions, Conclusion, Position, Terms};
-use hapax_tower::client::{Destinations, Patience, Pursuit, RetryError, RetryOptions, Stop};
+use hapax_core::retry::{BreakerOptions, BreakerPosition, Conclusion, Terms};
+use hapax_tower::client::{Destinations, Patience, Pursuit, RetryError, RetryOptions, StopReason};
 use http::Uri;
 use tokio::time::{Instant, advance, sleep};
 use tower::ServiceExt;
@@ -61,12 +61,12 @@ async fn a_budget_that_is_used_up_ends_the_call_with_what_was_heard_last() {
     let options = RetryOptions { destinations, ..RetryOptions::default() };
     let destination = Destination::new(|_| said(503));
     let answered = destination.ask(options.clone(), post()).await;
-    assert_eq!((destination.asked(), tried(&answered).stop), (3, Stop::BudgetUsedUp));
+    assert_eq!((destination.asked(), tried(&answered).stop), (3, StopReason::BudgetUsedUp));
 
     let silent = Destination::new(|_| Reply::Unreachable);
     let error = silent.ask(options, post()).await.unwrap_err();
     let RetryError::GaveUp { tried, source } = error else { panic!("{error:?}") };
-    assert_eq!((silent.asked(), tried.stop), (1, Stop::BudgetUsedUp));
+    assert_eq!((silent.asked(), tried.stop), (1, StopReason::BudgetUsedUp));
     assert!(source.is_some());
 }
 
@@ -76,7 +76,7 @@ async fn a_breaker_opens_refuses_tries_again_and_ramps_up() {
     let (destinations, uri) =
         (options.destinations.clone(), Uri::from_static("https://bank.test/"));
     let down = Destination::new(|_| said(503));
-    while destinations.position(&uri) != Position::Open {
+    while destinations.position(&uri) != BreakerPosition::Open {
         let _ = down.ask(options.clone(), post()).await;
     }
     assert!(down.asked() <= 40, "{}", down.asked());
@@ -85,16 +85,16 @@ async fn a_breaker_opens_refuses_tries_again_and_ramps_up() {
     let error = well.ask(options.clone(), post()).await.unwrap_err();
     let RetryError::GaveUp { tried, source } = error else { panic!("{error:?}") };
     assert_eq!((tried.attempts, tried.conclusion), (0, Conclusion::GaveUp));
-    let Stop::BreakerOpen { wait } = tried.stop else { panic!("{:?}", tried.stop) };
+    let StopReason::BreakerOpen { wait } = tried.stop else { panic!("{:?}", tried.stop) };
     assert!(source.is_none() && wait <= Duration::from_millis(6_250), "{wait:?}");
     assert_eq!(well.asked(), 0);
 
     advance(wait).await;
-    assert_eq!(destinations.position(&uri), Position::Trial);
+    assert_eq!(destinations.position(&uri), BreakerPosition::Trial);
     for _ in 0..3 {
         well.ask(options.clone(), post()).await.unwrap();
     }
-    assert_eq!(destinations.position(&uri), Position::Ramp);
+    assert_eq!(destinations.position(&uri), BreakerPosition::Ramp);
     let (mut asked, before) = (0, well.asked());
     for _ in 0..500 {
         asked += 1;
@@ -103,7 +103,7 @@ async fn a_breaker_opens_refuses_tries_again_and_ramps_up() {
     let share = (well.asked() - before) * 100 / asked;
     assert!((3..=20).contains(&share), "{share} % at the start of the ramp");
     advance(Duration::from_secs(10)).await;
-    assert_eq!(destinations.position(&uri), Position::Closed);
+    assert_eq!(destinations.position(&uri), BreakerPosition::Closed);
 }
 
 /// A request that waits until its deadline.
@@ -121,7 +121,7 @@ async fn who_is_patient_waits_for_the_breaker_and_the_budget() {
     let options = RetryOptions { destinations: destinations.clone(), ..RetryOptions::default() };
     let down = Destination::new(|_| said(503));
     let uri = Uri::from_static("https://bank.test/");
-    while destinations.position(&uri) != Position::Open {
+    while destinations.position(&uri) != BreakerPosition::Open {
         let _ = down.ask(options.clone(), post()).await;
     }
     let start = Instant::now();
@@ -139,7 +139,7 @@ async fn patience_ends_with_the_deadline_and_says_what_it_waited_for() {
     let options = RetryOptions { destinations, ..RetryOptions::default() };
     let (down, start) = (Destination::new(|_| said(503)), Instant::now());
     let answered = down.ask(options, patient(Duration::from_secs(9))).await;
-    assert_eq!((down.asked(), tried(&answered).stop), (1, Stop::BudgetUsedUp));
+    assert_eq!((down.asked(), tried(&answered).stop), (1, StopReason::BudgetUsedUp));
     let waited = start.elapsed();
     assert!(waited > Duration::from_secs(8) && waited <= Duration::from_secs(9), "{waited:?}");
 }
@@ -170,8 +170,8 @@ async fn destinations_are_told_apart_by_scheme_and_authority() {
         let _ = down.ask(options.clone(), post()).await;
     }
     let position = |uri: &'static str| options.destinations.position(&Uri::from_static(uri));
-    assert_eq!(position("https://BANK.test/other"), Position::Open);
+    assert_eq!(position("https://BANK.test/other"), BreakerPosition::Open);
     for other in ["http://bank.test/", "https://bank.test:8443/", "https://shop.test/", "/"] {
-        assert_eq!(position(other), Position::Closed, "{other}");
+        assert_eq!(position(other), BreakerPosition::Closed, "{other}");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::retry::Conclusion;
-use hapax_tower::client::{RetryOptions, Stop};
+use hapax_tower::client::{RetryOptions, StopReason};
 use tokio::time::Instant;
 
 use super::script::{Destination, post, said, tried, with};
@@ -64,5 +64,5 @@ async fn a_wait_that_outlasts_the_deadline_is_not_begun() {
     let answered = destination.ask(RetryOptions::default(), post()).await;
     let tried = tried(&answered);
     assert_eq!((destination.asked(), start.elapsed()), (1, Duration::ZERO));
-    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, Stop::DeadlineTooNear));
+    assert_eq!((tried.conclusion, tried.stop), (Conclusion::Unknown, StopReason::DeadlineTooNear));
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use hapax_core::retry::{Backoff, Heard, Jitter, Schedule};
-use hapax_tower::client::{Event, Pursuit, RetryOptions, Watch};
+use hapax_core::retry::{AttemptResult, Backoff, Jitter, Schedule};
+use hapax_tower::client::{Pursuit, PursuitEvent, RetryOptions, Watch};
 
 use super::script::{Destination, Reply, post, said};
 
@@ -11,14 +11,19 @@ use super::script::{Destination, Reply, post, said};
 struct Log(Mutex<Vec<String>>);
 
 impl Watch for Log {
-    fn saw(&self, event: Event<'_>) {
+    fn saw(&self, event: PursuitEvent<'_>) {
         let line = match event {
-            Event::Begun { attempt, limit } => format!("{attempt} begins, {limit:?}"),
-            Event::Ended { attempt, heard: Heard::Unanswered, error: Some(error), .. } => {
+            PursuitEvent::Begun { attempt, limit } => format!("{attempt} begins, {limit:?}"),
+            PursuitEvent::Ended {
+                attempt,
+                result: AttemptResult::Unanswered,
+                error: Some(error),
+                ..
+            } => {
                 format!("{attempt} is not answered: {error}")
             }
-            Event::Ended { attempt, status, .. } => format!("{attempt} ends, {status:?}"),
-            Event::Pausing { attempt, pause } => format!("{pause:?} after {attempt}"),
+            PursuitEvent::Ended { attempt, status, .. } => format!("{attempt} ends, {status:?}"),
+            PursuitEvent::Pausing { attempt, pause } => format!("{pause:?} after {attempt}"),
         };
         self.0.lock().unwrap().push(line);
     }

@@ -7,7 +7,7 @@ use super::GivenOutcome;
 /// Gives a key back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Release {
+pub struct ReleaseDocument {
     /// The fence the person saw.
     pub fence: i64,
     /// Who they are.
@@ -40,7 +40,7 @@ pub struct Resolve {
     pub dry_run: bool,
     /// What became of it.
     #[serde(rename = "as")]
-    pub found: Found,
+    pub found: FoundDocument,
     /// What clients are to be answered, unless it never happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<GivenOutcome>,
@@ -49,7 +49,7 @@ pub struct Resolve {
 /// What a person found out about an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum FoundDocument {
     /// It happened.
     Completed,
     /// It failed for good.
@@ -60,7 +60,7 @@ pub enum Found {
 
 /// A change that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct ChangedDocument {
     /// The operation's id.
     pub id: String,
     /// When it was written.
@@ -73,7 +73,7 @@ pub struct Changed {
 
 /// A change that would be made if it were ordered now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Foreseen {
+pub struct ForeseenDocument {
     /// The operation's id.
     pub id: String,
     /// The state it would lead to.
@@ -82,7 +82,7 @@ pub struct Foreseen {
     pub would: String,
 }
 
-impl Release {
+impl ReleaseDocument {
     /// The document of an order to release.
     pub fn of(order: &Order, dry_run: bool) -> Self {
         Self {
@@ -99,17 +99,18 @@ impl Resolve {
     /// The document of an order to resolve.
     pub fn of(order: &Order, resolution: &Resolution, dry_run: bool) -> Self {
         let (found, outcome) = match resolution {
-            Resolution::Completed { outcome, .. } => (Found::Completed, Some(outcome)),
-            Resolution::Failed { outcome, .. } => (Found::Failed, Some(outcome)),
-            Resolution::Released => (Found::Released, None),
+            Resolution::Completed { outcome } => (FoundDocument::Completed, Some(outcome)),
+            Resolution::Failed { outcome } => (FoundDocument::Failed, Some(outcome)),
+            Resolution::Released => (FoundDocument::Released, None),
         };
-        let Release { fence, who, why, even_if_running, dry_run } = Release::of(order, dry_run);
+        let ReleaseDocument { fence, who, why, even_if_running, dry_run } =
+            ReleaseDocument::of(order, dry_run);
         let outcome = outcome.map(GivenOutcome::of);
         Self { fence, who, why, even_if_running, dry_run, found, outcome }
     }
 }
 
-impl Changed {
+impl ChangedDocument {
     /// The document of a change that was made.
     pub fn of(id: OperationId, changed: &operator::Changed) -> Self {
         Self {
@@ -121,7 +122,7 @@ impl Changed {
     }
 }
 
-impl Foreseen {
+impl ForeseenDocument {
     /// The document of a change that would be made.
     pub fn of(id: OperationId, change: &Change) -> Self {
         Self {

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// A page of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listing {
+pub struct ListingDocument {
     /// The operations, in order of their id.
-    pub operations: Vec<Listed>,
+    pub operations: Vec<ListedDocument>,
     /// What to send as `after` to get the next page; nothing on the last one.
     pub next: Option<String>,
 }
@@ -14,9 +14,9 @@ pub struct Listing {
 /// An operation in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Listed {
+pub enum ListedDocument {
     /// One whose record can be read.
-    Readable(Box<Operation>),
+    Readable(Box<OperationDocument>),
     /// One whose record cannot be read, which hides no other.
     Unreadable {
         /// Its id.
@@ -28,7 +28,7 @@ pub enum Listed {
 
 /// What a listing and a single operation have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operation {
+pub struct OperationDocument {
     /// Its id, as 32 hexadecimal digits.
     pub id: String,
     /// Whose it is.
@@ -57,17 +57,17 @@ pub struct Operation {
     pub pick_up_by: Option<String>,
 }
 
-impl Listing {
+impl ListingDocument {
     /// The document of a page.
     pub fn of(listing: &operator::Listing) -> Self {
         Self {
-            operations: listing.listed.iter().map(Listed::of).collect(),
+            operations: listing.listed.iter().map(ListedDocument::of).collect(),
             next: listing.next.map(|id| id.to_string()),
         }
     }
 }
 
-impl Listed {
+impl ListedDocument {
     /// The operation's id, readable or not.
     pub fn id(&self) -> &str {
         match self {
@@ -78,7 +78,7 @@ impl Listed {
 
     fn of(listed: &store::Listed) -> Self {
         let unreadable = match &listed.summary {
-            Ok(summary) => return Self::Readable(Box::new(Operation::of(summary))),
+            Ok(summary) => return Self::Readable(Box::new(OperationDocument::of(summary))),
             Err(StoreError::TooNew(_)) => "too_new",
             Err(
                 StoreError::Damaged(_) | StoreError::Unavailable(_) | StoreError::Unconfirmed(_),
@@ -88,7 +88,7 @@ impl Listed {
     }
 }
 
-impl Operation {
+impl OperationDocument {
     pub(super) fn of(summary: &store::Summary) -> Self {
         let store::Summary { operation, stamp, .. } = summary;
         let until = |state| (stamp.tag == state).then(|| stamp.until.to_string());

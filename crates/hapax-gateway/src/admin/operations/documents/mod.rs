@@ -1,19 +1,19 @@
 //! The JSON documents of the operations API, for whoever answers with them and whoever reads them.
 //!
-//! - [`Listing`], [`Shown`] and [`Explanation`] are what is told about operations;
-//! - [`Release`] and [`Resolve`] are what a person sends to have one changed;
-//! - [`Changed`] says what was done, [`Foreseen`] what would have been.
+//! - [`ListingDocument`], [`ShownDocument`] and [`ExplanationDocument`] are what is told about operations;
+//! - [`ReleaseDocument`] and [`Resolve`] are what a person sends to have one changed;
+//! - [`ChangedDocument`] says what was done, [`ForeseenDocument`] what would have been.
 //!
 //! Instants are the store's, written as RFC 3339 in UTC.
 
 mod change;
 mod listing;
 mod outcome;
-mod shown;
+mod record;
 
 pub use self::{
-    change::{Changed, Foreseen, Found, Release, Resolve},
-    listing::{Listed, Listing, Operation},
-    outcome::{GivenOutcome, Header, StoredOutcome},
-    shown::{Explanation, Moment, Note, Record, Shown},
+    change::{ChangedDocument, ForeseenDocument, FoundDocument, ReleaseDocument, Resolve},
+    listing::{ListedDocument, ListingDocument, OperationDocument},
+    outcome::{GivenOutcome, HeaderDocument, StoredOutcome},
+    record::{ExplanationDocument, MomentDocument, NoteDocument, RecordDocument, ShownDocument},
 };

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One header of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Header {
+pub struct HeaderDocument {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -18,7 +18,7 @@ pub struct StoredOutcome {
     /// Its status.
     pub status: u16,
     /// Its stored headers.
-    pub headers: Vec<Header>,
+    pub headers: Vec<HeaderDocument>,
     /// How many bytes its body has.
     pub body_bytes: u64,
     /// Whether those bytes are stored.
@@ -39,7 +39,7 @@ pub struct GivenOutcome {
     pub status: u16,
     /// Its headers.
     #[serde(default)]
-    pub headers: Vec<Header>,
+    pub headers: Vec<HeaderDocument>,
     /// Its body, if it is text; never together with `body_base64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -79,8 +79,8 @@ impl GivenOutcome {
     }
 }
 
-fn headers(outcome: &Outcome) -> Vec<Header> {
-    let headers = outcome.headers().iter().map(|header| Header {
+fn headers(outcome: &Outcome) -> Vec<HeaderDocument> {
+    let headers = outcome.headers().iter().map(|header| HeaderDocument {
         name: header.name.clone(),
         value: String::from_utf8_lossy(&header.value).into_owned(),
     });

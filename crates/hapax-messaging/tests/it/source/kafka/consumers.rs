@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use hapax_core::Scope;
 use hapax_messaging::{
-    consumer::{Consumer, HandlerError, Message, Options, Progress, Tx},
+    consumer::{Consumer, HandlerError, Message, Options, ProgressStorage, Tx},
     sink::{Kafka as KafkaSink, KafkaOptions as SinkOptions},
     source::kafka::Kafka,
 };
@@ -123,7 +123,7 @@ async fn offsets_in_the_database_give_one_effect_in_order_while_members_come_and
     let events = turns(&topic.name, 12, 8);
     send(&topic, &events).await;
     let consumer = || {
-        let options = Options { progress: Progress::Offsets, ..Options::default() };
+        let options = Options { progress: ProgressStorage::Offsets, ..Options::default() };
         Consumer::new(Scope::parse("mailer").unwrap(), ledger.database(), act).options(options)
     };
     let (first, second) = (join(&topic).await, watch::channel(false));

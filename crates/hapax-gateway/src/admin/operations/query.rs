@@ -1,0 +1,67 @@
+//! What a request names: an operation, a filter, a page.
+
+use hapax_core::{
+    InvalidName, OperationId, Scope, StateTag, Tenant,
+    limits::PAGE_RECORDS_MAX,
+    store::{Filter, Page},
+};
+use serde::Deserialize;
+
+use crate::admin::problem::AdminProblem;
+
+/// How many operations a page has if nobody says otherwise.
+const PAGE_RECORDS_DEFAULT: usize = 100;
+
+/// The query of a listing. What is not there does not matter.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListQuery {
+    state: Option<String>,
+    tenant: Option<String>,
+    scope: Option<String>,
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+/// The query of one operation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShowQuery {
+    /// Whether to show the body of the stored response.
+    #[serde(default)]
+    pub(super) body: bool,
+}
+
+impl ListQuery {
+    pub(super) fn parse(&self) -> Result<(Filter, Page), AdminProblem> {
+        let invalid =
+            |what: &str, refusal: InvalidName| AdminProblem::invalid(format!("{what}: {refusal}"));
+        let tenant = self.tenant.as_ref().map(Tenant::parse).transpose();
+        let scope = self.scope.as_ref().map(Scope::parse).transpose();
+        let filter = Filter {
+            tenant: tenant.map_err(|refusal| invalid("tenant", refusal))?,
+            scope: scope.map_err(|refusal| invalid("scope", refusal))?,
+            state: self.state.as_deref().map(state).transpose()?,
+        };
+        let after = self.after.as_deref().map(operation_id).transpose()?;
+        let limit = self.limit.unwrap_or(PAGE_RECORDS_DEFAULT);
+        if !(1..=PAGE_RECORDS_MAX).contains(&limit) {
+            let detail = format!("limit: {limit} is outside 1 to {PAGE_RECORDS_MAX}");
+            return Err(AdminProblem::invalid(detail));
+        }
+        Ok((filter, Page { after, limit }))
+    }
+}
+
+fn state(word: &str) -> Result<StateTag, AdminProblem> {
+    let known = StateTag::ALL.into_iter().find(|state| state.as_str() == word);
+    known.ok_or_else(|| {
+        let words = StateTag::ALL.map(StateTag::as_str).join(", ");
+        AdminProblem::invalid(format!("state: `{word}` is none of {words}"))
+    })
+}
+
+/// The id as listings show it, or as a client was told it.
+pub(super) fn operation_id(text: &str) -> Result<OperationId, AdminProblem> {
+    OperationId::from_operator(text).map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
+}

@@ -1,0 +1,73 @@
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use clap::ValueEnum;
+
+use crate::place::DieAt;
+
+/// What a victim is told to do.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ClientVictimArgs {
+    /// Where its journal is, and where it writes what its callers were told.
+    #[arg(long)]
+    pub dir: PathBuf,
+    /// Where operations are sent.
+    #[arg(long)]
+    pub url: String,
+    /// What it does with them.
+    #[arg(long, value_enum, default_value_t = VictimTask::Send)]
+    pub task: VictimTask,
+    /// How many operations there are.
+    #[arg(long, default_value_t = 6)]
+    pub operations: usize,
+    /// What its patience is drawn from.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Where it dies, as PLACE:NTH.
+    #[arg(long)]
+    pub die_at: Option<DieAt>,
+    /// Keeps its keys in memory alone, to see whether that is noticed.
+    #[arg(long)]
+    pub forgetful: bool,
+}
+
+/// What a victim does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VictimTask {
+    /// Sends every operation, and finishes what others have left behind meanwhile.
+    Send,
+    /// Finishes what is pending, and nothing else.
+    Resume,
+    /// Asks again for what is unknown or was given up.
+    AskAgain,
+}
+
+impl ClientVictimArgs {
+    /// The command that starts a victim with these arguments.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.arg("client-victim").arg("--dir").arg(&self.dir).arg("--url").arg(&self.url);
+        let task = match self.task {
+            VictimTask::Send => "send",
+            VictimTask::Resume => "resume",
+            VictimTask::AskAgain => "ask-again",
+        };
+        command.args(["--task", task]);
+        command.arg("--operations").arg(self.operations.to_string());
+        command.arg("--seed").arg(self.seed.to_string());
+        if let Some(die_at) = &self.die_at {
+            command.arg("--die-at").arg(die_at.to_string());
+        }
+        if self.forgetful {
+            command.arg("--forgetful");
+        }
+        command
+    }
+
+    /// Where the journal is.
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("client.db")
+    }
+}

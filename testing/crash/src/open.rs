@@ -1,0 +1,69 @@
+//! The store behind an address.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use hapax_core::{DynStore, Faults};
+
+use crate::error::CrashError;
+
+/// Where a store is: `sqlite:PATH` or a PostgreSQL URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A database of a PostgreSQL server.
+    Postgres(String),
+}
+
+impl FromStr for Address {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.strip_prefix("sqlite:") {
+            Some(path) => Self::Sqlite(path.into()),
+            None => Self::Postgres(text.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(url) => f.write_str(url),
+        }
+    }
+}
+
+impl Address {
+    /// The store at this address.
+    pub async fn open(&self, faults: Faults) -> Result<DynStore, CrashError> {
+        match self {
+            Self::Sqlite(path) => Self::sqlite(path, faults).map(DynStore::from),
+            Self::Postgres(url) => {
+                let options =
+                    hapax_postgres::Options { faults, ..hapax_postgres::Options::default() };
+                let opened = hapax_postgres::Store::connect(&url.parse()?, options).await;
+                let opened = opened.map_err(|error| CrashError::Open {
+                    address: url.clone(),
+                    source: error.into(),
+                });
+                opened.map(DynStore::from)
+            }
+        }
+    }
+
+    /// The store in this file, which is an outbox as well.
+    pub fn sqlite(path: &Path, faults: Faults) -> Result<hapax_sqlite::Store, CrashError> {
+        let options = hapax_sqlite::Options { faults, ..hapax_sqlite::Options::default() };
+        hapax_sqlite::Store::open(path, options).map_err(|error| CrashError::Open {
+            address: path.display().to_string(),
+            source: error.into(),
+        })
+    }
+}
