@@ -160,7 +160,7 @@ pub enum OpenError {
     #[error("the address of the store cannot be used")]
     Address(#[from] InvalidAddress),
     /// There is nothing to look at or to change.
-    #[error("there is no file {}; give --store sqlite:PATH or postgres://...", path.display())]
+    #[error("there is no file {}; name the store that is meant, as sqlite:PATH or postgres://...", path.display())]
     NoFile {
         /// Where it was looked for.
         path: PathBuf,
