@@ -12,7 +12,6 @@ use hapax_services::{
     postgres,
     process::{Process, StopStep},
 };
-use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
 
@@ -27,8 +26,7 @@ use crate::{
 
 const READY_LIMIT: Duration = Duration::from_secs(20);
 /// Ends a process as a crash would.
-pub(crate) const KILL: &[StopStep] =
-    &[StopStep { signal: Signal::KILL, patience: Duration::from_secs(5) }];
+pub(crate) const KILL: &[StopStep] = &[StopStep::KILL];
 
 /// What stages share.
 #[derive(Debug)]

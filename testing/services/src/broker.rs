@@ -154,14 +154,8 @@ impl Broker {
         let (ready, server) = (self.launch.ready, self.launch.service.title());
         // Not every broker ends when its port is taken.
         let enough = |log: &str| ready(log) || ports::taken(log);
-        match broker.wait_until_logged(READY_LIMIT, enough) {
-            Ok(log) if ready(&log) => Ok(()),
-            Ok(_) => Err(ServiceError::PortTaken { server }),
-            Err(ServiceError::Died { log, .. }) if ports::taken(&log) => {
-                Err(ServiceError::PortTaken { server })
-            }
-            Err(error) => Err(error),
-        }
+        let log = broker.wait_until_logged(READY_LIMIT, enough)?;
+        if ready(&log) { Ok(()) } else { Err(ServiceError::PortTaken { server }) }
     }
 }
 
@@ -176,10 +170,9 @@ impl Mode {
     pub(crate) fn steps(self) -> &'static [StopStep] {
         const ORDERLY: StopStep =
             StopStep { signal: Signal::TERM, patience: Duration::from_secs(30) };
-        const KILL: StopStep = StopStep { signal: Signal::KILL, patience: Duration::from_secs(10) };
         match self {
-            Self::Orderly => &[ORDERLY, KILL],
-            Self::Kill => &[KILL],
+            Self::Orderly => &[ORDERLY, StopStep::KILL],
+            Self::Kill => &[StopStep::KILL],
         }
     }
 }

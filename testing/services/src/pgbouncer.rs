@@ -25,10 +25,8 @@ const REMEDY: &str = "install it (Debian: `apt-get install -y pgbouncer`) \
                       or put `pgbouncer` on the PATH";
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
-const STOP: [StopStep; 2] = [
-    StopStep { signal: Signal::TERM, patience: Duration::from_secs(10) },
-    StopStep { signal: Signal::KILL, patience: Duration::from_secs(5) },
-];
+const STOP: [StopStep; 2] =
+    [StopStep { signal: Signal::TERM, patience: Duration::from_secs(10) }, StopStep::KILL];
 
 /// A running pooler. Dropping it stops it and removes its files.
 ///

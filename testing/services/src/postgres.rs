@@ -165,11 +165,10 @@ impl Mode {
     pub(crate) fn steps(self) -> &'static [StopStep] {
         const FAST: StopStep = StopStep { signal: Signal::INT, patience: Duration::from_secs(20) };
         const IMMEDIATE: StopStep =
-            StopStep { signal: Signal::QUIT, patience: Duration::from_secs(10) };
-        const KILL: StopStep = StopStep { signal: Signal::KILL, patience: Duration::from_secs(5) };
+            StopStep { signal: Signal::QUIT, patience: Duration::from_secs(60) };
         match self {
-            Self::Fast => &[FAST, IMMEDIATE, KILL],
-            Self::Immediate => &[IMMEDIATE, KILL],
+            Self::Fast => &[FAST, IMMEDIATE, StopStep::KILL],
+            Self::Immediate => &[IMMEDIATE, StopStep::KILL],
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
-use crate::error::ServiceError;
+use crate::{error::ServiceError, ports};
 
 /// A server that this program started. Dropping it leaves the process running.
 #[derive(Debug)]
@@ -31,6 +31,11 @@ pub struct StopStep {
     pub signal: Signal,
     /// How long the process is given before the next step.
     pub patience: Duration,
+}
+
+impl StopStep {
+    /// An end as in a crash. Nothing outlives it, but on a busy disk a process may first have to finish a write.
+    pub const KILL: Self = Self { signal: Signal::KILL, patience: Duration::from_secs(60) };
 }
 
 impl Process {
@@ -61,8 +66,7 @@ impl Process {
         let deadline = WaitDeadline::after(limit);
         loop {
             if let Some(status) = ended(&mut self.child)? {
-                let (server, log) = (self.server, tail(&self.log));
-                return Err(ServiceError::Died { server, status: status.to_string(), log });
+                return Err(self.died(status));
             }
             if ready() {
                 return Ok(());
@@ -113,6 +117,14 @@ impl Process {
     pub fn stop(&mut self, steps: &[StopStep]) -> Result<(), ServiceError> {
         let pid = self.pid();
         take_steps(self.server, pid, steps, || Ok(ended(&mut self.child)?.is_some()))
+    }
+
+    fn died(&self, status: ExitStatus) -> ServiceError {
+        let server = self.server;
+        if ports::taken(&read_from(&self.log, self.logged_before).unwrap_or_default()) {
+            return ServiceError::PortTaken { server };
+        }
+        ServiceError::Died { server, status: status.to_string(), log: tail(&self.log) }
     }
 
     fn is_frozen(&self) -> Result<bool, ServiceError> {

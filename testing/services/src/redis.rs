@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::{
@@ -91,9 +90,8 @@ impl RedisServer {
 
 impl Drop for RedisServer {
     fn drop(&mut self) {
-        const KILL: StopStep = StopStep { signal: Signal::KILL, patience: Duration::from_secs(10) };
         // Nobody is left to be told, and its files are removed in any case.
-        let _ = self.process.stop(&[KILL]);
+        let _ = self.process.stop(&[StopStep::KILL]);
     }
 }
 

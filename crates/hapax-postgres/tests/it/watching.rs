@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Long enough that only a lost hint takes it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watcher_in_another_process_hears_of_a_settle() {

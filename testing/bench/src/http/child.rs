@@ -15,10 +15,8 @@ use super::error::HttpError;
 use crate::BenchError;
 
 const READY_LIMIT: Duration = Duration::from_secs(20);
-const STEPS: &[StopStep] = &[
-    StopStep { signal: Signal::TERM, patience: Duration::from_secs(5) },
-    StopStep { signal: Signal::KILL, patience: Duration::from_secs(5) },
-];
+const STEPS: &[StopStep] =
+    &[StopStep { signal: Signal::TERM, patience: Duration::from_secs(5) }, StopStep::KILL];
 
 /// A running server on a port of 127.0.0.1. Dropping it stops it.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use hapax_services::{
 /// How long a frozen server is given to show that it answers after all.
 const FROZEN: Duration = Duration::from_millis(300);
 /// How long a running one is given.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A connection to a broker; reading from it ends after a while.
 pub(crate) fn connect(address: SocketAddr, patience: Duration) -> io::Result<TcpStream> {

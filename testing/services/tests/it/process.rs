@@ -4,9 +4,6 @@ use hapax_services::{
     ServiceError,
     process::{self, LeftoverProcess, StopStep},
 };
-use rustix::process::Signal;
-
-const KILL: StopStep = StopStep { signal: Signal::KILL, patience: Duration::from_secs(5) };
 
 #[test]
 fn a_command_that_succeeds_returns_what_it_printed() {
@@ -36,6 +33,6 @@ fn a_process_id_that_now_belongs_to_somebody_else_is_not_taken_for_ours() {
     let left =
         |mark: &str| LeftoverProcess { server: "a server", pid: ourselves, mark: mark.into() };
     assert!(!left("/no/such/directory/data").is_running());
-    left("/no/such/directory/data").stop(&[KILL]).unwrap();
+    left("/no/such/directory/data").stop(&[StopStep::KILL]).unwrap();
     assert!(left(&std::env::args().next().unwrap()).is_running());
 }

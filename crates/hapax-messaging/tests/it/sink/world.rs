@@ -133,7 +133,7 @@ pub(crate) fn turns(topic: &str, keys: usize, count: usize) -> Vec<Stored> {
 
 /// Hands over what was not taken again and again, as a relay does, until everything was.
 pub(crate) async fn insist(sink: &impl Sink, mut events: Vec<Stored>) {
-    const LIMIT: Duration = Duration::from_secs(60);
+    const LIMIT: Duration = Duration::from_secs(120);
     const PAUSE: Duration = Duration::from_millis(50);
     let begun = Instant::now();
     while !events.is_empty() {

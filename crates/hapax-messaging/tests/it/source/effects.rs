@@ -51,7 +51,7 @@ macro_rules! cases {
 
 pub(crate) use {cases, one_effect};
 
-const SOON: Duration = Duration::from_secs(40);
+const SOON: Duration = Duration::from_secs(120);
 
 /// A file with a table of effects, and word of every handler that ran.
 struct Ledger {

@@ -75,8 +75,8 @@ macro_rules! cases {
 
 pub(crate) use {cases, source_conformance, source_patience};
 
-/// How long a message may take that has to come.
-const SOON: Duration = Duration::from_secs(20);
+/// How long a message may take that has to come, on a machine that does much else.
+const SOON: Duration = Duration::from_secs(120);
 /// How long to wait for one that must not.
 const WHILE: Duration = Duration::from_millis(1500);
 

@@ -22,7 +22,7 @@ use crate::{
 };
 
 const PARTITIONS: i32 = 3;
-const READ_LIMIT: Duration = Duration::from_secs(30);
+const READ_LIMIT: Duration = Duration::from_secs(120);
 
 pub(crate) struct Topic {
     pub(crate) name: String,

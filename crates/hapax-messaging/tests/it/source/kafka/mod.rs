@@ -25,7 +25,7 @@ use crate::sink::{
 };
 
 /// How long something may take that has to come; joining a group takes seconds.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(120);
 /// How long to wait for something that must not.
 const WHILE: Duration = Duration::from_millis(1500);
 
