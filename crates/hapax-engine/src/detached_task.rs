@@ -33,10 +33,13 @@ where
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Some((work, _)) = &mut self.rest else { return Poll::Pending };
-        let output = std::task::ready!(work.as_mut().poll(cx));
-        self.rest = None;
-        Poll::Ready(output)
+        // Not there while it is polled: work that has panicked is not gone on with.
+        let Some((mut work, orphaned)) = self.rest.take() else { return Poll::Pending };
+        let polled = work.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.rest = Some((work, orphaned));
+        }
+        polled
     }
 }
 

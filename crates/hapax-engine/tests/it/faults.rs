@@ -99,3 +99,30 @@ async fn a_store_that_panics_costs_one_batch_not_the_engine() {
     pay(&engine, &ask("k2"), "paid").await;
     assert_eq!(world.record("k").await.unwrap().outcome(), Some(&outcome("paid")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_mixes_up_its_answers_is_not_believed() {
+    let world = World::new();
+    let keys = ["alone", "one", "other"];
+    let (engine, _) = world.process();
+    for key in keys {
+        pay(&engine, &ask(key), key).await;
+    }
+    let (engine, wire) = world.process();
+    settle_down().await;
+    wire.hold();
+    // The first is asked for alone, the others share the next commit.
+    wire.cut([Cut::Swapped, Cut::Swapped]);
+    let asking = keys.map(|key| {
+        let engine = engine.clone();
+        tokio::spawn(async move { engine.begin(&ask(key)).await })
+    });
+    settle_down().await;
+    wire.let_go();
+    let [alone, one, other] = asking;
+    assert_eq!(replayed(&alone.await.unwrap().unwrap()), outcome("alone"));
+    for mixed_up in [one, other] {
+        let mixed_up = mixed_up.await;
+        assert!(!matches!(mixed_up, Ok(Ok(_))), "{mixed_up:?}");
+    }
+}

@@ -98,6 +98,8 @@ pub(crate) enum Cut {
     Held,
     /// The store's own task dies.
     Panic,
+    /// Written, and answered in the wrong order.
+    Swapped,
 }
 
 #[derive(Debug, Clone)]
@@ -179,6 +181,11 @@ impl Store for Wire {
                 self.0.store.commit(batch).await
             }
             Some(Cut::Panic) => panic!("the store's task dies"),
+            Some(Cut::Swapped) => {
+                let mut answers = self.0.store.commit(batch).await;
+                answers.reverse();
+                answers
+            }
         }
     }
 
