@@ -5,10 +5,9 @@ use std::{
     collections::{HashMap, HashSet},
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
-use hapax::Timestamp;
+use hapax::{Timestamp, wall_clock};
 use serde::Serialize;
 
 /// Most events that are kept of one key; further ones are only counted.
@@ -132,10 +131,8 @@ impl KeyTraffic {
 }
 
 /// The clock of this machine, which the gateway's SQLite store goes by as well.
-#[expect(clippy::disallowed_methods, reason = "the demo shows people when something happened")]
 pub(super) fn now() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Timestamp::ZERO.plus(since_epoch.unwrap_or_default())
+    wall_clock().into()
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use super::{
     Context,
     keys::{AllKeys, ReadFrom},
     page,
-    refusal::with_causes,
     storm::StormView,
     supervisor::{GatewayStatus, Kill, KilledBy},
 };
@@ -108,7 +107,7 @@ fn gateway(context: &Context, keys: &AllKeys) -> GatewayView {
     let (status, pid, since, why) = match context.supervisor.status() {
         GatewayStatus::Up { pid, since } => ("up", Some(pid), Some(since.to_string()), None),
         GatewayStatus::Down { since } => ("down", None, Some(since.to_string()), None),
-        GatewayStatus::Lost { why } => ("lost", None, None, Some(with_causes(&*why))),
+        GatewayStatus::Lost { why } => ("lost", None, None, Some(crate::sentence(&*why))),
     };
     GatewayView {
         status,
@@ -159,7 +158,7 @@ fn keys_view(context: &Context, keys: &AllKeys) -> KeysView {
     };
     KeysView {
         read_from: keys.read_from,
-        trouble: keys.trouble.as_ref().map(|trouble| with_causes(trouble)),
+        trouble: keys.trouble.as_ref().map(|trouble| crate::sentence(trouble)),
         all: keys.operations.len(),
         states,
         requests: traffic.all_requests(),

@@ -1,7 +1,5 @@
 //! What is not done, and why.
 
-use std::error::Error;
-
 use http::StatusCode;
 
 use super::{
@@ -54,10 +52,4 @@ impl ActionRefusal {
             Self::NotKilled(_) | Self::NoPage(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
-}
-
-/// An error and everything that led to it, on one line, for people.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

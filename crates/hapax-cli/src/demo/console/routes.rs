@@ -19,7 +19,7 @@ use super::{
     Context, overview,
     page::{self, RenderedPage},
     purchase::{self, Purchase},
-    refusal::{ActionRefusal, with_causes},
+    refusal::ActionRefusal,
     storm::{self, StormRequest},
     supervisor::KilledBy,
     timeline,
@@ -37,7 +37,7 @@ pub(super) async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let answered = dispatch(context, request).await;
     let mut response = answered.unwrap_or_else(|refusal| {
-        document(refusal.status(), &json!({ "error": with_causes(&refusal) }))
+        document(refusal.status(), &json!({ "error": crate::sentence(&refusal) }))
     });
     let fixed: [(HeaderName, &str); 4] = [
         (CACHE_CONTROL, "no-store"),
