@@ -4,8 +4,10 @@
 
 use std::{
     env, fs,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 use clap::{Args, builder::PossibleValuesParser};
@@ -44,12 +46,21 @@ impl Fuzz {
     /// Builds the targets and runs those that were asked for, up to the first finding.
     pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
         build(root)?;
-        for target in TARGETS {
-            if self.target.as_deref().is_none_or(|only| only == target) {
-                self.run_one(&root.join("testing/fuzz"), target)?;
-            }
-        }
-        Ok(())
+        let home = root.join("testing/fuzz");
+        let wanted = |target: &&str| self.target.as_deref().is_none_or(|only| only == *target);
+        let targets: Vec<_> = TARGETS.into_iter().filter(wanted).collect();
+        let at_once = thread::available_parallelism().map_or(1, usize::from);
+        targets.chunks(at_once).try_for_each(|targets| self.run_together(&home, targets))
+    }
+
+    /// Each target keeps one core busy.
+    fn run_together(&self, home: &Path, targets: &[&str]) -> Result<(), TaskFailure> {
+        thread::scope(|scope| {
+            let run = |target| scope.spawn(move || self.run_one(home, target));
+            let running: Vec<_> = targets.iter().copied().map(run).collect();
+            let mut ended = running.into_iter().map(thread::ScopedJoinHandle::join);
+            ended.try_for_each(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
+        })
     }
 
     fn run_one(&self, home: &Path, target: &str) -> Result<(), TaskFailure> {
@@ -69,8 +80,9 @@ impl Fuzz {
         } else {
             command.args(&self.inputs);
         }
-        println!("-- {target}");
-        if command.status().map_err(unusable)?.success() {
+        let ended = command.output().map_err(unusable)?;
+        println!("-- {target}\n{}", String::from_utf8_lossy(&ended.stderr));
+        if ended.status.success() {
             return Ok(());
         }
         let again = format!("`cargo xtask fuzz {target} FILE` runs what was found again");
