@@ -1,6 +1,8 @@
-//! Where records are kept, as people write it: the one place where an address of a store is read.
+//! Where records are kept, as people write it, and as far as this program can open it.
 
 use std::{fmt, path::PathBuf, str::FromStr};
+
+use hapax_core::store::StoreScheme;
 
 /// The address of a store.
 ///
@@ -25,11 +27,10 @@ impl FromStr for StoreAddress {
     type Err = InvalidAddress;
 
     fn from_str(text: &str) -> Result<Self, InvalidAddress> {
-        match text.split_once(':') {
-            Some(("memory", "")) => Ok(Self::Memory),
-            Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
-            Some(("postgres" | "postgresql", _)) => postgres(text),
-            Some(_) | None => Err(InvalidAddress::Unknown),
+        match StoreScheme::of(text).ok_or(InvalidAddress::Unknown)? {
+            StoreScheme::Memory => Ok(Self::Memory),
+            StoreScheme::Sqlite { path } => Ok(Self::Sqlite(path.into())),
+            StoreScheme::Postgres => postgres(text),
         }
     }
 }

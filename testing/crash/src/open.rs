@@ -1,13 +1,12 @@
 //! The store behind an address.
 
 use std::{
-    convert::Infallible,
     fmt,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
-use hapax_core::{DynStore, Faults};
+use hapax_core::{DynStore, Faults, store::StoreScheme};
 
 use crate::error::CrashError;
 
@@ -21,13 +20,14 @@ pub enum Address {
 }
 
 impl FromStr for Address {
-    type Err = Infallible;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text.strip_prefix("sqlite:") {
-            Some(path) => Self::Sqlite(path.into()),
-            None => Self::Postgres(text.to_owned()),
-        })
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match StoreScheme::of(text) {
+            Some(StoreScheme::Sqlite { path }) => Ok(Self::Sqlite(path.into())),
+            Some(StoreScheme::Postgres) => Ok(Self::Postgres(text.to_owned())),
+            Some(StoreScheme::Memory) | None => Err("nothing there outlives a process"),
+        }
     }
 }
 

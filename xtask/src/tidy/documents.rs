@@ -134,6 +134,38 @@ pub fn check_tests(tree: &Tree) -> Vec<TidyFinding> {
     findings
 }
 
+/// A source file that a document names, by its whole path or the end of it, exists.
+///
+/// `{one,other}.rs` names several; `NAME` stands for whatever the reader chooses.
+pub fn check_files(tree: &Tree) -> Vec<TidyFinding> {
+    let mut findings = Vec::new();
+    for page in tree.ending(".md") {
+        for (at, line) in page.text.lines().enumerate() {
+            let spans = line.split('`').skip(1).step_by(2).filter(|span| is_source_file(span));
+            for name in spans.flat_map(alternatives) {
+                let end = format!("/{name}");
+                if !tree.files.iter().any(|file| file.path == name || file.path.ends_with(&end)) {
+                    let what = format!("there is no file `{name}`; name one that exists");
+                    findings.push(TidyFinding::new(&page.path, at + 1, what));
+                }
+            }
+        }
+    }
+    findings
+}
+
+fn is_source_file(span: &str) -> bool {
+    let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./{},".contains(&byte);
+    span.ends_with(".rs") && span.bytes().all(is_path) && !span.contains("NAME")
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn alternatives(span: &str) -> Vec<String> {
+    let parts = span.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?)));
+    let Some((start, (between, end))) = parts else { return vec![span.to_owned()] };
+    between.split(',').map(|part| format!("{start}{part}{end}")).collect()
+}
+
 /// The strings of `as_str` in the `impl` of this type.
 fn words_of<'a>(file: &'a SourceFile, name: &str) -> Vec<&'a str> {
     let header = format!("impl {name} {{");

@@ -51,6 +51,7 @@ const CHECKS: &[Check] = &[
     documents::check_changelog,
     documents::check_commands,
     documents::check_tests,
+    documents::check_files,
     examples::check,
     files::check,
     files::check_backends,

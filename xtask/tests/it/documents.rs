@@ -88,3 +88,18 @@ fn a_test_that_a_document_names_exists() {
     let bad = ("docs/a.md", "\n`a_key_belongs_to_nobody`\n");
     check(documents::check_tests, &[suite, bad], &["docs/a.md:2: there is no test"]);
 }
+
+#[test]
+fn a_source_file_that_a_document_names_exists() {
+    let here = ("crates/a/src/unit.rs", "");
+    let page = |text| ("docs/page.md", text);
+    for text in
+        ["`unit.rs`", "`src/unit.rs`", "`crates/a/src/{unit}.rs`", "`a/NAME.rs`", "`x.rs y`"]
+    {
+        check(documents::check_files, &[here, page(text)], &[]);
+    }
+    let expected = ["docs/page.md:2: there is no file `src/gone.rs`"];
+    check(documents::check_files, &[here, page("# P\n`src/{unit,gone}.rs`\n")], &expected);
+    let expected = ["docs/page.md:1: there is no file `nit.rs`"];
+    check(documents::check_files, &[here, page("`nit.rs`")], &expected);
+}

@@ -7,6 +7,7 @@ use hapax_core::{
     limits::RETRY_ATTEMPTS_MAX,
     outbox::{Destination, Start, Topics},
     retry::Schedule,
+    store::StoreScheme,
 };
 use hapax_gateway::{
     Config,
@@ -36,7 +37,7 @@ pub(crate) fn load_gateway(
             settings: RELAY_SETTINGS,
             read: &mut |top, file| {
                 relays = read(top, NAME, file.dir);
-                if file.store == "memory:" && !relays.is_empty() {
+                if StoreScheme::of(file.store) == Some(StoreScheme::Memory) && !relays.is_empty() {
                     let what = "nothing can be emitted into a store in memory";
                     top.fault(top.place(NAME), format!("{what}; leave `[[relay]]` out"));
                 }

@@ -8,12 +8,14 @@
 mod dyn_store;
 mod error;
 mod listing;
+mod scheme;
 mod write;
 
 pub use self::{
     dyn_store::DynStore,
     error::{Cause, StoreError},
     listing::{Filter, Listed, Page, Summary},
+    scheme::StoreScheme,
     write::{By, Claim, Entry, KeepStep, Over, Renew, Settle, Settlement, Write, Written},
 };
 use crate::{

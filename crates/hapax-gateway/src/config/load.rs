@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::limits::CLOCK_STAYS;
+use hapax_core::{limits::CLOCK_STAYS, store::StoreScheme};
 use http::{Uri, uri::Authority};
 use toml::{
     Spanned,
@@ -322,11 +322,13 @@ pub fn store_of(top: &TableReader<'_>, dir: &Path) -> Option<String> {
 
 /// The same store; a file's path is relative to the file that names it.
 fn beside(store: &str, dir: &Path) -> String {
-    match store.strip_prefix("sqlite:") {
-        Some(path) if !dir.as_os_str().is_empty() => {
+    match StoreScheme::of(store) {
+        Some(StoreScheme::Sqlite { path }) if !dir.as_os_str().is_empty() => {
             format!("sqlite:{}", files::resolved(path, dir).display())
         }
-        Some(_) | None => store.to_owned(),
+        Some(StoreScheme::Sqlite { .. } | StoreScheme::Memory | StoreScheme::Postgres) | None => {
+            store.to_owned()
+        }
     }
 }
 
@@ -343,15 +345,10 @@ fn socket(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn store(text: &str) -> Result<String, String> {
-    let is_known = match text.split_once(':') {
-        Some(("sqlite", path)) => !path.is_empty(),
-        Some(("postgres" | "postgresql", rest)) => rest.starts_with("//"),
-        Some(("memory", rest)) => rest.is_empty(),
-        Some(_) | None => false,
-    };
     // The refusal does not repeat the text: it may hold a password.
     let advice = "write \"sqlite:PATH\", \"postgres://…\" or \"memory:\" instead";
-    is_known.then(|| text.to_owned()).ok_or_else(|| format!("is no address of a store; {advice}"))
+    let refusal = || format!("is no address of a store; {advice}");
+    StoreScheme::of(text).map(|_| text.to_owned()).ok_or_else(refusal)
 }
 
 fn admin_token(text: &str) -> Result<String, String> {

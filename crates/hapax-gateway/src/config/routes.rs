@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, path::Path};
 
-use hapax_core::Recovery;
+use hapax_core::{Recovery, store::StoreScheme};
 use hapax_tower::{
     Hosts, InFlight, InvalidRoute, KeptCredentials, KeyRule, Protection, ResultPolicy, Routes,
     StoreDown, Treatment,
@@ -233,7 +233,7 @@ impl RoutesRead {
             protection.tenancy.is_none() && protection.revalidate.is_none();
         let accepts = protection.in_flight == InFlight::Accept;
         let resends = protection.policy.recovery() == Recovery::Resend;
-        if store.starts_with("memory:") && (accepts || resends) {
+        if StoreScheme::of(store) == Some(StoreScheme::Memory) && (accepts || resends) {
             let what = "accepted and abandoned requests are lost when the gateway stops";
             self.notes.push(format!("{label}: the store is memory, so {what}"));
         }
