@@ -35,6 +35,11 @@ impl Own {
         self.with(|broker| broker.stop(Mode::Kill)).await;
     }
 
+    /// Stops it in good order and starts it again: what was set up so far is on disk, and outlives a kill.
+    pub(crate) async fn restart(&mut self) {
+        self.with(|broker| broker.restart(Mode::Orderly)).await;
+    }
+
     pub(crate) async fn revive(&mut self) {
         self.with(Broker::resume).await;
     }

@@ -32,8 +32,11 @@ sink_outages!(Exchange);
 
 impl Exchange {
     async fn make(url: &str, server: Option<Own>) -> Self {
-        let world = Self { url: url.to_owned(), name: unique("sink"), server };
+        let mut world = Self { url: url.to_owned(), name: unique("sink"), server };
         world.declare().await;
+        if let Some(server) = &mut world.server {
+            server.restart().await;
+        }
         world
     }
 

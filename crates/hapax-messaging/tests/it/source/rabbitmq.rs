@@ -47,12 +47,16 @@ struct Queue {
 
 impl Queue {
     async fn make(url: &str, server: Option<Own>, kind: &str) -> Self {
-        let world = Self { url: url.to_owned(), name: unique("source"), server };
+        let mut world = Self { url: url.to_owned(), name: unique("source"), server };
         let mut arguments = FieldTable::default();
         arguments.insert("x-queue-type".into(), AMQPValue::LongString(kind.into()));
         let durable = QueueDeclareOptions { durable: true, ..Default::default() };
         let (channel, name) = (world.channel().await, world.name.as_str());
         channel.queue_declare(name.into(), durable, arguments).await.unwrap();
+        // RabbitMQ confirms a queue before it is on disk: killed soon, it would forget it.
+        if let Some(server) = &mut world.server {
+            server.restart().await;
+        }
         world
     }
 
