@@ -1,0 +1,240 @@
+//! Takes the power away at many moments of a recording, and counts what that breaks.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt, fs, mem,
+    path::{Path, PathBuf},
+};
+
+use fastrand::Rng;
+use hapax_sqlite::Durability;
+
+use crate::{
+    disk::{DiskImage, DiskModel, Loss, Syncs},
+    error::PowerError,
+    expectation::Expectation,
+    judge::{Judge, PowerViolation},
+    log::DiskCall,
+    plan::{WorkPlan, Workload},
+    recording::{Recording, scratch},
+    work::Work,
+};
+
+/// After so many findings in one recording there is enough to look at.
+const FINDINGS_MAX: usize = 3;
+/// How many images are drawn by chance at each moment, beside the one without a loss and the one with nothing
+/// but what was synced.
+const BY_CHANCE: usize = 2;
+
+/// What to record, and how much of it to judge.
+#[derive(Debug, Clone)]
+pub struct PowerHunt {
+    /// The program that does the work: this crate's.
+    pub program: PathBuf,
+    /// What it does.
+    pub workload: Workload,
+    /// What the plan and every choice are drawn from.
+    pub seed: u64,
+    /// How many images are judged, at most.
+    pub images: usize,
+    /// What the store is told to promise; it is judged as if that were everything.
+    pub durability: Durability,
+    /// What a sync is worth.
+    pub syncs: Syncs,
+}
+
+/// A broken promise, and where to see it.
+#[derive(Debug, Clone)]
+pub struct PowerFinding {
+    /// What was broken.
+    pub violation: PowerViolation,
+    /// After which call of the recording.
+    pub call: usize,
+    /// What was lost then.
+    pub loss: Loss,
+    /// Where the recording and the image are kept.
+    pub dir: PathBuf,
+}
+
+/// What came of a hunt.
+#[derive(Debug, Clone, Default)]
+pub struct PowerReport {
+    /// How many calls were recorded.
+    pub calls: usize,
+    /// How many of them were syncs.
+    pub syncs: usize,
+    /// At how many moments the power was taken away.
+    pub moments: usize,
+    /// How many different images were judged.
+    pub images: usize,
+    /// At how many moments each task was under way.
+    pub under_way: BTreeMap<&'static str, usize>,
+    /// What was broken.
+    pub findings: Vec<PowerFinding>,
+}
+
+impl PowerHunt {
+    /// Records and judges.
+    pub fn run(&self) -> Result<PowerReport, PowerError> {
+        let mut home = scratch()?;
+        let path = fs::canonicalize(home.path()).map_err(PowerError::io("find a directory"))?;
+        let work = Work {
+            dir: path.join("files"),
+            workload: self.workload,
+            seed: self.seed,
+            durability: self.durability,
+            part: 0,
+        };
+        let recording = Recording::make(&self.program, &path, &work)?;
+        let report = self.judge(&recording, &path)?;
+        home.disable_cleanup(!report.findings.is_empty());
+        Ok(report)
+    }
+
+    fn judge(&self, recording: &Recording, home: &Path) -> Result<PowerReport, PowerError> {
+        let plan = WorkPlan::draw(self.workload, self.seed)?;
+        let moments = Moments::find(recording, &plan)?;
+        let (judged, salt) = (home.join("judged"), moments.salt.clone());
+        let judge = Judge::new(&judged, salt)?;
+        let chosen = moments.choose(self.images, &mut Rng::with_seed(self.seed));
+        let mut disk = DiskModel::new(&recording.before, self.syncs);
+        let mut expected = Expectation::new(&plan);
+        let mut seen = HashSet::new();
+        let mut report = PowerReport { calls: recording.calls.len(), ..PowerReport::default() };
+        for (at, call) in recording.calls.iter().enumerate() {
+            disk.perform(call)?;
+            expected.hear(call)?;
+            report.syncs += usize::from(is_sync(call));
+            if !chosen.contains(&at) || report.images >= self.images {
+                continue;
+            }
+            report.moments += 1;
+            for name in expected.under_way() {
+                *report.under_way.entry(name).or_default() += 1;
+            }
+            // Each moment has chances of its own, so that it can be looked at alone.
+            let mut chance = Rng::with_seed(self.seed ^ (at as u64).rotate_left(32));
+            for loss in losses(&mut chance) {
+                let image = disk.after_power_loss(loss, &mut chance);
+                if !seen.insert((image.digest(), expected.heard())) {
+                    continue;
+                }
+                report.images += 1;
+                if let Some(violation) = judge.judge(&image, &expected, &mut chance)? {
+                    let dir = home.join(format!("image-{at}-{}", report.findings.len()));
+                    keep(&image, &dir)?;
+                    report.findings.push(PowerFinding { violation, call: at, loss, dir });
+                    if report.findings.len() >= FINDINGS_MAX {
+                        return Ok(report);
+                    }
+                }
+            }
+        }
+        Ok(report)
+    }
+}
+
+/// The moments of a recording by what was going on.
+struct Moments {
+    by_kind: BTreeMap<String, Vec<usize>>,
+    salt: String,
+}
+
+impl Moments {
+    fn find(recording: &Recording, plan: &WorkPlan) -> Result<Self, PowerError> {
+        let mut disk = DiskModel::new(&recording.before, Syncs::Honest);
+        let mut expected = Expectation::new(plan);
+        let mut by_kind: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for (at, call) in recording.calls.iter().enumerate() {
+            disk.perform(call)?;
+            expected.hear(call)?;
+            let opened = if expected.salt().is_some() { "opened" } else { "opening" };
+            let kind = format!("{opened} {} {:?}", kind(call, &disk), expected.under_way());
+            by_kind.entry(kind).or_default().push(at);
+        }
+        let untold = || PowerError::Log("the store was not opened".to_owned());
+        Ok(Self { by_kind, salt: expected.salt().ok_or_else(untold)?.to_owned() })
+    }
+
+    /// As many as make this many images, of every kind alike.
+    fn choose(mut self, images: usize, chance: &mut Rng) -> HashSet<usize> {
+        let count = images.div_ceil(2);
+        for moments in self.by_kind.values_mut() {
+            chance.shuffle(moments);
+        }
+        let mut chosen = HashSet::new();
+        while chosen.len() < count && !self.by_kind.is_empty() {
+            let next = self.by_kind.values_mut().filter_map(Vec::pop);
+            chosen.extend(next);
+            self.by_kind.retain(|_, moments| !moments.is_empty());
+        }
+        chosen
+    }
+}
+
+fn losses(chance: &mut Rng) -> Vec<Loss> {
+    let mut by_chance = Loss::BY_CHANCE;
+    chance.shuffle(&mut by_chance);
+    let fixed = [Loss::Nothing, Loss::Everything];
+    fixed.into_iter().chain(by_chance.into_iter().take(BY_CHANCE)).collect()
+}
+
+fn kind(call: &DiskCall, disk: &DiskModel) -> String {
+    let of = |inode| disk.name_of(inode).unwrap_or("a file without a name").to_owned();
+    match call {
+        DiskCall::Opened { name, .. } => format!("open {name}"),
+        DiskCall::Created { name, .. } => format!("create {name}"),
+        DiskCall::Written { inode, .. } => format!("write {}", of(*inode)),
+        DiskCall::Truncated { inode, .. } => format!("truncate {}", of(*inode)),
+        DiskCall::Synced { inode } => format!("sync {}", of(*inode)),
+        DiskCall::DirectorySynced => "sync the directory".to_owned(),
+        DiskCall::Unlinked { name } => format!("unlink {name}"),
+        DiskCall::Told(line) => line.split(' ').next().unwrap_or_default().to_owned(),
+    }
+}
+
+fn is_sync(call: &DiskCall) -> bool {
+    matches!(call, DiskCall::Synced { .. } | DiskCall::DirectorySynced)
+}
+
+fn keep(image: &DiskImage, dir: &Path) -> Result<(), PowerError> {
+    let refused = || PowerError::io("keep an image");
+    fs::create_dir_all(dir).map_err(refused())?;
+    image.files.iter().try_for_each(|(name, bytes)| {
+        fs::write(dir.join(name), bytes).map_err(refused())
+    })
+}
+
+impl PowerReport {
+    /// Adds what another hunt came to.
+    pub fn add(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.syncs += other.syncs;
+        self.moments += other.moments;
+        self.images += other.images;
+        for (name, moments) in other.under_way {
+            *self.under_way.entry(name).or_default() += moments;
+        }
+        self.findings.extend(other.findings);
+    }
+}
+
+impl fmt::Display for PowerReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { calls, syncs, moments, images, under_way, findings } = self;
+        write!(f, "{images} images of {moments} moments of {calls} calls, {syncs} of them syncs")?;
+        let (mut under_way, mut between) = (under_way.iter(), "; under way: ");
+        under_way.try_for_each(|(name, moments)| {
+            write!(f, "{}{name} {moments}", mem::replace(&mut between, ", "))
+        })?;
+        findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+    }
+}
+
+impl fmt::Display for PowerFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { violation, call, loss, dir } = self;
+        let dir = dir.display();
+        write!(f, "VIOLATION {violation}\n  after call {call}, with {loss:?} lost: {dir}")
+    }
+}
