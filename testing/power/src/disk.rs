@@ -60,8 +60,8 @@ impl Loss {
 pub enum Syncs {
     /// What was written before it is durable after it.
     Honest,
-    /// Nothing: a disk that lies, to see whether the judge notices.
-    Ignored,
+    /// Nothing, after so many that are honest: a disk that lies, to see whether the judge notices.
+    IgnoredAfter(usize),
 }
 
 /// The state of the disk between two calls.
@@ -144,13 +144,13 @@ impl DiskModel {
                 self.names.remove(name);
                 self.rename(NameChange::Removed { name: name.clone() });
             }
-            DiskCall::Synced { inode } if self.syncs == Syncs::Honest => {
+            DiskCall::Synced { inode } if self.is_synced() => {
                 let file = self.file(*inode)?;
                 for Unsynced { change, .. } in mem::take(&mut file.unsynced) {
                     change.apply(&mut file.durable);
                 }
             }
-            DiskCall::DirectorySynced if self.syncs == Syncs::Honest => {
+            DiskCall::DirectorySynced if self.is_synced() => {
                 for Unsynced { change, .. } in mem::take(&mut self.unsynced_names) {
                     change.apply(&mut self.durable_names);
                 }
@@ -186,6 +186,17 @@ impl DiskModel {
     pub fn name_of(&self, inode: u64) -> Option<&str> {
         let file = self.inodes.get(&inode)?;
         self.names.iter().find(|(_, named)| *named == file).map(|(name, _)| name.as_str())
+    }
+
+    fn is_synced(&mut self) -> bool {
+        match &mut self.syncs {
+            Syncs::Honest => true,
+            Syncs::IgnoredAfter(0) => false,
+            Syncs::IgnoredAfter(honest) => {
+                *honest -= 1;
+                true
+            }
+        }
     }
 
     fn oldest_change(&self) -> u64 {

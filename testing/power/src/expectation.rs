@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use hapax_core::OperationId;
+use hapax_sqlite::Durability;
 
 use crate::{
     error::PowerError,
@@ -25,14 +26,17 @@ pub struct Expectation<'p> {
     /// Those whose owner the database draws, so that nobody else knows it.
     once: BTreeSet<OperationId>,
     before: Vec<OperationId>,
+    /// What was acknowledged earlier and is no longer so; empty where every acknowledgement is a promise.
+    earlier: BTreeMap<OperationId, Vec<KeyState>>,
+    promise: Durability,
     /// The salt that was told first.
     salt: Option<String>,
     heard: usize,
 }
 
 impl<'p> Expectation<'p> {
-    /// Before anything was told.
-    pub fn new(plan: &'p WorkPlan) -> Self {
+    /// Before anything was told, by a store that promises this.
+    pub fn new(plan: &'p WorkPlan, promise: Durability) -> Self {
         Self {
             tasks: plan.tasks().map(|task| (task.number, task)).collect(),
             books: plan.before.clone(),
@@ -40,6 +44,8 @@ impl<'p> Expectation<'p> {
             touched: BTreeSet::new(),
             once: BTreeSet::new(),
             before: plan.before.ids().collect(),
+            earlier: BTreeMap::new(),
+            promise,
             salt: None,
             heard: 0,
         }
@@ -67,8 +73,20 @@ impl<'p> Expectation<'p> {
                 self.under_way.insert(number, task);
                 Ok(())
             }
-            "done" if self.under_way.remove(&number).is_some() && self.books.enter(task) => Ok(()),
+            "done" if self.under_way.remove(&number).is_some() => {
+                self.remember(task);
+                if self.books.enter(task) { Ok(()) } else { Err(unheard()) }
+            }
             _ => Err(unheard()),
+        }
+    }
+
+    /// What this task changes may come back, where the last commits may be lost.
+    fn remember(&mut self, task: &PlannedTask) {
+        if self.promise == Durability::Normal {
+            for (id, _) in self.books.after(task).unwrap_or_default() {
+                self.earlier.entry(id).or_default().push(self.books.state(id));
+            }
         }
     }
 
@@ -77,9 +95,14 @@ impl<'p> Expectation<'p> {
         self.heard
     }
 
-    /// The salt of the store, once it was told.
+    /// The salt that was told.
     pub fn salt(&self) -> Option<&str> {
         self.salt.as_deref()
+    }
+
+    /// The salt the store must have; `None` if it may be a new one.
+    pub fn promised_salt(&self) -> Option<&str> {
+        self.salt().filter(|_| self.promise == Durability::Full)
     }
 
     /// What is under way, in words.
@@ -99,11 +122,18 @@ impl<'p> Expectation<'p> {
 
     /// What may be found under each key that is looked at: what was acknowledged, or that with what is
     /// under way.
-    pub fn legal(&self, chance: &mut Rng) -> Result<BTreeMap<OperationId, Vec<KeyState>>, PowerError> {
+    pub fn legal(
+        &self,
+        chance: &mut Rng,
+    ) -> Result<BTreeMap<OperationId, Vec<KeyState>>, PowerError> {
         let mut ids = self.touched.clone();
         ids.extend(chance.choose_multiple(self.before.iter().copied(), SAMPLE));
-        let mut legal: BTreeMap<_, _> =
-            ids.into_iter().map(|id| (id, vec![self.books.state(id)])).collect();
+        let known = |id| {
+            let mut states = vec![self.books.state(id)];
+            states.extend(self.earlier.get(&id).into_iter().flatten().cloned());
+            (id, states)
+        };
+        let mut legal: BTreeMap<_, _> = ids.into_iter().map(known).collect();
         for (number, task) in &self.under_way {
             let unplanned = || PowerError::Log(format!("task {number} cannot be under way"));
             for (id, after) in self.books.after(task).ok_or_else(unplanned)? {

@@ -1,7 +1,7 @@
 //! Takes the power away at many moments of a recording, and counts what that breaks.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fmt, fs, mem,
     path::{Path, PathBuf},
 };
@@ -22,8 +22,9 @@ use crate::{
 
 /// After so many findings in one recording there is enough to look at.
 const FINDINGS_MAX: usize = 3;
-/// How many images are drawn by chance at each moment, beside the one without a loss and the one with nothing
-/// but what was synced.
+/// The images every moment has.
+const FIXED: [Loss; 2] = [Loss::Nothing, Loss::Everything];
+/// How many more are drawn by chance.
 const BY_CHANCE: usize = 2;
 
 /// What to record, and how much of it to judge.
@@ -37,8 +38,10 @@ pub struct PowerHunt {
     pub seed: u64,
     /// How many images are judged, at most.
     pub images: usize,
-    /// What the store is told to promise; it is judged as if that were everything.
+    /// What the store is told to promise.
     pub durability: Durability,
+    /// What it is held to.
+    pub promise: Durability,
     /// What a sync is worth.
     pub syncs: Syncs,
 }
@@ -98,14 +101,14 @@ impl PowerHunt {
         let judge = Judge::new(&judged, salt)?;
         let chosen = moments.choose(self.images, &mut Rng::with_seed(self.seed));
         let mut disk = DiskModel::new(&recording.before, self.syncs);
-        let mut expected = Expectation::new(&plan);
+        let mut expected = Expectation::new(&plan, self.promise);
         let mut seen = HashSet::new();
         let mut report = PowerReport { calls: recording.calls.len(), ..PowerReport::default() };
         for (at, call) in recording.calls.iter().enumerate() {
             disk.perform(call)?;
             expected.hear(call)?;
             report.syncs += usize::from(is_sync(call));
-            if !chosen.contains(&at) || report.images >= self.images {
+            if !chosen.contains(&at) {
                 continue;
             }
             report.moments += 1;
@@ -136,37 +139,46 @@ impl PowerHunt {
 
 /// The moments of a recording by what was going on.
 struct Moments {
-    by_kind: BTreeMap<String, Vec<usize>>,
+    /// By the call that was made last and the tasks that were under way.
+    by_kind: BTreeMap<BTreeSet<String>, Vec<usize>>,
     salt: String,
 }
 
 impl Moments {
     fn find(recording: &Recording, plan: &WorkPlan) -> Result<Self, PowerError> {
         let mut disk = DiskModel::new(&recording.before, Syncs::Honest);
-        let mut expected = Expectation::new(plan);
+        let mut expected = Expectation::new(plan, Durability::Full);
         let mut by_kind: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for (at, call) in recording.calls.iter().enumerate() {
             disk.perform(call)?;
             expected.hear(call)?;
             let opened = if expected.salt().is_some() { "opened" } else { "opening" };
-            let kind = format!("{opened} {} {:?}", kind(call, &disk), expected.under_way());
+            let mut kind = BTreeSet::from([opened.to_owned(), in_words(call, &disk)]);
+            kind.extend(expected.under_way().into_iter().map(str::to_owned));
             by_kind.entry(kind).or_default().push(at);
         }
         let untold = || PowerError::Log("the store was not opened".to_owned());
         Ok(Self { by_kind, salt: expected.salt().ok_or_else(untold)?.to_owned() })
     }
 
-    /// As many as make this many images, of every kind alike.
-    fn choose(mut self, images: usize, chance: &mut Rng) -> HashSet<usize> {
-        let count = images.div_ceil(2);
-        for moments in self.by_kind.values_mut() {
-            chance.shuffle(moments);
+    /// As many as make this many images at most: every call and every task at least once, and then every
+    /// kind alike.
+    fn choose(self, images: usize, chance: &mut Rng) -> HashSet<usize> {
+        let count = images.div_ceil(FIXED.len() + BY_CHANCE);
+        let mut kinds: Vec<_> = self.by_kind.into_iter().collect();
+        chance.shuffle(&mut kinds);
+        kinds.iter_mut().for_each(|(_, moments)| chance.shuffle(moments));
+        let (mut chosen, mut covered) = (HashSet::new(), BTreeSet::new());
+        for (kind, moments) in &mut kinds {
+            if !kind.is_subset(&covered) {
+                covered.append(kind);
+                chosen.extend(moments.pop());
+            }
         }
-        let mut chosen = HashSet::new();
-        while chosen.len() < count && !self.by_kind.is_empty() {
-            let next = self.by_kind.values_mut().filter_map(Vec::pop);
-            chosen.extend(next);
-            self.by_kind.retain(|_, moments| !moments.is_empty());
+        while chosen.len() < count && !kinds.is_empty() {
+            let next: Vec<_> = kinds.iter_mut().filter_map(|(_, moments)| moments.pop()).collect();
+            chosen.extend(next.into_iter().take(count - chosen.len()));
+            kinds.retain(|(_, moments)| !moments.is_empty());
         }
         chosen
     }
@@ -175,11 +187,10 @@ impl Moments {
 fn losses(chance: &mut Rng) -> Vec<Loss> {
     let mut by_chance = Loss::BY_CHANCE;
     chance.shuffle(&mut by_chance);
-    let fixed = [Loss::Nothing, Loss::Everything];
-    fixed.into_iter().chain(by_chance.into_iter().take(BY_CHANCE)).collect()
+    FIXED.into_iter().chain(by_chance.into_iter().take(BY_CHANCE)).collect()
 }
 
-fn kind(call: &DiskCall, disk: &DiskModel) -> String {
+fn in_words(call: &DiskCall, disk: &DiskModel) -> String {
     let of = |inode| disk.name_of(inode).unwrap_or("a file without a name").to_owned();
     match call {
         DiskCall::Opened { name, .. } => format!("open {name}"),
@@ -200,9 +211,10 @@ fn is_sync(call: &DiskCall) -> bool {
 fn keep(image: &DiskImage, dir: &Path) -> Result<(), PowerError> {
     let refused = || PowerError::io("keep an image");
     fs::create_dir_all(dir).map_err(refused())?;
-    image.files.iter().try_for_each(|(name, bytes)| {
-        fs::write(dir.join(name), bytes).map_err(refused())
-    })
+    image
+        .files
+        .iter()
+        .try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes).map_err(refused()))
 }
 
 impl PowerReport {

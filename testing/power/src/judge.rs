@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, fs, path::Path};
 
 use fastrand::Rng;
 use hapax_core::{
-    OneLine, OperationId, Record, Store as _, Timestamp,
+    OneLine, OperationId, Record, Store as _, StoreError, Timestamp,
     store::{Filter, Page, Write, Written},
 };
 use hapax_sqlite::{Clock, Options, Store};
@@ -16,7 +16,7 @@ use crate::{
     error::PowerError,
     expectation::Expectation,
     plan::{KeyState, newcomer},
-    work::{STORE_FILE, connect, hex, of_sqlite, runtime},
+    work::{STORE_FILE, hex, runtime},
 };
 
 /// The most notes that a key has in any plan.
@@ -57,6 +57,8 @@ pub enum PowerViolation {
     },
     /// There is a record of a key that nobody used.
     Unasked(OperationId),
+    /// There is an effect without its record.
+    Alone,
     /// Work does not go on.
     Stuck(String),
     /// What was there a moment ago is another thing after the next opening.
@@ -76,6 +78,7 @@ impl fmt::Display for PowerViolation {
                 legal.iter().try_for_each(|state| write!(f, "\n    {state:?}"))
             }
             Self::Unasked(id) => write!(f, "there is a record of {id}, which nobody asked for"),
+            Self::Alone => f.write_str("there is an effect without its record"),
             Self::Stuck(error) => write!(f, "work does not go on: {error}"),
             Self::Changed(id) => write!(f, "{id} is another thing after the next opening"),
             Self::Inconsistent(found) => write!(f, "the file is inconsistent: {found}"),
@@ -93,6 +96,24 @@ pub struct Judge<'d> {
 }
 
 type Found<T> = Result<T, PowerViolation>;
+type Observed = BTreeMap<OperationId, KeyState>;
+
+/// How much of a key is read: each further read takes as long as the record's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// Its record and its effect.
+    Record,
+    /// Its steps and its notes, too.
+    Whole,
+}
+
+impl Extent {
+    /// What has to be read of a key that may be in these states.
+    fn of(states: &[KeyState]) -> Self {
+        let is_bare = |state: &KeyState| state.steps.is_empty() && state.notes.is_empty();
+        if states.iter().all(is_bare) { Self::Record } else { Self::Whole }
+    }
+}
 
 impl<'d> Judge<'d> {
     /// A judge who may use this directory, of a store that was made with this salt.
@@ -136,12 +157,13 @@ impl<'d> Judge<'d> {
     ) -> Found<()> {
         // To read first: an opening that may write makes what is missing.
         let before = Store::open_to_read(self.dir.join(STORE_FILE), options()).ok();
-        let salt = expected.salt().map(str::to_owned);
+        let salt = expected.promised_salt().map(str::to_owned);
         let salt = salt.or_else(|| before.is_some().then(|| self.salt.clone()));
         drop(before);
         let store = self.open(salt.as_deref())?;
         let salt = hex(store.salt());
-        let found = self.read(&store, legal.keys().copied())?;
+        let keys: Vec<_> = legal.iter().map(|(id, states)| (*id, Extent::of(states))).collect();
+        let found = self.read(&store, &keys)?;
         for (id, found) in &found {
             let states = &legal[id];
             let is_legal = |state: &KeyState| is_same(state, found, expected.is_owner_unknown(*id));
@@ -157,7 +179,8 @@ impl<'d> Judge<'d> {
         drop(store);
         self.check_consistency()?;
         let store = self.open(Some(&salt))?;
-        let again = self.read(&store, found.keys().copied().chain([added.operation.id()]))?;
+        let again =
+            self.read(&store, &[&keys[..], &[(added.operation.id(), Extent::Whole)]].concat())?;
         let kept = again.get(&added.operation.id()).and_then(|state| state.record.as_ref());
         if kept != Some(&added) {
             return Err(PowerViolation::Changed(added.operation.id()));
@@ -181,40 +204,32 @@ impl<'d> Judge<'d> {
         }
     }
 
-    fn read(
-        &self,
-        store: &Store,
-        ids: impl Iterator<Item = OperationId>,
-    ) -> Found<BTreeMap<OperationId, KeyState>> {
+    /// What is kept under these keys; steps and notes only of those that are read whole.
+    fn read(&self, store: &Store, keys: &[(OperationId, Extent)]) -> Found<Observed> {
         let effects = Effects::open(&self.dir.join(STORE_FILE))?;
-        let ids: Vec<_> = ids.collect();
-        let records = self.runtime.block_on(store.load(ids.clone()));
-        let mut found = BTreeMap::new();
-        for (id, loaded) in ids.into_iter().zip(records) {
+        let ids = keys.iter().map(|(id, _)| *id).collect();
+        let records = self.runtime.block_on(store.load(ids));
+        let mut found = Observed::new();
+        for ((id, extent), loaded) in keys.iter().zip(records) {
             let record = loaded.map_err(unreadable(id))?.record.map(|record| *record);
-            let steps = self.runtime.block_on(store.steps(id)).map_err(unreadable(id))?;
-            let notes = self.runtime.block_on(store.notes(id, NOTES_MAX));
-            let notes = notes.map_err(unreadable(id))?;
-            let has_effect = match &record {
-                Some(record) => effects.has(record.operation.key().as_str())?,
-                None => false,
-            };
-            found.insert(id, KeyState { record, steps, notes, has_effect });
+            let mut state = KeyState { record, ..KeyState::default() };
+            if *extent == Extent::Whole {
+                let steps = self.runtime.block_on(store.steps(*id));
+                state.steps = steps.map_err(unreadable(id))?;
+                let notes = self.runtime.block_on(store.notes(*id, NOTES_MAX));
+                state.notes = notes.map_err(unreadable(id))?;
+            }
+            if let Some(record) = &state.record {
+                state.has_effect = effects.has(record.operation.key().as_str())?;
+            }
+            found.insert(*id, state);
         }
         let with_effect = found.values().filter(|state| state.has_effect).count();
-        if with_effect != effects.count()? {
-            let what = "an effect without its record".to_owned();
-            return Err(PowerViolation::Stuck(what));
-        }
-        Ok(found)
+        if with_effect == effects.count()? { Ok(found) } else { Err(PowerViolation::Alone) }
     }
 
     /// Every record that is listed was found by its id, and the other way round.
-    fn check_listing(
-        &self,
-        store: &Store,
-        found: &BTreeMap<OperationId, KeyState>,
-    ) -> Found<()> {
+    fn check_listing(&self, store: &Store, found: &Observed) -> Found<()> {
         let mut listed = Vec::new();
         loop {
             let page = Page { after: listed.last().copied(), limit: PAGE_RECORDS };
@@ -270,11 +285,12 @@ struct Effects(Option<Connection>);
 
 impl Effects {
     fn open(path: &Path) -> Found<Self> {
-        let connection = connect(path).map_err(unread)?;
-        let is_there = "SELECT count(*) FROM sqlite_schema WHERE name = 'effects'";
-        let is_there = connection.query_row(is_there, [], |row| row.get::<_, i64>(0));
-        let is_there = is_there.map_err(of_sqlite("read the schema")).map_err(unread)?;
-        Ok(Self((is_there > 0).then_some(connection)))
+        let opened = Connection::open(path).and_then(|connection| {
+            let is_there = "SELECT count(*) FROM sqlite_schema WHERE name = 'effects'";
+            let is_there: i64 = connection.query_row(is_there, [], |row| row.get(0))?;
+            Ok((is_there > 0).then_some(connection))
+        });
+        opened.map(Self).map_err(|error| Self::unreadable(&error))
     }
 
     fn has(&self, key: &str) -> Found<bool> {
@@ -288,17 +304,17 @@ impl Effects {
     fn ask(&self, sql: &str, parameters: impl rusqlite::Params) -> Found<usize> {
         let Some(connection) = &self.0 else { return Ok(0) };
         let asked = connection.query_row(sql, parameters, |row| row.get::<_, i64>(0));
-        let count = asked.map_err(of_sqlite("read the effects")).map_err(unread)?;
+        let count = asked.map_err(|error| Self::unreadable(&error))?;
         Ok(usize::try_from(count).unwrap_or_default())
+    }
+
+    fn unreadable(error: &rusqlite::Error) -> PowerViolation {
+        let error = OneLine::of(error).to_string();
+        PowerViolation::Unreadable { what: "the table of effects".to_owned(), error }
     }
 }
 
-fn unread(error: PowerError) -> PowerViolation {
-    let error = OneLine::of(&error).to_string();
-    PowerViolation::Unreadable { what: "the table of effects".to_owned(), error }
-}
-
-fn unreadable(what: impl fmt::Display) -> impl FnOnce(hapax_core::StoreError) -> PowerViolation {
+fn unreadable(what: impl fmt::Display) -> impl FnOnce(StoreError) -> PowerViolation {
     move |error| {
         let error = OneLine::of(&error).to_string();
         PowerViolation::Unreadable { what: what.to_string(), error }

@@ -67,18 +67,20 @@ pub fn read(mut log: Bytes) -> Result<Vec<DiskCall>, PowerError> {
     let mut told = HashSet::new();
     while log.has_remaining() {
         let call = entry(&mut log)?;
-        match call {
-            DiskCall::Opened { inode, name } | DiskCall::Created { inode, name }
-                if name == TOLD =>
-            {
-                told.insert(inode);
-            }
-            DiskCall::Written { inode, bytes, .. } if told.contains(&inode) => {
-                let text = String::from_utf8_lossy(&bytes);
-                calls.extend(text.lines().map(|line| DiskCall::Told(line.to_owned())));
-            }
-            call => calls.push(call),
+        if let DiskCall::Opened { inode, name } | DiskCall::Created { inode, name } = &call
+            && name == TOLD
+        {
+            told.insert(*inode);
+            continue;
         }
+        if let DiskCall::Written { inode, bytes, .. } = &call
+            && told.contains(inode)
+        {
+            let text = String::from_utf8_lossy(bytes);
+            calls.extend(text.lines().map(|line| DiskCall::Told(line.to_owned())));
+            continue;
+        }
+        calls.push(call);
     }
     Ok(calls)
 }

@@ -50,12 +50,12 @@ struct HuntArgs {
     /// A workload to record; all of them if none is named.
     #[arg(long, value_enum)]
     workload: Vec<Workload>,
-    /// Commits need not survive the loss of power, and are judged as if they had to.
+    /// The last commits need not survive the loss of power, but nothing may be damaged or half done.
     #[arg(long)]
     normal: bool,
-    /// Syncs are worth nothing, to see whether that is noticed.
+    /// Syncs are worth nothing after so many, to see whether that is noticed.
     #[arg(long)]
-    ignore_syncs: bool,
+    ignore_syncs_after: Option<usize>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -111,7 +111,8 @@ fn hunt(args: &HuntArgs) -> Result<ExitCode, PowerError> {
                 seed,
                 images: args.images,
                 durability: durability(args.normal),
-                syncs: if args.ignore_syncs { Syncs::Ignored } else { Syncs::Honest },
+                promise: durability(args.normal),
+                syncs: args.ignore_syncs_after.map_or(Syncs::Honest, Syncs::IgnoredAfter),
             };
             let report = hunt.run()?;
             say(&format!("{workload}, seed {seed}: {report}"));

@@ -4,7 +4,7 @@ use std::{
     env,
     fs::{File, OpenOptions},
     io::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command},
     sync::{
         Arc,
@@ -27,7 +27,7 @@ use crate::{
 /// The file a store is in.
 pub const STORE_FILE: &str = "hapax.db";
 /// The table that effects are in, beside the tables of the store.
-pub(crate) const EFFECTS: &str = "CREATE TABLE IF NOT EXISTS effects (key TEXT PRIMARY KEY)";
+const EFFECTS: &str = "CREATE TABLE IF NOT EXISTS effects (key TEXT PRIMARY KEY)";
 
 /// How many records one call of a purge may remove.
 const PURGED_AT_ONCE: usize = 500;
@@ -139,7 +139,7 @@ impl Worker {
 
     /// A connection as the program has it whose file the records are kept in.
     fn connect(&self) -> Result<Connection, PowerError> {
-        let connection = connect(&self.path())?;
+        let connection = Connection::open(self.path()).map_err(of_sqlite("open the file"))?;
         let synchronous = match self.work.durability {
             Durability::Full => "FULL",
             Durability::Normal => "NORMAL",
@@ -239,15 +239,11 @@ impl Worker {
     }
 }
 
-pub(crate) fn connect(path: &Path) -> Result<Connection, PowerError> {
-    Connection::open(path).map_err(of_sqlite("open the file"))
-}
-
 pub(crate) fn runtime() -> Result<Runtime, PowerError> {
     Builder::new_current_thread().build().map_err(PowerError::io("start a runtime"))
 }
 
-pub(crate) fn of_sqlite(action: &str) -> impl FnOnce(rusqlite::Error) -> PowerError {
+fn of_sqlite(action: &str) -> impl FnOnce(rusqlite::Error) -> PowerError {
     PowerError::refused(action)
 }
 

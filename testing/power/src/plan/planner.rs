@@ -31,17 +31,17 @@ pub(super) fn draw(workload: Workload, seed: u64) -> Result<WorkPlan, PowerError
     let filling = planner.fill(workload.filled())?;
     let before = planner.books.clone();
     let phases = match workload {
-        Workload::Opening => vec![planner.phase(Shape { threads: 0, ..MIXED })?],
-        Workload::Mixed => planner.phases(5, MIXED)?,
+        Workload::Opening => vec![planner.phase(&Shape { threads: 0, ..MIXED })?],
+        Workload::Mixed => planner.phases(5, &MIXED)?,
         Workload::Checkpoints => {
             let (body_bytes, checkpoints) = (100 << 10..200 << 10, Checkpoints::Automatic);
             let shape = Shape { threads: 3, tasks: 70, body_bytes, checkpoints, ..MIXED };
-            planner.phases(2, shape)?
+            planner.phases(2, &shape)?
         }
         Workload::ManyKeys => {
-            planner.phases(2, Shape { threads: 3, tasks: 40, batch: 8, ..MIXED })?
+            planner.phases(2, &Shape { threads: 3, tasks: 40, batch: 8, ..MIXED })?
         }
-        Workload::Processes => vec![planner.phase(Shape { tasks: 20, ..MIXED })?],
+        Workload::Processes => vec![planner.phase(&Shape { tasks: 20, ..MIXED })?],
     };
     Ok(WorkPlan { filling, before, phases })
 }
@@ -124,17 +124,17 @@ impl Planner {
         Ok(tasks)
     }
 
-    fn phases(&mut self, count: usize, shape: Shape) -> Result<Vec<PlannedPhase>, PowerError> {
+    fn phases(&mut self, count: usize, shape: &Shape) -> Result<Vec<PlannedPhase>, PowerError> {
         let mut phases = Vec::new();
         for number in 0..count {
-            let mut phase = self.phase(shape.clone())?;
+            let mut phase = self.phase(shape)?;
             // Threads of such a phase work on keys of their own that are new: none of them is purged.
             if number % 2 == 1 {
                 self.now = self.now.plus(PHASE);
                 let purge = self.task(TaskAction::Purge)?;
                 self.own.clear();
                 phases.push(phase);
-                phase = self.phase(shape.clone())?;
+                phase = self.phase(shape)?;
                 phase.threads.push(vec![purge]);
             }
             phases.push(phase);
@@ -143,11 +143,11 @@ impl Planner {
         Ok(phases)
     }
 
-    fn phase(&mut self, shape: Shape) -> Result<PlannedPhase, PowerError> {
+    fn phase(&mut self, shape: &Shape) -> Result<PlannedPhase, PowerError> {
         let mut threads = Vec::new();
         self.own.resize_with(self.own.len().max(shape.threads), Vec::new);
         for thread in 0..shape.threads {
-            let tasks = (0..shape.tasks).map(|_| self.next(thread, &shape));
+            let tasks = (0..shape.tasks).map(|_| self.next(thread, shape));
             threads.push(tasks.collect::<Result<_, _>>()?);
         }
         Ok(PlannedPhase { now: self.now, threads })
@@ -157,7 +157,9 @@ impl Planner {
     fn next(&mut self, thread: usize, shape: &Shape) -> Result<PlannedTask, PowerError> {
         let action = match self.chance.u8(..24) {
             0..8 => self.claims(thread, shape)?,
-            8 if shape.checkpoints == Checkpoints::ByOthers => TaskAction::Checkpoint(self.chance.choice(MODES).unwrap_or("PASSIVE")),
+            8 if shape.checkpoints == Checkpoints::ByOthers => {
+                TaskAction::Checkpoint(self.chance.choice(MODES).unwrap_or("PASSIVE"))
+            }
             9..11 => self.once(shape)?,
             _ => match self.chance.choice(self.own[thread].clone()) {
                 Some(id) => self.follow(id, shape)?,
@@ -327,17 +329,7 @@ fn claim(key: &str, claiming: Claiming) -> Result<Claim, PowerError> {
     // What is kept for a short time leaves a tombstone, which is kept to the end.
     let tombstone = if retention == SHORT && key.ends_with('1') { LONG } else { Duration::ZERO };
     let (operation, fingerprint, recovery) = (operation(key)?, fingerprint(), Recovery::Hold);
-    Ok(Claim {
-        operation,
-        fingerprint,
-        over,
-        fence,
-        owner,
-        recovery,
-        retention,
-        tombstone,
-        entry,
-    })
+    Ok(Claim { operation, fingerprint, over, fence, owner, recovery, retention, tombstone, entry })
 }
 
 fn attempt(record: &Record) -> Attempt {
