@@ -10,13 +10,13 @@ use fastrand::Rng;
 use hapax_sqlite::Durability;
 
 use crate::{
-    disk::{DiskImage, DiskModel, Loss, Syncs},
+    disk::{DiskModel, Loss, Syncs},
     error::PowerError,
     expectation::Expectation,
-    judge::{Judge, PowerViolation},
+    judge::{Judge, PowerViolation, lay_out},
     log::DiskCall,
     plan::{WorkPlan, Workload},
-    recording::{Recording, scratch},
+    recording::{Recorder, Recording, scratch},
     work::Work,
 };
 
@@ -36,8 +36,10 @@ pub struct PowerHunt {
     pub workload: Workload,
     /// What the plan and every choice are drawn from.
     pub seed: u64,
-    /// How many images are judged, at most.
+    /// How many images are judged, at most, but for those of a second loss.
     pub images: usize,
+    /// At how many moments the power is lost again while the store is opened after it.
+    pub again: usize,
     /// What the store is told to promise.
     pub durability: Durability,
     /// What it is held to.
@@ -68,6 +70,8 @@ pub struct PowerReport {
     pub syncs: usize,
     /// At how many moments the power was taken away.
     pub moments: usize,
+    /// At how many moments it was taken away once more, while the store was opened after that.
+    pub moments_again: usize,
     /// How many different images were judged.
     pub images: usize,
     /// At how many moments each task was under way.
@@ -88,52 +92,123 @@ impl PowerHunt {
             durability: self.durability,
             part: 0,
         };
-        let recording = Recording::make(&self.program, &path, &work)?;
-        let report = self.judge(&recording, &path)?;
+        let recorder = Recorder::new(&self.program, &path)?;
+        let recording = recorder.record(&work)?;
+        let report = self.judge(&recorder, &recording, &path)?;
         home.disable_cleanup(!report.findings.is_empty());
         Ok(report)
     }
 
-    fn judge(&self, recording: &Recording, home: &Path) -> Result<PowerReport, PowerError> {
+    fn judge(
+        &self,
+        recorder: &Recorder,
+        recording: &Recording,
+        home: &Path,
+    ) -> Result<PowerReport, PowerError> {
         let plan = WorkPlan::draw(self.workload, self.seed)?;
         let moments = Moments::find(recording, &plan)?;
         let (judged, salt) = (home.join("judged"), moments.salt.clone());
         let judge = Judge::new(&judged, salt)?;
         let chosen = moments.choose(self.images, &mut Rng::with_seed(self.seed));
+        let every = chosen.len().div_ceil(self.again.max(1));
         let mut disk = DiskModel::new(&recording.before, self.syncs);
         let mut expected = Expectation::new(&plan, self.promise);
-        let mut seen = HashSet::new();
-        let mut report = PowerReport { calls: recording.calls.len(), ..PowerReport::default() };
+        let mut trial = Trial { judge, home, seen: HashSet::new(), report: PowerReport::default() };
         for (at, call) in recording.calls.iter().enumerate() {
             disk.perform(call)?;
             expected.hear(call)?;
-            report.syncs += usize::from(is_sync(call));
+            trial.report.calls += 1;
+            trial.report.syncs += usize::from(is_sync(call));
             if !chosen.contains(&at) {
                 continue;
             }
-            report.moments += 1;
-            for name in expected.under_way() {
-                *report.under_way.entry(name).or_default() += 1;
-            }
             // Each moment has chances of its own, so that it can be looked at alone.
             let mut chance = Rng::with_seed(self.seed ^ (at as u64).rotate_left(32));
-            for loss in losses(&mut chance) {
-                let image = disk.after_power_loss(loss, &mut chance);
-                if !seen.insert((image.digest(), expected.heard())) {
-                    continue;
-                }
-                report.images += 1;
-                if let Some(violation) = judge.judge(&image, &expected, &mut chance)? {
-                    let dir = home.join(format!("image-{at}-{}", report.findings.len()));
-                    keep(&image, &dir)?;
-                    report.findings.push(PowerFinding { violation, call: at, loss, dir });
-                    if report.findings.len() >= FINDINGS_MAX {
-                        return Ok(report);
-                    }
-                }
+            trial.lose_power(&disk, &expected, at, &mut chance)?;
+            let is_turn = self.again > 0 && trial.report.moments.is_multiple_of(every);
+            if is_turn && expected.salt().is_some() {
+                trial.lose_power_again(recorder, &disk, &expected, at, &mut chance)?;
+            }
+            if trial.report.findings.len() >= FINDINGS_MAX {
+                break;
             }
         }
-        Ok(report)
+        Ok(trial.report)
+    }
+}
+
+/// One recording on trial.
+struct Trial<'h> {
+    judge: Judge<'h>,
+    home: &'h Path,
+    /// Which images were judged, by what.
+    seen: HashSet<(u64, usize)>,
+    report: PowerReport,
+}
+
+impl Trial<'_> {
+    fn lose_power(
+        &mut self,
+        disk: &DiskModel,
+        expected: &Expectation<'_>,
+        at: usize,
+        chance: &mut Rng,
+    ) -> Result<(), PowerError> {
+        self.report.moments += 1;
+        for name in expected.under_way() {
+            *self.report.under_way.entry(name).or_default() += 1;
+        }
+        for loss in losses(chance) {
+            self.lose(disk, loss, expected, at, chance)?;
+        }
+        Ok(())
+    }
+
+    /// Opens what is left after this moment, and takes the power away at every call of that.
+    fn lose_power_again(
+        &mut self,
+        recorder: &Recorder,
+        disk: &DiskModel,
+        expected: &Expectation<'_>,
+        at: usize,
+        chance: &mut Rng,
+    ) -> Result<(), PowerError> {
+        let dir = self.home.join("again");
+        let loss = losses(chance).pop().unwrap_or(Loss::Everything);
+        let left = disk.after_power_loss(loss, chance);
+        lay_out(&left, &dir)?;
+        let opening = recorder.record_opening(&dir)?;
+        let mut disk = DiskModel::new(&left, Syncs::Honest);
+        for call in &opening.calls {
+            disk.perform(call)?;
+            self.report.moments_again += 1;
+            let by_chance = Loss::BY_CHANCE[chance.usize(..Loss::BY_CHANCE.len())];
+            for loss in [Loss::Everything, by_chance] {
+                self.lose(&disk, loss, expected, at, chance)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lose(
+        &mut self,
+        disk: &DiskModel,
+        loss: Loss,
+        expected: &Expectation<'_>,
+        at: usize,
+        chance: &mut Rng,
+    ) -> Result<(), PowerError> {
+        let image = disk.after_power_loss(loss, chance);
+        if !self.seen.insert((image.digest(), expected.heard())) {
+            return Ok(());
+        }
+        self.report.images += 1;
+        if let Some(violation) = self.judge.judge(&image, expected, chance)? {
+            let dir = self.home.join(format!("image-{at}-{}", self.report.findings.len()));
+            lay_out(&image, &dir)?;
+            self.report.findings.push(PowerFinding { violation, call: at, loss, dir });
+        }
+        Ok(())
     }
 }
 
@@ -208,21 +283,13 @@ fn is_sync(call: &DiskCall) -> bool {
     matches!(call, DiskCall::Synced { .. } | DiskCall::DirectorySynced)
 }
 
-fn keep(image: &DiskImage, dir: &Path) -> Result<(), PowerError> {
-    let refused = || PowerError::io("keep an image");
-    fs::create_dir_all(dir).map_err(refused())?;
-    image
-        .files
-        .iter()
-        .try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes).map_err(refused()))
-}
-
 impl PowerReport {
     /// Adds what another hunt came to.
     pub fn add(&mut self, other: Self) {
         self.calls += other.calls;
         self.syncs += other.syncs;
         self.moments += other.moments;
+        self.moments_again += other.moments_again;
         self.images += other.images;
         for (name, moments) in other.under_way {
             *self.under_way.entry(name).or_default() += moments;
@@ -233,8 +300,9 @@ impl PowerReport {
 
 impl fmt::Display for PowerReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { calls, syncs, moments, images, under_way, findings } = self;
+        let Self { calls, syncs, moments, moments_again, images, under_way, findings } = self;
         write!(f, "{images} images of {moments} moments of {calls} calls, {syncs} of them syncs")?;
+        write!(f, ", and of {moments_again} moments of openings after it")?;
         let (mut under_way, mut between) = (under_way.iter(), "; under way: ");
         under_way.try_for_each(|(name, moments)| {
             write!(f, "{}{name} {moments}", mem::replace(&mut between, ", "))

@@ -128,26 +128,15 @@ impl<'d> Judge<'d> {
         expected: &Expectation<'_>,
         chance: &mut Rng,
     ) -> Result<Option<PowerViolation>, PowerError> {
-        self.lay_out(image, chance)?;
-        let legal = expected.legal(chance)?;
-        Ok(self.check(expected, &legal).err())
-    }
-
-    fn lay_out(&self, image: &DiskImage, chance: &mut Rng) -> Result<(), PowerError> {
-        let refused = || PowerError::io("lay out an image");
-        if self.dir.exists() {
-            fs::remove_dir_all(self.dir).map_err(refused())?;
-        }
-        fs::create_dir(self.dir).map_err(refused())?;
-        for (name, bytes) in &image.files {
-            fs::write(self.dir.join(name), bytes).map_err(refused())?;
-        }
+        lay_out(image, self.dir)?;
         if chance.bool() {
             let mut shared = vec![0; SHARED_MEMORY_BYTES];
             chance.fill(&mut shared);
-            fs::write(self.dir.join(format!("{STORE_FILE}-shm")), shared).map_err(refused())?;
+            let path = self.dir.join(format!("{STORE_FILE}-shm"));
+            fs::write(path, shared).map_err(PowerError::io("lay out shared memory"))?;
         }
-        Ok(())
+        let legal = expected.legal(chance)?;
+        Ok(self.check(expected, &legal).err())
     }
 
     fn check(
@@ -278,6 +267,19 @@ impl<'d> Judge<'d> {
         let checked: String = checked.map_err(inconsistent)?;
         if checked == "ok" { Ok(()) } else { Err(PowerViolation::Inconsistent(checked)) }
     }
+}
+
+/// Makes the directory hold this image and nothing else.
+pub(crate) fn lay_out(image: &DiskImage, dir: &Path) -> Result<(), PowerError> {
+    let refused = || PowerError::io("lay out an image");
+    if dir.exists() {
+        fs::remove_dir_all(dir).map_err(refused())?;
+    }
+    fs::create_dir_all(dir).map_err(refused())?;
+    image
+        .files
+        .iter()
+        .try_for_each(|(name, bytes)| fs::write(dir.join(name), bytes).map_err(refused()))
 }
 
 /// The table of effects, as the program reads it whose file it is.

@@ -15,7 +15,7 @@ use hapax_power::{
     disk::Syncs,
     hunt::{PowerHunt, PowerReport},
     plan::Workload,
-    work::Work,
+    work::{self, Work},
 };
 use hapax_sqlite::Durability;
 
@@ -34,6 +34,12 @@ enum Command {
     Fill(WorkArgs),
     /// Does a workload.
     Work(WorkArgs),
+    /// Opens a store and closes it.
+    Open {
+        /// The directory its file is in.
+        #[arg(long)]
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -47,6 +53,9 @@ struct HuntArgs {
     /// What every choice is drawn from; random if not given. How threads run is not drawn from it.
     #[arg(long)]
     seed: Option<u64>,
+    /// At how many moments of each recording the power is lost again while the store is opened after it.
+    #[arg(long, default_value_t = 10)]
+    again: usize,
     /// A workload to record; all of them if none is named.
     #[arg(long, value_enum)]
     workload: Vec<Workload>,
@@ -89,6 +98,7 @@ fn main() -> ExitCode {
         Command::Hunt(args) => hunt(&args),
         Command::Fill(args) => args.work().fill().map(|()| ExitCode::SUCCESS),
         Command::Work(args) => args.work().run().map(|()| ExitCode::SUCCESS),
+        Command::Open { dir } => work::open(&dir).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "{}", OneLine::of(&error));
@@ -110,6 +120,7 @@ fn hunt(args: &HuntArgs) -> Result<ExitCode, PowerError> {
                 workload,
                 seed,
                 images: args.images,
+                again: args.again,
                 durability: durability(args.normal),
                 promise: durability(args.normal),
                 syncs: args.ignore_syncs_after.map_or(Syncs::Honest, Syncs::IgnoredAfter),

@@ -30,26 +30,53 @@ pub struct Recording {
     pub calls: Vec<DiskCall>,
 }
 
-impl Recording {
-    /// Runs `program` to do this work, below `home`, and records it.
-    pub fn make(program: &Path, home: &Path, work: &Work) -> Result<Self, PowerError> {
-        let (log, library) = (home.join("log"), home.join("recorder.so"));
+/// The library, ready to be loaded into processes.
+#[derive(Debug)]
+pub struct Recorder {
+    program: PathBuf,
+    home: PathBuf,
+    library: PathBuf,
+}
+
+impl Recorder {
+    /// For processes of this program, with a directory for what it needs.
+    pub fn new(program: &Path, home: &Path) -> Result<Self, PowerError> {
+        let library = home.join("recorder.so");
         compile(home, &library)?;
-        fs::create_dir_all(&work.dir).map_err(PowerError::io("make a directory"))?;
-        run(Command::new(program).arg("fill").args(work.args()))?;
-        let before = read(&work.dir)?;
-        run(Command::new(program)
-            .arg("work")
-            .args(work.args())
-            .env("LD_PRELOAD", &library)
-            .env("HAPAX_POWER_DIR", &work.dir)
-            .env("HAPAX_POWER_LOG", &log))?;
-        let log = fs::read(&log).map_err(PowerError::io("read the log"))?;
-        let recording = Self { before, calls: log::read(log.into())? };
-        recording.check(&read(&work.dir)?)?;
-        Ok(recording)
+        Ok(Self { program: program.to_owned(), home: home.to_owned(), library })
     }
 
+    /// Does this work, and records it.
+    pub fn record(&self, work: &Work) -> Result<Recording, PowerError> {
+        fs::create_dir_all(&work.dir).map_err(PowerError::io("make a directory"))?;
+        run(Command::new(&self.program).arg("fill").args(work.args()))?;
+        let mut command = Command::new(&self.program);
+        self.watch(command.arg("work").args(work.args()), &work.dir, "log")
+    }
+
+    /// Opens and closes the store in this directory, and records that.
+    pub fn record_opening(&self, dir: &Path) -> Result<Recording, PowerError> {
+        let mut command = Command::new(&self.program);
+        self.watch(command.arg("open").arg("--dir").arg(dir), dir, "log-again")
+    }
+
+    fn watch(&self, command: &mut Command, dir: &Path, log: &str) -> Result<Recording, PowerError> {
+        let log = self.home.join(log);
+        let before = read(dir)?;
+        // A log is written on where it ends.
+        fs::write(&log, "").map_err(PowerError::io("empty the log"))?;
+        run(command
+            .env("LD_PRELOAD", &self.library)
+            .env("HAPAX_POWER_DIR", dir)
+            .env("HAPAX_POWER_LOG", &log))?;
+        let log = fs::read(&log).map_err(PowerError::io("read the log"))?;
+        let recording = Recording { before, calls: log::read(log.into())? };
+        recording.check(&read(dir)?)?;
+        Ok(recording)
+    }
+}
+
+impl Recording {
     /// Replayed in full, it must lead to the files that are there.
     fn check(&self, after: &DiskImage) -> Result<(), PowerError> {
         let mut disk = DiskModel::new(&self.before, Syncs::Honest);

@@ -4,7 +4,7 @@ use std::{
     env,
     fs::{File, OpenOptions},
     io::Write as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command},
     sync::{
         Arc,
@@ -45,6 +45,12 @@ pub struct Work {
     pub durability: Durability,
     /// Which of the processes this is, counted from zero.
     pub part: usize,
+}
+
+/// Opens the store in this directory and closes it, as a process does that comes after the loss of power.
+pub fn open(dir: &Path) -> Result<(), PowerError> {
+    let opened = Store::open(dir.join(STORE_FILE), Options::default());
+    opened.map_err(PowerError::refused("open the store")).map(drop)
 }
 
 impl Work {

@@ -14,6 +14,7 @@ pub(crate) fn hunt(workload: Workload, images: usize) -> PowerHunt {
         workload,
         seed: 1,
         images,
+        again: 4,
         durability: Durability::Full,
         promise: Durability::Full,
         syncs: Syncs::Honest,
