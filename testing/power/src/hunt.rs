@@ -177,7 +177,7 @@ impl Trial<'_> {
         let loss = losses(chance).pop().unwrap_or(Loss::Everything);
         let left = disk.after_power_loss(loss, chance);
         lay_out(&left, &dir)?;
-        let opening = recorder.record_opening(&dir)?;
+        let opening = recorder.record_command("open", &dir)?;
         let mut disk = DiskModel::new(&left, Syncs::Honest);
         for call in &opening.calls {
             disk.perform(call)?;
@@ -259,7 +259,8 @@ impl Moments {
     }
 }
 
-fn losses(chance: &mut Rng) -> Vec<Loss> {
+/// What may become of that which was not synced, at one moment.
+pub(crate) fn losses(chance: &mut Rng) -> Vec<Loss> {
     let mut by_chance = Loss::BY_CHANCE;
     chance.shuffle(&mut by_chance);
     FIXED.into_iter().chain(by_chance.into_iter().take(BY_CHANCE)).collect()
@@ -279,7 +280,7 @@ fn in_words(call: &DiskCall, disk: &DiskModel) -> String {
     }
 }
 
-fn is_sync(call: &DiskCall) -> bool {
+pub(crate) fn is_sync(call: &DiskCall) -> bool {
     matches!(call, DiskCall::Synced { .. } | DiskCall::DirectorySynced)
 }
 

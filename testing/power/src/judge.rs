@@ -65,6 +65,8 @@ pub enum PowerViolation {
     Changed(OperationId),
     /// SQLite finds the file inconsistent.
     Inconsistent(String),
+    /// What the client's journal says of an operation is nothing that may be.
+    Journal(String),
 }
 
 impl fmt::Display for PowerViolation {
@@ -81,6 +83,7 @@ impl fmt::Display for PowerViolation {
             Self::Alone => f.write_str("there is an effect without its record"),
             Self::Stuck(error) => write!(f, "work does not go on: {error}"),
             Self::Changed(id) => write!(f, "{id} is another thing after the next opening"),
+            Self::Journal(found) => write!(f, "the journal is wrong about {found}"),
             Self::Inconsistent(found) => write!(f, "the file is inconsistent: {found}"),
         }
     }

@@ -8,12 +8,14 @@
 //! - [`disk`]: a model of a disk, between any two calls;
 //! - [`expectation`]: what must be found, by what was told; [`judge`]: whether it is;
 //! - [`hunt`]: the moments at which the power is taken away;
+//! - [`journal`]: all of this for the journal of a client;
 //! - [`error`]: why the harness itself could not go on.
 
 pub mod disk;
 pub mod error;
 pub mod expectation;
 pub mod hunt;
+pub mod journal;
 pub mod judge;
 pub mod log;
 pub mod plan;

@@ -14,6 +14,7 @@ use hapax_power::{
     PowerError,
     disk::Syncs,
     hunt::{PowerHunt, PowerReport},
+    journal::{self, JournalHunt},
     plan::Workload,
     work::{self, Work},
 };
@@ -35,11 +36,9 @@ enum Command {
     /// Does a workload.
     Work(WorkArgs),
     /// Opens a store and closes it.
-    Open {
-        /// The directory its file is in.
-        #[arg(long)]
-        dir: PathBuf,
-    },
+    Open(DirArgs),
+    /// Keeps the journal of a client.
+    Journal(DirArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -86,6 +85,13 @@ struct WorkArgs {
     normal: bool,
 }
 
+#[derive(Debug, clap::Args)]
+struct DirArgs {
+    /// The directory all files are in.
+    #[arg(long)]
+    dir: PathBuf,
+}
+
 impl WorkArgs {
     fn work(self) -> Work {
         let Self { dir, workload, seed, part, normal } = self;
@@ -98,7 +104,8 @@ fn main() -> ExitCode {
         Command::Hunt(args) => hunt(&args),
         Command::Fill(args) => args.work().fill().map(|()| ExitCode::SUCCESS),
         Command::Work(args) => args.work().run().map(|()| ExitCode::SUCCESS),
-        Command::Open { dir } => work::open(&dir).map(|()| ExitCode::SUCCESS),
+        Command::Open(args) => work::open(&args.dir).map(|()| ExitCode::SUCCESS),
+        Command::Journal(args) => journal::work(&args.dir).map(|()| ExitCode::SUCCESS),
     };
     done.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "{}", OneLine::of(&error));
@@ -127,6 +134,12 @@ fn hunt(args: &HuntArgs) -> Result<ExitCode, PowerError> {
             };
             let report = hunt.run()?;
             say(&format!("{workload}, seed {seed}: {report}"));
+            sum.add(report);
+        }
+        if args.workload.is_empty() {
+            let syncs = Syncs::Honest;
+            let report = JournalHunt { program: program.clone(), seed, syncs }.run()?;
+            say(&format!("client's journal, seed {seed}: {report}"));
             sum.add(report);
         }
         seed = seed.wrapping_add(1);

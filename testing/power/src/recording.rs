@@ -54,10 +54,10 @@ impl Recorder {
         self.watch(command.arg("work").args(work.args()), &work.dir, "log")
     }
 
-    /// Opens and closes the store in this directory, and records that.
-    pub fn record_opening(&self, dir: &Path) -> Result<Recording, PowerError> {
+    /// Does this command of the program in this directory, and records it.
+    pub fn record_command(&self, name: &str, dir: &Path) -> Result<Recording, PowerError> {
         let mut command = Command::new(&self.program);
-        self.watch(command.arg("open").arg("--dir").arg(dir), dir, "log-again")
+        self.watch(command.arg(name).arg("--dir").arg(dir), dir, &format!("log-{name}"))
     }
 
     fn watch(&self, command: &mut Command, dir: &Path, log: &str) -> Result<Recording, PowerError> {

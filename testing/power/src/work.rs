@@ -79,7 +79,7 @@ impl Work {
             worker.set_clock(phase.now);
             // Each phase closes the file and opens it again.
             let store = worker.open()?;
-            worker.tell(&format!("opened {}", hex(store.salt())))?;
+            worker.told.tell(&format!("opened {}", hex(store.salt())))?;
             worker.connect()?.execute_batch(EFFECTS).map_err(of_sqlite("make a table"))?;
             worker.run_phase(phase, &store)?;
         }
@@ -117,13 +117,12 @@ impl Work {
 struct Worker {
     work: Work,
     clock: Arc<AtomicI64>,
-    told: File,
+    told: Told,
 }
 
 impl Worker {
     fn new(work: Work) -> Result<Self, PowerError> {
-        let told = OpenOptions::new().create(true).append(true).open(work.dir.join(TOLD));
-        let told = told.map_err(PowerError::io("open the file for what is told"))?;
+        let told = Told::open(&work.dir)?;
         Ok(Self { work, clock: Arc::default(), told })
     }
 
@@ -175,9 +174,9 @@ impl Worker {
     fn run_thread(&self, tasks: &[PlannedTask], store: &Store) -> Result<(), PowerError> {
         let runtime = runtime()?;
         for task in tasks {
-            self.tell(&format!("begin {}", task.number))?;
+            self.told.tell(&format!("begin {}", task.number))?;
             self.perform(task, store, &runtime)?;
-            self.tell(&format!("done {}", task.number))?;
+            self.told.tell(&format!("done {}", task.number))?;
         }
         Ok(())
     }
@@ -238,10 +237,21 @@ impl Worker {
         });
         answered.map_err(PowerError::refused("run an operation once")).map(drop)
     }
+}
+
+/// The file for what is told.
+#[derive(Debug)]
+pub(crate) struct Told(File);
+
+impl Told {
+    pub(crate) fn open(dir: &Path) -> Result<Self, PowerError> {
+        let file = OpenOptions::new().create(true).append(true).open(dir.join(TOLD));
+        file.map(Self).map_err(PowerError::io("open the file for what is told"))
+    }
 
     /// In one write, so that it is told at one moment between two calls.
-    fn tell(&self, line: &str) -> Result<(), PowerError> {
-        (&self.told).write_all(format!("{line}\n").as_bytes()).map_err(PowerError::io("tell"))
+    pub(crate) fn tell(&self, line: &str) -> Result<(), PowerError> {
+        (&self.0).write_all(format!("{line}\n").as_bytes()).map_err(PowerError::io("tell"))
     }
 }
 

@@ -4,4 +4,5 @@
 
 mod broken;
 mod disk;
+mod journal;
 mod loss;
