@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Of keys that nothing happens to so many are looked at each time, by chance.
-const SAMPLE: usize = 200;
+const SAMPLE: usize = 400;
 
 /// What was acknowledged so far, and what is under way.
 #[derive(Debug, Clone)]

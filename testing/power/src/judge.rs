@@ -21,8 +21,8 @@ use crate::{
 
 /// The most notes that a key has in any plan.
 const NOTES_MAX: usize = 1000;
-/// With more keys than this they are looked up, but not listed.
-const LISTED_KEYS_MAX: usize = 5000;
+/// With more keys than this some of them are looked up, and none is listed.
+const LISTED_KEYS_MAX: usize = 1000;
 const PAGE_RECORDS: usize = 100;
 /// Shared memory that outlived its processes is as long as this, and says anything.
 const SHARED_MEMORY_BYTES: usize = 32 << 10;

@@ -29,7 +29,7 @@ pub enum Workload {
     Mixed,
     /// Large outcomes, so that the log is copied into the file again and again.
     Checkpoints,
-    /// Many keys on top of many that are there.
+    /// Many keys on top of many that are there, and a purge of many.
     ManyKeys,
     /// Two processes that open the same file at the same time, and share it.
     Processes,
@@ -69,8 +69,9 @@ impl fmt::Display for Workload {
     }
 }
 
-/// A store that keeps its keys in pieces finishes a piece of 65,536 while this many and a few more are there.
-const FILLED_KEYS: usize = 65_300;
+/// A few keys short of 4,096: a store that keeps them in sorted pieces of a power of two, and makes larger ones
+/// of those, does both while the workload goes on.
+const FILLED_KEYS: usize = 3700;
 
 /// Everything that is done, in order.
 #[derive(Debug)]

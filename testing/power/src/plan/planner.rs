@@ -35,11 +35,11 @@ pub(super) fn draw(workload: Workload, seed: u64) -> Result<WorkPlan, PowerError
         Workload::Mixed => planner.phases(5, &MIXED)?,
         Workload::Checkpoints => {
             let (body_bytes, checkpoints) = (100 << 10..200 << 10, Checkpoints::Automatic);
-            let shape = Shape { threads: 3, tasks: 70, body_bytes, checkpoints, ..MIXED };
+            let shape = Shape { threads: 3, tasks: 50, body_bytes, checkpoints, ..MIXED };
             planner.phases(2, &shape)?
         }
         Workload::ManyKeys => {
-            planner.phases(2, &Shape { threads: 3, tasks: 40, batch: 8, ..MIXED })?
+            planner.phases(2, &Shape { threads: 3, tasks: 40, batch: 16, ..MIXED })?
         }
         Workload::Processes => vec![planner.phase(&Shape { tasks: 20, ..MIXED })?],
     };
@@ -47,7 +47,7 @@ pub(super) fn draw(workload: Workload, seed: u64) -> Result<WorkPlan, PowerError
 }
 
 /// How many of the keys that a store is filled with are gone by the next phase.
-const FILLED_SHORT: usize = 4000;
+const FILLED_SHORT: usize = 1500;
 
 /// How many of them are written in one batch.
 const FILLED_AT_ONCE: usize = 500;

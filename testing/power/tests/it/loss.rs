@@ -14,7 +14,7 @@ pub(crate) fn hunt(workload: Workload, images: usize) -> PowerHunt {
         workload,
         seed: 1,
         images,
-        again: 1,
+        again: 0,
         durability: Durability::Full,
         promise: Durability::Full,
         syncs: Syncs::Honest,
@@ -50,12 +50,12 @@ fn power_lost_at_any_moment_loses_nothing_acknowledged_and_damages_nothing() {
 
 #[test]
 fn power_lost_while_the_log_is_copied_loses_nothing_acknowledged() {
-    check(&hunt(Workload::Checkpoints, 120), &["claim", "purge", "settle"]);
+    check(&hunt(Workload::Checkpoints, 80), &["claim", "purge", "settle"]);
 }
 
 #[test]
 fn power_lost_with_many_keys_loses_nothing_acknowledged() {
-    check(&hunt(Workload::ManyKeys, 50), &["claim", "settle"]);
+    check(&hunt(Workload::ManyKeys, 300), &["claim", "settle"]);
 }
 
 #[test]
