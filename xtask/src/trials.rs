@@ -93,7 +93,7 @@ pub struct Power {
     /// How many images of one recording are judged, at most; enough for every call of most workloads.
     #[arg(long, default_value_t = 20_000)]
     images: u64,
-    /// Repeats the choices of an earlier run.
+    /// Repeats the choices of an earlier run, but for how threads run: what was left is kept where the finding says.
     #[arg(long)]
     seed: Option<u64>,
     /// A workload to record: `opening`, `mixed`, `checkpoints`, `many-keys` or `processes`; all of them if

@@ -43,7 +43,7 @@ fn power_lost_at_any_call_of_the_first_opening_leaves_one_salt_or_none() {
 fn power_lost_at_any_moment_loses_nothing_acknowledged_and_damages_nothing() {
     let under_way =
         ["checkpoint", "claim", "note", "once", "purge", "renew", "settle", "step", "withdraw"];
-    let hunt = PowerHunt { again: 4, ..hunt(Workload::Mixed, 1200) };
+    let hunt = PowerHunt { again: 4, ..hunt(Workload::Mixed, 1000) };
     let report = check(&hunt, &under_way);
     assert!(report.moments_again > 0, "the power was not lost again: {report}");
 }
@@ -55,7 +55,7 @@ fn power_lost_while_the_log_is_copied_loses_nothing_acknowledged() {
 
 #[test]
 fn power_lost_with_many_keys_loses_nothing_acknowledged() {
-    check(&hunt(Workload::ManyKeys, 300), &["claim", "settle"]);
+    check(&hunt(Workload::ManyKeys, 240), &["claim", "settle"]);
 }
 
 #[test]
