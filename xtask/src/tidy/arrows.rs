@@ -92,7 +92,8 @@ const RULES: &[ArrowRule] = &[
 ];
 
 /// The crates that may pick a backend: the facade, by features, and the programs.
-const MAY_PICK_A_BACKEND: &[&str] = &["hapax", "hapax-bench", "hapax-cli", "hapax-crash"];
+const MAY_PICK_A_BACKEND: &[&str] =
+    &["hapax", "hapax-bench", "hapax-cli", "hapax-crash", "hapax-power"];
 
 /// The crates in `testing/`, which are never shipped: nothing in `crates/` reaches them.
 const NEVER_SHIPPED: &[&str] = &[
@@ -100,6 +101,7 @@ const NEVER_SHIPPED: &[&str] = &[
     "hapax-bench-guard",
     "hapax-crash",
     "hapax-fuzz",
+    "hapax-power",
     "hapax-services",
     "hapax-verify",
 ];
