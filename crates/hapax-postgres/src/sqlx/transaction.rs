@@ -6,7 +6,6 @@ use std::{
     error::Error,
     fmt,
     ops::{Deref, DerefMut},
-    sync::Arc,
 };
 
 use hapax_core::{
@@ -17,15 +16,20 @@ use hapax_core::{
     transaction::{self, End, Entered, Entrance, Granted},
 };
 
-use super::driver::{self as sqlx, Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
+use hapax_sql::TransactionFault;
+
+use super::{
+    driver::{self as sqlx, Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow},
+    session::{DriverConnection, fault},
+};
 use crate::transaction::{
     CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE,
     UNDO, begin_statement,
-    error::{CONFLICTS, TransactionFault},
+    error::{CONFLICTS, is_missing_bucket},
     events::EmittedEvents,
-    session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
+    session::{ClaimValues, Fresh, OperationSession, TransactionRow, read_row},
     unit::{
-        self, Held, LockName, Placing, TransactionPurpose, checked_salt, end_soon, enter_session,
+        self, ForOperation, Held, LockName, Placing, Purpose, checked_salt, end_soon, enter_session,
     },
 };
 
@@ -57,8 +61,14 @@ impl Database {
         Self { ringer: Some(ringer), ..self }
     }
 
+    /// Takes back everything a transaction did, soon, whatever it is for.
+    pub(crate) async fn undo_all<P: Purpose>(&self, transaction: Transaction<P>) {
+        let Transaction { inner, purpose, .. } = transaction;
+        end_soon(roll_back(inner), self.cancel(purpose.lock())).await;
+    }
+
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+    async fn cancel(&self, lock: Option<LockName>) {
         if let Some(LockName { kind, name }) = lock
             && let Err(error) = sqlx::query(CANCEL).bind(kind).bind(name).execute(&self.pool).await
         {
@@ -70,8 +80,8 @@ impl Database {
     async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
         let (expires_at, keep) = (held.expires_at, micros(end.keep));
         let made = async {
-            let mut connection = self.pool.acquire().await?;
-            DriverConnection(&mut connection).make_room(expires_at, keep).await
+            let mut connection = self.pool.acquire().await.map_err(fault)?;
+            DriverConnection(&mut *connection).make_room(expires_at, keep).await
         };
         match made.await.map_err(TransactionFault::before_commit) {
             Ok(()) => {
@@ -86,29 +96,29 @@ impl Database {
 ///
 /// Dropped without an end, it is rolled back. Transactions that the work begins on it are
 /// savepoints inside.
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(crate) inner: sqlx::Transaction<'static, Postgres>,
-    pub(crate) purpose: TransactionPurpose,
+    pub(crate) purpose: P,
     pub(crate) events: EmittedEvents,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
     }
 
     pub(crate) async fn commit(self) -> Result<(), TransactionError> {
-        self.inner.commit().await.map_err(|error| TransactionFault::from(error).of_commit())?;
+        self.inner.commit().await.map_err(|error| fault(error).of_commit())?;
         self.events.committed();
         Ok(())
     }
+}
 
+impl Transaction {
     /// Writes the events and the outcome.
     async fn end(&mut self, end: &End) -> Result<(), TransactionFault> {
-        let TransactionPurpose::Operation { held, retention } = &self.purpose else {
-            return Err(TransactionFault::unanswered("the transaction is a message's"));
-        };
+        let ForOperation { held, retention } = &self.purpose;
         let Some((ending, placing)) = unit::ending(held, *retention, end) else {
             return Err(TransactionFault::unanswered("only an answer can be stored"));
         };
@@ -126,14 +136,14 @@ impl Transaction {
             }
         };
         let write = write.bind(&sealed.head[..]).bind(&sealed.body[..]).bind(&sealed.digest[..]);
-        match write.execute(connection).await?.rows_affected() {
+        match write.execute(connection).await.map_err(fault)?.rows_affected() {
             1 => Ok(()),
             _ => Err(TransactionFault::unanswered("the claim is no longer there")),
         }
     }
 }
 
-impl Deref for Transaction {
+impl<P> Deref for Transaction<P> {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
@@ -141,13 +151,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut PgConnection {
         &mut self.inner
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
@@ -166,14 +176,14 @@ impl transaction::Database for Database {
         let read = sqlx::query(SALT).fetch_one(&self.pool).await;
         let columns = read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
         let (version, works_with, salt): (_, _, Vec<u8>) =
-            columns.map_err(|error| TransactionFault::from(error).before_commit())?;
+            columns.map_err(|error| fault(error).before_commit())?;
         checked_salt(version, works_with, &salt)
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
         let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
-        let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
-        let mut line = DriverConnection(&mut inner);
+        let mut inner = begun.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(&mut *inner);
         let entered = match line.claim(entrance).await.map_err(TransactionFault::before_commit) {
             Ok(first) => enter_session(&mut line, entrance, first).await,
             Err(error) => Err(error),
@@ -182,7 +192,7 @@ impl transaction::Database for Database {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
-                let purpose = TransactionPurpose::Operation { held, retention };
+                let purpose = ForOperation { held, retention };
                 let transaction =
                     Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -200,7 +210,7 @@ impl transaction::Database for Database {
 
     async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
         transaction.events.forget();
-        DriverConnection(&mut transaction.inner)
+        DriverConnection(&mut *transaction.inner)
             .run(UNDO)
             .await
             .map_err(TransactionFault::before_commit)
@@ -214,28 +224,24 @@ impl transaction::Database for Database {
         if let Err(fault) = transaction.end(end).await {
             let Transaction { inner, purpose, .. } = transaction;
             roll_back(inner).await;
-            return Err(match purpose {
-                TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
-                    self.make_room(&held, end).await
-                }
-                TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
-                    fault.before_commit()
-                }
+            return Err(if is_missing_bucket(&fault) {
+                self.make_room(&purpose.held, end).await
+            } else {
+                fault.before_commit()
             });
         }
         transaction.commit().await
     }
 
     async fn roll_back(&self, transaction: Transaction) {
-        let Transaction { inner, purpose, .. } = transaction;
-        end_soon(roll_back(inner), self.cancel(purpose.lock())).await;
+        self.undo_all(transaction).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let begin = begin_statement(Some(Isolation::ReadCommitted));
         let begun = self.pool.begin_with(begin).await;
-        let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
-        let found = unit::read_ended(&mut DriverConnection(&mut inner), attempt).await;
+        let mut inner = begun.map_err(|error| fault(error).before_commit())?;
+        let found = unit::read_ended(&mut DriverConnection(&mut *inner), attempt).await;
         roll_back(inner).await;
         found
     }
@@ -255,7 +261,7 @@ pub(crate) async fn publish(
     let Some(events) = events.columns() else { return Ok(()) };
     let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
     let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
-    emit.execute(line).await?;
+    emit.execute(line).await.map_err(fault)?;
     Ok(())
 }
 
@@ -266,12 +272,9 @@ pub(crate) async fn roll_back(transaction: sqlx::Transaction<'static, Postgres>)
     }
 }
 
-/// A connection with an open transaction.
-pub(crate) struct DriverConnection<'a>(pub(crate) &'a mut PgConnection);
-
-impl Session for DriverConnection<'_> {
+impl OperationSession for DriverConnection<&mut PgConnection> {
     async fn run(&mut self, text: &'static str) -> Result<(), TransactionFault> {
-        self.0.execute(text).await?;
+        self.0.execute(text).await.map_err(fault)?;
         Ok(())
     }
 
@@ -287,22 +290,25 @@ impl Session for DriverConnection<'_> {
             .bind(values.recovery)
             .bind(values.retention)
             .bind(values.tombstone);
-        let Some(row) = claim.fetch_optional(&mut *self.0).await? else { return Ok(None) };
+        let row = claim.fetch_optional(&mut *self.0).await.map_err(fault)?;
+        let Some(row) = row else { return Ok(None) };
         self.run(SAVEPOINT).await?;
-        let expires_at = Timestamp::from_micros(row.try_get(0)?);
-        Ok(Some(Fresh { expires_at, bucket: row.try_get(1)?, response: row.try_get(2)? }))
+        let expires_at = Timestamp::from_micros(row.try_get(0).map_err(fault)?);
+        let (bucket, response) = (row.try_get(1), row.try_get(2));
+        let (bucket, response) = (bucket.map_err(fault)?, response.map_err(fault)?);
+        Ok(Some(Fresh { expires_at, bucket, response }))
     }
 
     async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
         let lock = sqlx::query(LOCK).bind(id.to_string()).bind(wait);
-        Ok(lock.fetch_one(&mut *self.0).await?.try_get(0)?)
+        lock.fetch_one(&mut *self.0).await.and_then(|row| row.try_get(0)).map_err(fault)
     }
 
     async fn read(&mut self, id: OperationId) -> Result<Option<TransactionRow>, TransactionFault> {
         let read = sqlx::query(READ).bind(id.as_bytes().to_vec());
-        let row = read.fetch_optional(&mut *self.0).await?;
+        let row = read.fetch_optional(&mut *self.0).await.map_err(fault)?;
         let read = |row: PgRow| Ok::<_, sqlx::Error>(read_row!(row, id));
-        Ok(row.map(read).transpose()?)
+        row.map(read).transpose().map_err(fault)
     }
 
     async fn follow(&mut self, claim: &Claim) -> Result<Option<Timestamp>, TransactionFault> {
@@ -320,8 +326,8 @@ impl Session for DriverConnection<'_> {
             .bind(micros(claim.tombstone))
             .bind(claim.recovery as i16)
             .bind(&claim.fingerprint.as_bytes()[..]);
-        let row = follow.fetch_optional(&mut *self.0).await?;
-        let expires_at = row.map(|row| row.try_get(0)).transpose()?;
+        let row = follow.fetch_optional(&mut *self.0).await.map_err(fault)?;
+        let expires_at = row.map(|row| row.try_get(0)).transpose().map_err(fault)?;
         Ok(expires_at.map(Timestamp::from_micros))
     }
 
@@ -331,17 +337,7 @@ impl Session for DriverConnection<'_> {
         keep: i64,
     ) -> Result<(), TransactionFault> {
         let make = sqlx::query(MAKE_ROOM).bind(expires_at.as_micros()).bind(keep);
-        make.execute(&mut *self.0).await?;
+        make.execute(&mut *self.0).await.map_err(fault)?;
         Ok(())
-    }
-}
-
-impl From<sqlx::Error> for TransactionFault {
-    fn from(error: sqlx::Error) -> Self {
-        let code = error.as_database_error().and_then(|error| error.code());
-        match code.map(|code| code.into_owned()) {
-            Some(code) => Self::Refused { code, cause: Arc::new(error) },
-            None => Self::unanswered(error),
-        }
     }
 }

@@ -19,6 +19,10 @@ pub(crate) mod unit;
 
 use std::fmt;
 
+pub use hapax_sql::inbox::ForMessages;
+
+pub use self::unit::ForOperation;
+
 #[cfg(feature = "sqlx-0_8")]
 pub use crate::sqlx_0_8::transaction as sqlx_0_8;
 #[cfg(feature = "sqlx")]

@@ -7,11 +7,10 @@ use hapax_core::{
     time::micros,
     transaction::Entrance,
 };
-
-use super::error::TransactionFault;
+use hapax_sql::TransactionFault;
 
 /// A connection with an open transaction.
-pub(crate) trait Session: Send {
+pub(crate) trait OperationSession: Send {
     /// Runs a statement without parameters and without an answer.
     fn run(
         &mut self,

@@ -9,14 +9,14 @@ use hapax_core::{
     time::micros,
     transaction::{End, Entrance, TransactionAnswer, enter},
 };
+use hapax_sql::TransactionFault;
 use tokio::time::{Instant, timeout};
 
 use super::{
     SAVEPOINT,
-    error::TransactionFault,
-    session::{AttemptEnding, Fresh, Session},
+    session::{AttemptEnding, Fresh, OperationSession},
 };
-use crate::{OpenError, VERSION, inbox::Carried};
+use crate::{OpenError, VERSION};
 
 /// When to come back if another transaction had the operation for the whole wait.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -37,24 +37,22 @@ pub(crate) struct Held {
     pub(crate) begun: Instant,
 }
 
-/// What a transaction is for.
+/// What a transaction is for: an operation, whose outcome is kept for so long.
 #[derive(Debug)]
-pub(crate) enum TransactionPurpose {
-    /// An operation, whose outcome is kept for so long.
-    Operation { held: Held, retention: Duration },
-    /// A message.
-    Message(Carried),
+pub struct ForOperation {
+    pub(crate) held: Held,
+    pub(crate) retention: Duration,
 }
 
-impl TransactionPurpose {
+/// What a transaction is for: messages, or an operation.
+pub(crate) trait Purpose {
     /// The lock that only this transaction has, by which it can be found.
-    pub(crate) fn lock(&self) -> Option<LockName> {
-        match self {
-            Self::Operation { held, .. } => {
-                Some(LockName { kind: "operation", name: held.attempt.id.to_string() })
-            }
-            Self::Message(carried) => carried.lock(),
-        }
+    fn lock(&self) -> Option<LockName>;
+}
+
+impl Purpose for ForOperation {
+    fn lock(&self) -> Option<LockName> {
+        Some(LockName { kind: "operation", name: self.held.attempt.id.to_string() })
     }
 }
 
@@ -80,7 +78,7 @@ pub(crate) type Entering = Result<Held, TransactionAnswer>;
 /// Goes on from the first claim in a transaction: it was won, or something stood in its way. The
 /// savepoint is set where the right is won.
 pub(crate) async fn enter_session(
-    session: &mut impl Session,
+    session: &mut impl OperationSession,
     entrance: &Entrance,
     mut first: Option<Fresh>,
 ) -> Result<Entering, TransactionError> {
@@ -149,7 +147,7 @@ pub(crate) enum Placing {
 
 /// What is stored once nobody holds the operation's lock any more.
 pub(crate) async fn read_ended(
-    session: &mut impl Session,
+    session: &mut impl OperationSession,
     attempt: &Attempt,
 ) -> Result<Option<Record>, TransactionError> {
     let fault = TransactionFault::before_commit;

@@ -1,6 +1,7 @@
 //! Same-transaction mode on a deadpool of tokio-postgres connections.
 
 pub(crate) mod pooled_connection;
+mod session;
 
 use std::{
     error::Error,
@@ -15,14 +16,15 @@ use hapax_core::{
     time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
 };
+use hapax_sql::TransactionFault;
 
 use self::pooled_connection::{EndFailure, PooledConnection};
 use super::{
     CANCEL, Isolation, SALT, UNDO, begin_statement,
-    error::{CONFLICTS, TransactionFault},
+    error::{CONFLICTS, is_missing_bucket},
     events::EmittedEvents,
-    session::Session,
-    unit::{self, Held, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
+    session::OperationSession,
+    unit::{self, ForOperation, Held, LockName, Purpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -66,8 +68,15 @@ impl Database {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
     }
 
+    /// Takes back everything a transaction did, soon, whatever it is for.
+    pub(crate) async fn undo_all<P: Purpose>(&self, mut transaction: Transaction<P>) {
+        if let Some(line) = transaction.line.take() {
+            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
+        }
+    }
+
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+    async fn cancel(&self, lock: Option<LockName>) {
         if let Some(LockName { kind, name }) = lock
             && let Ok(connection) = self.connection().await
             && let Err(error) = connection.query(CANCEL, &[&kind, &name]).await
@@ -109,13 +118,13 @@ impl Database {
 ///     Ok(())
 /// }
 /// ```
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(crate) line: Option<PooledConnection>,
-    pub(crate) purpose: TransactionPurpose,
+    pub(crate) purpose: P,
     pub(crate) events: EmittedEvents,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
@@ -127,7 +136,7 @@ impl Transaction {
     }
 }
 
-impl Deref for Transaction {
+impl<P> Deref for Transaction<P> {
     type Target = deadpool_postgres::ClientWrapper;
 
     fn deref(&self) -> &Self::Target {
@@ -136,13 +145,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.line().0
     }
 }
 
-impl Drop for Transaction {
+impl<P> Drop for Transaction<P> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             line.close();
@@ -150,7 +159,7 @@ impl Drop for Transaction {
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
@@ -185,7 +194,7 @@ impl transaction::Database for Database {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
                 let retention = entrance.policy.retention().window;
-                let purpose = TransactionPurpose::Operation { held, retention };
+                let purpose = ForOperation { held, retention };
                 let events = EmittedEvents::ringing(&self.ringer);
                 let transaction = Transaction { line: Some(line), purpose, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -219,13 +228,10 @@ impl transaction::Database for Database {
             }
             Err(EndFailure::BeforeCommit(fault)) => {
                 line.roll_back().await;
-                Err(match &transaction.purpose {
-                    TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
-                        self.make_room(held, end).await
-                    }
-                    TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
-                        fault.before_commit()
-                    }
+                Err(if is_missing_bucket(&fault) {
+                    self.make_room(&transaction.purpose.held, end).await
+                } else {
+                    fault.before_commit()
                 })
             }
             Err(EndFailure::InCommit(fault)) => {
@@ -235,10 +241,8 @@ impl transaction::Database for Database {
         }
     }
 
-    async fn roll_back(&self, mut transaction: Transaction) {
-        if let Some(line) = transaction.line.take() {
-            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
-        }
+    async fn roll_back(&self, transaction: Transaction) {
+        self.undo_all(transaction).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {

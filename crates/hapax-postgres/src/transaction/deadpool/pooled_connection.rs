@@ -1,6 +1,6 @@
 //! One connection of the pool, and what is said on it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use hapax_core::{
@@ -9,16 +9,16 @@ use hapax_core::{
     time::micros,
     transaction::{End, Entrance},
 };
+use hapax_sql::TransactionFault;
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
-use super::Transaction;
+use super::{Transaction, session::fault};
 use crate::transaction::{
     CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
-    error::TransactionFault,
     events::EmittedEvents,
-    session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
-    unit::{self, Placing, TransactionPurpose},
+    session::{ClaimValues, Fresh, OperationSession, TransactionRow, read_row},
+    unit::{self, ForOperation, Placing},
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -40,7 +40,7 @@ impl PooledConnection {
         begin: &'static str,
         entrance: &Entrance,
     ) -> Result<Option<Fresh>, TransactionFault> {
-        let statement = self.0.prepare_cached(CLAIM).await?;
+        let statement = self.0.prepare_cached(CLAIM).await.map_err(fault)?;
         let params = ClaimValues::of(entrance);
         let params = params.params();
         let (begun, claimed, saved) = tokio::join!(
@@ -48,9 +48,9 @@ impl PooledConnection {
             self.0.query_opt(&statement, &params),
             self.0.batch_execute(SAVEPOINT),
         );
-        begun?;
-        let claimed = claimed?;
-        saved?;
+        begun.map_err(fault)?;
+        let claimed = claimed.map_err(fault)?;
+        saved.map_err(fault)?;
         claimed.map(|row| fresh(&row)).transpose()
     }
 
@@ -60,12 +60,10 @@ impl PooledConnection {
         transaction: &mut Transaction,
         end: &End,
     ) -> Result<(), EndFailure> {
-        let before = |error: tokio_postgres::Error| EndFailure::BeforeCommit(error.into());
+        let before = |error: tokio_postgres::Error| EndFailure::BeforeCommit(fault(error));
         let misused =
             |words: &'static str| EndFailure::BeforeCommit(TransactionFault::unanswered(words));
-        let TransactionPurpose::Operation { held, retention } = &transaction.purpose else {
-            return Err(misused("the transaction is a message's"));
-        };
+        let ForOperation { held, retention } = &transaction.purpose;
         let Some((ending, placing)) = unit::ending(held, *retention, end) else {
             return Err(misused("only an answer can be stored"));
         };
@@ -100,14 +98,11 @@ impl PooledConnection {
         match written {
             (Ok(_), Ok(())) => Ok(()),
             // A refused write rolls back what the commit after it finds; a lost one may be committed.
-            (Err(error), committed) => Err(match TransactionFault::from(error) {
-                fault @ TransactionFault::Refused { .. } => EndFailure::BeforeCommit(fault),
-                fault @ TransactionFault::Unanswered(_) => match committed {
-                    Ok(()) => EndFailure::BeforeCommit(fault),
-                    Err(_) => EndFailure::InCommit(fault),
-                },
+            (Err(error), committed) => Err(match (fault(error), committed) {
+                (lost @ TransactionFault::Unanswered(_), Err(_)) => EndFailure::InCommit(lost),
+                (fault, _) => EndFailure::BeforeCommit(fault),
             }),
-            (Ok(_), Err(error)) => Err(EndFailure::InCommit(error.into())),
+            (Ok(_), Err(error)) => Err(EndFailure::InCommit(fault(error))),
         }
     }
 
@@ -117,7 +112,7 @@ impl PooledConnection {
         events: &mut EmittedEvents,
     ) -> Result<(), TransactionFault> {
         let Some(events) = events.columns() else { return Ok(()) };
-        let statement = self.0.prepare_cached(EMIT).await?;
+        let statement = self.0.prepare_cached(EMIT).await.map_err(fault)?;
         let params: [&(dyn ToSql + Sync); 5] = [
             &events.topics,
             &events.keys,
@@ -125,7 +120,7 @@ impl PooledConnection {
             &events.headers,
             &events.content_types,
         ];
-        self.0.query(&statement, &params).await?;
+        self.0.query(&statement, &params).await.map_err(fault)?;
         Ok(())
     }
 
@@ -143,37 +138,37 @@ impl PooledConnection {
     }
 }
 
-impl Session for PooledConnection {
+impl OperationSession for PooledConnection {
     async fn run(&mut self, text: &'static str) -> Result<(), TransactionFault> {
-        Ok(self.0.batch_execute(text).await?)
+        self.0.batch_execute(text).await.map_err(fault)
     }
 
     async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Fresh>, TransactionFault> {
-        let statement = self.0.prepare_cached(CLAIM).await?;
+        let statement = self.0.prepare_cached(CLAIM).await.map_err(fault)?;
         let params = ClaimValues::of(entrance);
-        let Some(row) = self.0.query_opt(&statement, &params.params()).await? else {
-            return Ok(None);
-        };
-        self.0.batch_execute(SAVEPOINT).await?;
+        let row = self.0.query_opt(&statement, &params.params()).await.map_err(fault)?;
+        let Some(row) = row else { return Ok(None) };
+        self.0.batch_execute(SAVEPOINT).await.map_err(fault)?;
         fresh(&row).map(Some)
     }
 
     async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
-        let statement = self.0.prepare_cached(LOCK).await?;
-        Ok(self.0.query_one(&statement, &[&id.to_string(), &wait]).await?.try_get(0)?)
+        let statement = self.0.prepare_cached(LOCK).await.map_err(fault)?;
+        let row = self.0.query_one(&statement, &[&id.to_string(), &wait]).await.map_err(fault)?;
+        row.try_get(0).map_err(fault)
     }
 
     async fn read(&mut self, id: OperationId) -> Result<Option<TransactionRow>, TransactionFault> {
-        let statement = self.0.prepare_cached(READ).await?;
-        let row = self.0.query_opt(&statement, &[&&id.as_bytes()[..]]).await?;
+        let statement = self.0.prepare_cached(READ).await.map_err(fault)?;
+        let row = self.0.query_opt(&statement, &[&&id.as_bytes()[..]]).await.map_err(fault)?;
         let read = |row: tokio_postgres::Row| Ok::<_, tokio_postgres::Error>(read_row!(row, id));
-        Ok(row.map(read).transpose()?)
+        row.map(read).transpose().map_err(fault)
     }
 
     async fn follow(&mut self, claim: &Claim) -> Result<Option<Timestamp>, TransactionFault> {
         let (Over::Spent(seen) | Over::Abandoned(seen)) = claim.over else { return Ok(None) };
         let spent = matches!(claim.over, Over::Spent(_));
-        let statement = self.0.prepare_cached(FOLLOW).await?;
+        let statement = self.0.prepare_cached(FOLLOW).await.map_err(fault)?;
         let id = claim.operation.id();
         let params: [&(dyn ToSql + Sync); 12] = [
             &&id.as_bytes()[..],
@@ -189,8 +184,8 @@ impl Session for PooledConnection {
             &(claim.recovery as i16),
             &&claim.fingerprint.as_bytes()[..],
         ];
-        let row = self.0.query_opt(&statement, &params).await?;
-        let expires_at = row.map(|row| row.try_get(0)).transpose()?;
+        let row = self.0.query_opt(&statement, &params).await.map_err(fault)?;
+        let expires_at = row.map(|row| row.try_get(0)).transpose().map_err(fault)?;
         Ok(expires_at.map(Timestamp::from_micros))
     }
 
@@ -199,7 +194,7 @@ impl Session for PooledConnection {
         expires_at: Timestamp,
         keep: i64,
     ) -> Result<(), TransactionFault> {
-        self.0.query(MAKE_ROOM, &[&expires_at.as_micros(), &keep]).await?;
+        self.0.query(MAKE_ROOM, &[&expires_at.as_micros(), &keep]).await.map_err(fault)?;
         Ok(())
     }
 }
@@ -222,17 +217,8 @@ impl ClaimValues<'_> {
 
 fn fresh(row: &tokio_postgres::Row) -> Result<Fresh, TransactionFault> {
     Ok(Fresh {
-        expires_at: Timestamp::from_micros(row.try_get(0)?),
-        bucket: row.try_get(1)?,
-        response: row.try_get(2)?,
+        expires_at: Timestamp::from_micros(row.try_get(0).map_err(fault)?),
+        bucket: row.try_get(1).map_err(fault)?,
+        response: row.try_get(2).map_err(fault)?,
     })
-}
-
-impl From<tokio_postgres::Error> for TransactionFault {
-    fn from(error: tokio_postgres::Error) -> Self {
-        match error.code().map(|code| code.code().to_owned()) {
-            Some(code) => Self::Refused { code, cause: Arc::new(error) },
-            None => Self::unanswered(error),
-        }
-    }
 }
