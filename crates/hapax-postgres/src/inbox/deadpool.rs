@@ -44,6 +44,7 @@ impl Inbox for Database {
     ) -> Result<MessageEntered<Transaction>, TransactionError> {
         let (text, values) = unit::opening(arrival)?;
         let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
         let entered = async {
             let opened = line.open_with(begin_statement(self.isolation), text, &values).await;
             unit::enter(&mut line, arrival, opened.map_err(TransactionFault::before_commit)?).await
@@ -55,7 +56,7 @@ impl Inbox for Database {
                 let transaction = Transaction {
                     line: Some(line),
                     purpose,
-                    events: EmittedEvents::ringing(&self.ringer),
+                    events: EmittedEvents::none(&self.log, salt),
                 };
                 Ok(MessageEntered::First(First { transaction, last, held }))
             }
@@ -81,7 +82,7 @@ impl Inbox for Database {
                 return Err(StoreError::unavailable("the transaction is an operation's").into());
             };
             unit::leave(&mut line, carried, end).await?;
-            line.publish(&mut transaction.events).await.map_err(TransactionFault::before_commit)
+            transaction.events.publish(&mut line).await.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
             line.roll_back().await;
@@ -151,7 +152,9 @@ impl Database {
     async fn session(&self) -> Result<PooledConnection, StoreError> {
         match self.connection().await {
             Ok(connection) => Ok(PooledConnection(connection)),
-            Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
             Err(TransactionError::Store(error)) => Err(error),
         }
     }

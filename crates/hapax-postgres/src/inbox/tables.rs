@@ -139,7 +139,9 @@ fn held(row: &Cells) -> Result<Arc<Message>, StoreError> {
 /// A statement is its own transaction here: without an answer it may have been committed.
 fn written(fault: TransactionFault) -> StoreError {
     match fault.of_commit() {
-        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+            StoreError::Unavailable(cause)
+        }
         TransactionError::Store(error) => error,
     }
 }

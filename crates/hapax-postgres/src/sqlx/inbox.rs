@@ -17,7 +17,7 @@ use super::{
         self as sqlx, Column as _, PgConnection, Postgres, Row as _, TypeInfo as _,
         pool::PoolConnection, postgres::PgRow,
     },
-    transaction::{Database, DriverConnection, Transaction, publish, roll_back},
+    transaction::{Database, DriverConnection, Transaction, roll_back},
 };
 use crate::{
     inbox::{
@@ -50,6 +50,7 @@ impl Inbox for Database {
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Transaction>, TransactionError> {
         let (text, values) = unit::opening(arrival)?;
+        let salt = self.salt().await?;
         let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
         let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
         let entered = async {
@@ -61,8 +62,8 @@ impl Inbox for Database {
             Ok(Ok(carried)) => {
                 let Carried { last, held, .. } = carried;
                 let purpose = TransactionPurpose::Message(carried);
-                let transaction =
-                    Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
+                let events = EmittedEvents::none(&self.log, salt);
+                let transaction = Transaction { inner, purpose, events };
                 Ok(MessageEntered::First(First { transaction, last, held }))
             }
             Ok(Err(answer)) => {
@@ -86,8 +87,8 @@ impl Inbox for Database {
                 return Err(StoreError::unavailable("the transaction is an operation's").into());
             };
             unit::leave(&mut DriverConnection(&mut transaction.inner), carried, end).await?;
-            let published = publish(&mut transaction.inner, &mut transaction.events).await;
-            published.map_err(TransactionFault::before_commit)
+            let session = &mut DriverConnection(&mut transaction.inner);
+            transaction.events.publish(session).await.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
             roll_back(transaction.inner).await;

@@ -17,12 +17,14 @@ use hapax_core::{
     transaction::{self, End, Entered, Entrance, Granted},
 };
 
+use tokio::sync::OnceCell;
+
 use super::driver::{self as sqlx, Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
 use crate::transaction::{
-    CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE,
-    UNDO, begin_statement,
+    CANCEL, CLAIM, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE, UNDO,
+    begin_statement,
     error::{CONFLICTS, TransactionFault},
-    events::EmittedEvents,
+    events::{EmittedEvents, EventColumns, EventLog, SEGMENT},
     session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
     unit::{
         self, Held, LockName, Placing, TransactionPurpose, checked_salt, end_soon, enter_session,
@@ -34,14 +36,15 @@ use crate::transaction::{
 pub struct Database {
     pub(crate) pool: PgPool,
     pub(crate) isolation: Option<Isolation>,
-    pub(crate) ringer: Option<Ringer>,
+    pub(crate) log: EventLog,
+    salt: Arc<OnceCell<Salt>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, isolation: None, ringer: None }
+        Self { pool, isolation: None, log: EventLog::default(), salt: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -54,7 +57,7 @@ impl Database {
     /// send at once.
     #[must_use]
     pub fn rings(self, ringer: Ringer) -> Self {
-        Self { ringer: Some(ringer), ..self }
+        Self { log: self.log.ringing(ringer), ..self }
     }
 
     /// Cancels what runs in the transaction that holds this lock.
@@ -112,8 +115,7 @@ impl Transaction {
         let Some((ending, placing)) = unit::ending(held, *retention, end) else {
             return Err(TransactionFault::unanswered("only an answer can be stored"));
         };
-        let connection = &mut *self.inner;
-        publish(connection, &mut self.events).await?;
+        self.events.publish(&mut DriverConnection(&mut self.inner)).await?;
         let sealed = &ending.sealed;
         let write = match placing {
             Placing::Beside(Fresh { bucket, response, .. }) => {
@@ -126,7 +128,7 @@ impl Transaction {
             }
         };
         let write = write.bind(&sealed.head[..]).bind(&sealed.body[..]).bind(&sealed.digest[..]);
-        match write.execute(connection).await?.rows_affected() {
+        match write.execute(&mut *self.inner).await?.rows_affected() {
             1 => Ok(()),
             _ => Err(TransactionFault::unanswered("the claim is no longer there")),
         }
@@ -163,14 +165,19 @@ impl transaction::Database for Database {
     type Transaction = Transaction;
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
-        let read = sqlx::query(SALT).fetch_one(&self.pool).await;
-        let columns = read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
-        let (version, works_with, salt): (_, _, Vec<u8>) =
-            columns.map_err(|error| TransactionFault::from(error).before_commit())?;
-        checked_salt(version, works_with, &salt)
+        let read = async {
+            let read = sqlx::query(SALT).fetch_one(&self.pool).await;
+            let columns =
+                read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
+            let (version, works_with, salt): (_, _, Vec<u8>) =
+                columns.map_err(|error| TransactionFault::from(error).before_commit())?;
+            checked_salt(version, works_with, &salt)
+        };
+        self.salt.get_or_try_init(|| read).await.copied()
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
+        let salt = self.salt().await?;
         let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
         let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
         let mut line = DriverConnection(&mut inner);
@@ -180,12 +187,12 @@ impl transaction::Database for Database {
         };
         match entered {
             Ok(Ok(held)) => {
-                let (attempt, expires_at) = (held.attempt, held.expires_at);
+                let attempt = held.attempt;
                 let retention = entrance.policy.retention().window;
                 let purpose = TransactionPurpose::Operation { held, retention };
-                let transaction =
-                    Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
-                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
+                let events = EmittedEvents::none(&self.log, salt);
+                let transaction = Transaction { inner, purpose, events };
+                Ok(Entered::Execute(Granted { transaction, attempt }))
             }
             Ok(Err(answer)) => {
                 roll_back(inner).await;
@@ -198,19 +205,15 @@ impl transaction::Database for Database {
         }
     }
 
-    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        transaction.events.forget();
-        DriverConnection(&mut transaction.inner)
-            .run(UNDO)
-            .await
-            .map_err(TransactionFault::before_commit)
-    }
-
     async fn finish(
         &self,
         mut transaction: Transaction,
         end: &End,
-    ) -> Result<(), TransactionError> {
+    ) -> Result<Timestamp, TransactionError> {
+        let expires_at = match &transaction.purpose {
+            TransactionPurpose::Operation { held, .. } => held.expires_at,
+            TransactionPurpose::Message(_) => Timestamp::ZERO,
+        };
         if let Err(fault) = transaction.end(end).await {
             let Transaction { inner, purpose, .. } = transaction;
             roll_back(inner).await;
@@ -223,7 +226,19 @@ impl transaction::Database for Database {
                 }
             });
         }
-        transaction.commit().await
+        transaction.commit().await?;
+        Ok(expires_at)
+    }
+
+    async fn fail(
+        &self,
+        mut transaction: Transaction,
+        end: &End,
+    ) -> Result<Timestamp, TransactionError> {
+        transaction.events.forget();
+        let undone = DriverConnection(&mut transaction.inner).run(UNDO).await;
+        undone.map_err(TransactionFault::before_commit)?;
+        self.finish(transaction, end).await
     }
 
     async fn roll_back(&self, transaction: Transaction) {
@@ -245,18 +260,6 @@ impl transaction::Database for Database {
         let code = error.and_then(|error| error.code());
         code.is_some_and(|code| CONFLICTS[..2].contains(&&*code))
     }
-}
-
-/// Writes the events that waited for the commit.
-pub(crate) async fn publish(
-    line: &mut PgConnection,
-    events: &mut EmittedEvents,
-) -> Result<(), TransactionFault> {
-    let Some(events) = events.columns() else { return Ok(()) };
-    let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
-    let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
-    emit.execute(line).await?;
-    Ok(())
 }
 
 /// A connection that cannot roll back is closed by sqlx before anybody else gets it.
@@ -323,6 +326,22 @@ impl Session for DriverConnection<'_> {
         let row = follow.fetch_optional(&mut *self.0).await?;
         let expires_at = row.map(|row| row.try_get(0)).transpose()?;
         Ok(expires_at.map(Timestamp::from_micros))
+    }
+
+    async fn emit(
+        &mut self,
+        text: &'static str,
+        segment: i64,
+        events: &EventColumns,
+    ) -> Result<u64, TransactionFault> {
+        let emit = sqlx::query(text).bind(segment).bind(&events.locks).bind(&events.lanes);
+        let emit = emit.bind(&events.topics).bind(&events.keys).bind(&events.content_types);
+        let emit = emit.bind(&events.headers).bind(&events.payloads);
+        Ok(emit.execute(&mut *self.0).await?.rows_affected())
+    }
+
+    async fn segment(&mut self) -> Result<i64, TransactionFault> {
+        Ok(sqlx::query(SEGMENT).fetch_one(&mut *self.0).await?.try_get(0)?)
     }
 
     async fn make_room(

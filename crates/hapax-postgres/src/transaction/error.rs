@@ -30,6 +30,11 @@ impl TransactionFault {
         Self::Unanswered(Cause::from(cause.into()))
     }
 
+    /// Others were in the way.
+    pub(crate) fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Refused { code: CONFLICTS[0].to_owned(), cause: Cause::from(cause.into()) }
+    }
+
     pub(crate) fn is_missing_bucket(&self) -> bool {
         match self {
             Self::Refused { code, .. } => code == MISSING_BUCKET,

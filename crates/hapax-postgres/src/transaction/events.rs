@@ -1,8 +1,58 @@
-//! Events that wait for the commit of their transaction.
+//! Events that wait for the commit of their transaction, and how they are written.
 
-use hapax_core::{Event, outbox::Ringer};
+use std::sync::{
+    Arc, LazyLock,
+    atomic::{AtomicI64, Ordering::Relaxed},
+};
 
-/// Events of one transaction, as columns.
+use hapax_core::{
+    Event, Salt,
+    limits::{CLAIM_ROUNDS_MAX, OUTBOX_SEGMENTS},
+    outbox::{Lane, Ringer},
+};
+
+use super::{error::TransactionFault, session::Session};
+
+/// Events that one statement writes.
+const AT_ONCE_MAX: usize = 256;
+
+const EMIT: &str = include_str!("../sql/tx_emit.sql");
+/// The segment that the next position lies in, if nobody takes one before.
+pub(crate) const SEGMENT: &str =
+    "SELECT (coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) + 1) >> 16";
+
+/// For each table of the ring, the statement that writes one event, and the one that writes several.
+static STATEMENTS: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
+    let spanning = ", min(p.position) OVER () AS first, max(p.position) OVER () AS last";
+    let statement = |table: i64, span, fits| {
+        let text = EMIT.replace("{table}", &table.to_string());
+        text.replace("{span}", span).replace("{fits}", fits)
+    };
+    let both = |table| {
+        [
+            statement(table, "", "e.position >> 16 = $1::int8"),
+            statement(table, spanning, "e.first >> 16 = $1::int8 AND e.last >> 16 = $1"),
+        ]
+    };
+    (0..OUTBOX_SEGMENTS).map(both).collect()
+});
+
+/// The log of a database, as far as those who write it here know it. Clones share that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EventLog {
+    ringer: Option<Ringer>,
+    /// Where it was last seen to be written.
+    segment: Arc<AtomicI64>,
+}
+
+impl EventLog {
+    /// The same, ringing this one after each commit that wrote something.
+    pub(crate) fn ringing(self, ringer: Ringer) -> Self {
+        Self { ringer: Some(ringer), ..self }
+    }
+}
+
+/// Events of one transaction.
 ///
 /// They are written right before the commit, sorted by topic and key: the locks that keep each
 /// key's order are then taken in the same order by everybody, so that no two transactions wait for
@@ -12,28 +62,19 @@ pub(crate) struct EmittedEvents {
     waiting: Vec<Event>,
     /// Whether some were written.
     written: bool,
-    ringer: Option<Ringer>,
-}
-
-/// What `tx_emit.sql` takes.
-#[derive(Debug, Default)]
-pub(crate) struct EventColumns {
-    pub(crate) topics: Vec<String>,
-    pub(crate) keys: Vec<String>,
-    pub(crate) payloads: Vec<Vec<u8>>,
-    pub(crate) headers: Vec<String>,
-    pub(crate) content_types: Vec<String>,
+    log: EventLog,
+    salt: Salt,
 }
 
 impl EmittedEvents {
-    /// None yet; once they are committed, this one is to ring.
-    pub(crate) fn ringing(ringer: &Option<Ringer>) -> Self {
-        Self { waiting: Vec::new(), written: false, ringer: ringer.clone() }
+    /// None yet.
+    pub(crate) fn none(log: &EventLog, salt: Salt) -> Self {
+        Self { waiting: Vec::new(), written: false, log: log.clone(), salt }
     }
 
     /// The transaction was committed.
     pub(crate) fn committed(&self) {
-        if let Some(ringer) = self.ringer.as_ref().filter(|_| self.written) {
+        if let Some(ringer) = self.log.ringer.as_ref().filter(|_| self.written) {
             ringer.ring();
         }
     }
@@ -46,24 +87,79 @@ impl EmittedEvents {
         self.waiting.clear();
     }
 
-    /// The waiting events, if there are any.
-    pub(crate) fn columns(&mut self) -> Option<EventColumns> {
+    /// Writes those that wait.
+    pub(crate) async fn publish(
+        &mut self,
+        session: &mut impl Session,
+    ) -> Result<(), TransactionFault> {
         if self.waiting.is_empty() {
-            return None;
+            return Ok(());
         }
         self.written = true;
+        let waiting = self.sorted();
+        for events in waiting.chunks(AT_ONCE_MAX) {
+            self.write(session, &EventColumns::of(&self.salt, events)).await?;
+        }
+        Ok(())
+    }
+
+    /// Those that wait, in the order they are written in.
+    fn sorted(&mut self) -> Vec<Event> {
         let mut waiting = std::mem::take(&mut self.waiting);
         // Stable: events of one key stay in the order they were emitted in.
         waiting.sort_by(|a, b| (a.topic(), a.key()).cmp(&(b.topic(), b.key())));
-        let mut columns = EventColumns::default();
-        for event in &waiting {
-            columns.topics.push(event.topic().to_owned());
-            columns.keys.push(event.key().to_owned());
-            columns.payloads.push(event.payload().to_vec());
-            columns.headers.push(json_object(event));
-            columns.content_types.push(event.payload_type().to_owned());
+        waiting
+    }
+
+    /// Writes these together, where the log is written now.
+    async fn write(
+        &self,
+        session: &mut impl Session,
+        events: &EventColumns,
+    ) -> Result<(), TransactionFault> {
+        for _ in 0..CLAIM_ROUNDS_MAX {
+            let segment = self.log.segment.load(Relaxed);
+            if session.emit(events.statement(segment), segment, events).await? > 0 {
+                return Ok(());
+            }
+            self.log.segment.store(session.segment().await?, Relaxed);
         }
-        Some(columns)
+        Err(TransactionFault::conflict("the log moved on each time"))
+    }
+}
+
+/// What `tx_emit.sql` takes, in its order.
+#[derive(Debug, Default)]
+pub(crate) struct EventColumns {
+    pub(crate) locks: Vec<i64>,
+    pub(crate) lanes: Vec<i16>,
+    pub(crate) topics: Vec<String>,
+    pub(crate) keys: Vec<String>,
+    pub(crate) content_types: Vec<String>,
+    pub(crate) headers: Vec<String>,
+    pub(crate) payloads: Vec<Vec<u8>>,
+}
+
+impl EventColumns {
+    fn of(salt: &Salt, events: &[Event]) -> Self {
+        let mut columns = Self::default();
+        for event in events {
+            let (topic, key) = (event.topic(), event.key());
+            columns.locks.push(salt.lock_number("event", &format!("{topic}\n{key}")));
+            columns.lanes.push(Lane::of(topic, key).number());
+            columns.topics.push(topic.to_owned());
+            columns.keys.push(key.to_owned());
+            columns.content_types.push(event.payload_type().to_owned());
+            columns.headers.push(json_object(event));
+            columns.payloads.push(event.payload().to_vec());
+        }
+        columns
+    }
+
+    /// The statement that writes them into this segment.
+    fn statement(&self, segment: i64) -> &'static str {
+        let table = usize::try_from(segment.rem_euclid(OUTBOX_SEGMENTS)).unwrap_or(0);
+        &STATEMENTS[table][usize::from(self.locks.len() > 1)]
     }
 }
 
@@ -103,13 +199,14 @@ mod tests {
 
     #[test]
     fn events_are_sorted_by_key_and_keep_their_order_within_it() {
-        let mut events = EmittedEvents::ringing(&None);
+        let salt = Salt::from_bytes([7; 32]);
+        let mut events = EmittedEvents::none(&EventLog::default(), salt);
         for (key, payload) in [("b", "1"), ("a", "2"), ("b", "3"), ("a", "4")] {
             events.push(Event::new("t", key, payload).unwrap());
         }
-        let columns = events.columns().unwrap();
+        let columns = EventColumns::of(&salt, &events.sorted());
         assert_eq!(columns.payloads, [b"2", b"4", b"1", b"3"]);
-        assert!(events.columns().is_none());
+        assert!(events.sorted().is_empty());
     }
 
     #[test]

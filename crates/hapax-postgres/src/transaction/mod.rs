@@ -68,7 +68,6 @@ pub(crate) const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
 pub(crate) const READ: &str = include_str!("../sql/tx_read.sql");
 pub(crate) const STORE: &str = include_str!("../sql/tx_store.sql");
 pub(crate) const END: &str = include_str!("../sql/tx_end.sql");
-pub(crate) const EMIT: &str = include_str!("../sql/tx_emit.sql");
 pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
 pub(crate) const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
      FROM hapax.meta AS m";

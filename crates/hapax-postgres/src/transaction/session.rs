@@ -8,7 +8,7 @@ use hapax_core::{
     transaction::Entrance,
 };
 
-use super::error::TransactionFault;
+use super::{error::TransactionFault, events::EventColumns};
 
 /// A connection with an open transaction.
 pub(crate) trait Session: Send {
@@ -42,6 +42,17 @@ pub(crate) trait Session: Send {
         &mut self,
         claim: &Claim,
     ) -> impl Future<Output = Result<Option<Timestamp>, TransactionFault>> + Send;
+
+    /// Writes events into a segment by this statement; how many.
+    fn emit(
+        &mut self,
+        text: &'static str,
+        segment: i64,
+        events: &EventColumns,
+    ) -> impl Future<Output = Result<u64, TransactionFault>> + Send;
+
+    /// Where the log is written now.
+    fn segment(&mut self) -> impl Future<Output = Result<i64, TransactionFault>> + Send;
 
     /// Makes room for an outcome that expires then, or is kept for so many microseconds from now.
     fn make_room(

@@ -157,7 +157,9 @@ fn held(row: &Cells) -> Result<Arc<Message>, StoreError> {
 /// A statement is its own transaction here, and SQLite says whether it was committed.
 fn written(error: TransactionError) -> StoreError {
     match error {
-        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+            StoreError::Unavailable(cause)
+        }
         TransactionError::Store(error) => error,
     }
 }

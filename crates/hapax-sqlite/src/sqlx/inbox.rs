@@ -194,7 +194,9 @@ fn cells(row: &SqliteRow) -> sqlx::Result<Cells> {
 
 fn plainly(error: TransactionError) -> StoreError {
     match error {
-        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+            StoreError::Unavailable(cause)
+        }
         TransactionError::Store(error) => error,
     }
 }

@@ -6,23 +6,25 @@ use std::{
     error::Error,
     fmt,
     ops::{Deref, DerefMut},
+    sync::Arc,
 };
 
 use deadpool_postgres::{Object, Pool};
 use hapax_core::{
-    Attempt, Event, Record, Salt, StoreError, TransactionError,
+    Attempt, Event, Record, Salt, StoreError, Timestamp, TransactionError,
     outbox::Ringer,
     time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
 };
+use tokio::sync::OnceCell;
 
 use self::pooled_connection::{EndFailure, PooledConnection};
 use super::{
-    CANCEL, Isolation, SALT, UNDO, begin_statement,
+    CANCEL, Isolation, UNDO, begin_statement,
     error::{CONFLICTS, TransactionFault},
-    events::EmittedEvents,
+    events::{EmittedEvents, EventLog},
     session::Session,
-    unit::{self, Held, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
+    unit::{self, Held, LockName, TransactionPurpose, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -39,14 +41,15 @@ use super::{
 pub struct Database {
     pool: Pool,
     pub(crate) isolation: Option<Isolation>,
-    pub(crate) ringer: Option<Ringer>,
+    pub(crate) log: EventLog,
+    salt: Arc<OnceCell<Salt>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: Pool) -> Self {
-        Self { pool, isolation: None, ringer: None }
+        Self { pool, isolation: None, log: EventLog::default(), salt: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -59,11 +62,19 @@ impl Database {
     /// send at once.
     #[must_use]
     pub fn rings(self, ringer: Ringer) -> Self {
-        Self { ringer: Some(ringer), ..self }
+        Self { log: self.log.ringing(ringer), ..self }
     }
 
     pub(crate) async fn connection(&self) -> Result<Object, TransactionError> {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
+    }
+
+    /// The salt, read on a connection that is there already.
+    pub(crate) async fn salt_on(
+        &self,
+        line: &mut PooledConnection,
+    ) -> Result<Salt, TransactionError> {
+        self.salt.get_or_try_init(|| line.salt()).await.copied()
     }
 
     /// Cancels what runs in the transaction that holds this lock.
@@ -166,16 +177,12 @@ impl transaction::Database for Database {
     type Transaction = Transaction;
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
-        let connection = self.connection().await?;
-        let unusable = |error| StoreError::unavailable(crate::OpenError::Unusable(error));
-        let row = connection.query_one(SALT, &[]).await.map_err(unusable)?;
-        let (version, works_with) = (row.try_get(0), row.try_get(1));
-        let (version, works_with) = (version.map_err(unusable)?, works_with.map_err(unusable)?);
-        checked_salt(version, works_with, row.try_get(2).map_err(unusable)?)
+        self.salt_on(&mut PooledConnection(self.connection().await?)).await
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
         let entered = async {
             let first = line.open(begin_statement(self.isolation), entrance).await;
             let first = first.map_err(TransactionFault::before_commit)?;
@@ -183,12 +190,12 @@ impl transaction::Database for Database {
         };
         match entered.await {
             Ok(Ok(held)) => {
-                let (attempt, expires_at) = (held.attempt, held.expires_at);
+                let attempt = held.attempt;
                 let retention = entrance.policy.retention().window;
                 let purpose = TransactionPurpose::Operation { held, retention };
-                let events = EmittedEvents::ringing(&self.ringer);
+                let events = EmittedEvents::none(&self.log, salt);
                 let transaction = Transaction { line: Some(line), purpose, events };
-                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
+                Ok(Entered::Execute(Granted { transaction, attempt }))
             }
             Ok(Err(answer)) => {
                 line.roll_back().await;
@@ -201,21 +208,18 @@ impl transaction::Database for Database {
         }
     }
 
-    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        transaction.events.forget();
-        transaction.line().run(UNDO).await.map_err(TransactionFault::before_commit)
-    }
-
     async fn finish(
         &self,
         mut transaction: Transaction,
         end: &End,
-    ) -> Result<(), TransactionError> {
-        let Some(mut line) = transaction.line.take() else { return Ok(()) };
+    ) -> Result<Timestamp, TransactionError> {
+        let Some(mut line) = transaction.line.take() else {
+            return Err(StoreError::unavailable("the transaction has ended").into());
+        };
         match line.end(&mut transaction, end).await {
-            Ok(()) => {
+            Ok(expires_at) => {
                 transaction.events.committed();
-                Ok(())
+                Ok(expires_at)
             }
             Err(EndFailure::BeforeCommit(fault)) => {
                 line.roll_back().await;
@@ -233,6 +237,16 @@ impl transaction::Database for Database {
                 Err(fault.of_commit())
             }
         }
+    }
+
+    async fn fail(
+        &self,
+        mut transaction: Transaction,
+        end: &End,
+    ) -> Result<Timestamp, TransactionError> {
+        transaction.events.forget();
+        transaction.line().run(UNDO).await.map_err(TransactionFault::before_commit)?;
+        self.finish(transaction, end).await
     }
 
     async fn roll_back(&self, mut transaction: Transaction) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use deadpool_postgres::Object;
 use hapax_core::{
-    OperationId, Timestamp,
+    OperationId, Salt, StoreError, Timestamp, TransactionError,
     store::{Claim, Over},
     time::micros,
     transaction::{End, Entrance},
@@ -14,11 +14,11 @@ use tokio_postgres::types::ToSql;
 
 use super::Transaction;
 use crate::transaction::{
-    CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
+    CLAIM, END, FOLLOW, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE,
     error::TransactionFault,
-    events::EmittedEvents,
+    events::{EventColumns, SEGMENT},
     session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
-    unit::{self, Placing, TransactionPurpose},
+    unit::{self, Placing, TransactionPurpose, checked_salt},
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -59,7 +59,7 @@ impl PooledConnection {
         &mut self,
         transaction: &mut Transaction,
         end: &End,
-    ) -> Result<(), EndFailure> {
+    ) -> Result<Timestamp, EndFailure> {
         let before = |error: tokio_postgres::Error| EndFailure::BeforeCommit(error.into());
         let misused =
             |words: &'static str| EndFailure::BeforeCommit(TransactionFault::unanswered(words));
@@ -69,7 +69,7 @@ impl PooledConnection {
         let Some((ending, placing)) = unit::ending(held, *retention, end) else {
             return Err(misused("only an answer can be stored"));
         };
-        self.publish(&mut transaction.events).await.map_err(EndFailure::BeforeCommit)?;
+        transaction.events.publish(self).await.map_err(EndFailure::BeforeCommit)?;
         let (head, body, digest) =
             (&ending.sealed.head[..], &ending.sealed.body[..], &ending.sealed.digest[..]);
         let attempt = held.attempt;
@@ -98,7 +98,7 @@ impl PooledConnection {
             }
         };
         match written {
-            (Ok(_), Ok(())) => Ok(()),
+            (Ok(_), Ok(())) => Ok(held.expires_at),
             // A refused write rolls back what the commit after it finds; a lost one may be committed.
             (Err(error), committed) => Err(match TransactionFault::from(error) {
                 fault @ TransactionFault::Refused { .. } => EndFailure::BeforeCommit(fault),
@@ -111,22 +111,13 @@ impl PooledConnection {
         }
     }
 
-    /// Writes the events that waited for the commit.
-    pub(crate) async fn publish(
-        &mut self,
-        events: &mut EmittedEvents,
-    ) -> Result<(), TransactionFault> {
-        let Some(events) = events.columns() else { return Ok(()) };
-        let statement = self.0.prepare_cached(EMIT).await?;
-        let params: [&(dyn ToSql + Sync); 5] = [
-            &events.topics,
-            &events.keys,
-            &events.payloads,
-            &events.headers,
-            &events.content_types,
-        ];
-        self.0.query(&statement, &params).await?;
-        Ok(())
+    /// The salt, if this code can work with the schema.
+    pub(crate) async fn salt(&mut self) -> Result<Salt, TransactionError> {
+        let unusable = |error| StoreError::unavailable(crate::OpenError::Unusable(error));
+        let row = self.0.query_one(SALT, &[]).await.map_err(unusable)?;
+        let (version, works_with) = (row.try_get(0), row.try_get(1));
+        let (version, works_with) = (version.map_err(unusable)?, works_with.map_err(unusable)?);
+        checked_salt(version, works_with, row.try_get(2).map_err(unusable)?)
     }
 
     /// Ends the transaction without a trace; a connection that cannot is closed.
@@ -192,6 +183,31 @@ impl Session for PooledConnection {
         let row = self.0.query_opt(&statement, &params).await?;
         let expires_at = row.map(|row| row.try_get(0)).transpose()?;
         Ok(expires_at.map(Timestamp::from_micros))
+    }
+
+    async fn emit(
+        &mut self,
+        text: &'static str,
+        segment: i64,
+        events: &EventColumns,
+    ) -> Result<u64, TransactionFault> {
+        let statement = self.0.prepare_cached(text).await?;
+        let params: [&(dyn ToSql + Sync); 8] = [
+            &segment,
+            &events.locks,
+            &events.lanes,
+            &events.topics,
+            &events.keys,
+            &events.content_types,
+            &events.headers,
+            &events.payloads,
+        ];
+        Ok(self.0.execute(&statement, &params).await?)
+    }
+
+    async fn segment(&mut self) -> Result<i64, TransactionFault> {
+        let statement = self.0.prepare_cached(SEGMENT).await?;
+        Ok(self.0.query_one(&statement, &[]).await?.try_get(0)?)
     }
 
     async fn make_room(

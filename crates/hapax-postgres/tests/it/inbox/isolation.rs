@@ -65,7 +65,7 @@ async fn at_every_isolation_level_a_message_is_acted_on_once() {
                         }
                         Ok(MessageEntered::Answer(MessageAnswer::Duplicate)) => return,
                         Ok(MessageEntered::Answer(MessageAnswer::Busy))
-                        | Err(TransactionError::Conflict(_)) => {}
+                        | Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => {}
                         Ok(MessageEntered::Answer(answer)) => panic!("{level}: {answer:?}"),
                         Err(error) => panic!("{level}: {error:?}"),
                     }

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::{
     doors::Door,
     through_every_door,
-    world::{World, answer, is_replayed, is_stored, options, pay},
+    world::{World, answer, is_replayed, is_stored, options, pay, somebody_waits},
 };
 
 through_every_door!(
@@ -64,15 +64,6 @@ async fn hold<D: Door>(
     });
     paid.acquire().await.unwrap().forget();
     (let_go, holding)
-}
-
-/// Waits until somebody waits for the lock of an operation.
-async fn somebody_waits<D: Door>(world: &World<D>) {
-    let waiting = "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database \
-                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted";
-    while world.postgres.number(waiting).await == 0 {
-        tokio::task::yield_now().await;
-    }
 }
 
 async fn a_duplicate_waits_for_the_first_and_is_answered_alike<D: Door>() {

@@ -3,6 +3,7 @@
 mod commits;
 mod concurrency;
 pub(crate) mod doors;
+mod events;
 mod lost;
 mod records;
 mod world;

@@ -123,3 +123,12 @@ pub(crate) fn is_stored(answered: &Result<Answered, InTransactionError>) -> bool
 pub(crate) fn is_replayed(answered: &Result<Answered, InTransactionError>) -> bool {
     matches!(answered, Ok(Answered { fate: Fate::Replayed { .. }, .. }))
 }
+
+/// Waits until somebody waits for an advisory lock.
+pub(crate) async fn somebody_waits<D: Door>(world: &World<D>) {
+    let waiting = "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database \
+                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted";
+    while world.postgres.number(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
