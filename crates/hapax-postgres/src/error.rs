@@ -67,6 +67,14 @@ pub enum OpenError {
         /// The oldest version that can use it.
         needed: i32,
     },
+    /// The schema was made by a version that was never released, and cannot be upgraded.
+    #[error(
+        "the schema has version {found}, which was never released: move what you need out of it, `DROP SCHEMA hapax CASCADE`, then run `hapax migrate`"
+    )]
+    NeverReleased {
+        /// The version found.
+        found: i32,
+    },
     /// A migration was rolled back.
     #[error("migration {version} failed and was rolled back; nothing has changed")]
     Migration {

@@ -11,22 +11,22 @@ use tokio_postgres::{Client, Config};
 use crate::{error::OpenError, server};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 9;
+pub const VERSION: i32 = 10;
 
-const MIGRATIONS: [&str; 9] = [
-    include_str!("../migrations/0001_store.sql"),
-    include_str!("../migrations/0002_notes.sql"),
-    include_str!("../migrations/0003_transactions.sql"),
-    include_str!("../migrations/0004_steps.sql"),
-    include_str!("../migrations/0005_natural.sql"),
-    include_str!("../migrations/0006_outbox.sql"),
-    include_str!("../migrations/0007_inbox.sql"),
-    concat!(
-        include_str!("../migrations/0008_rights.sql"),
-        include_str!("../migrations/0008_rights_callers.sql")
-    ),
-    include_str!("../migrations/0009_clock.sql"),
-];
+/// The version of the first migration. Those before it were never released, and are not upgraded.
+const FIRST: i32 = 10;
+const MIGRATIONS: [&str; 1] = [BASELINE];
+
+const BASELINE: &str = concat!(
+    include_str!("../migrations/baseline/01_common.sql"),
+    include_str!("../migrations/baseline/02_operations.sql"),
+    include_str!("../migrations/baseline/03_tenants.sql"),
+    include_str!("../migrations/baseline/04_transactions.sql"),
+    include_str!("../migrations/baseline/05_outbox.sql"),
+    include_str!("../migrations/baseline/06_inbox.sql"),
+    include_str!("../migrations/baseline/07_natural.sql"),
+    include_str!("../migrations/baseline/08_grants.sql"),
+);
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('hapax.migrate'))";
 
@@ -72,14 +72,14 @@ pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
 /// assert_eq!(hapax_postgres::script(hapax_postgres::VERSION), "");
 /// ```
 pub fn script(from: i32) -> String {
-    let pending = (1..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
+    let pending = (FIRST..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
     pending
         .map(|(_, text)| format!("BEGIN;\n{SETTINGS};\n{LOCK};\n{CREATE};\n{text}COMMIT;\n"))
         .collect()
 }
 
 async fn run(client: &mut Client) -> Result<(), OpenError> {
-    for (version, text) in (1..).zip(MIGRATIONS) {
+    for (version, text) in (FIRST..).zip(MIGRATIONS) {
         let failed = |source| OpenError::Migration { version, source };
         let transaction = client.transaction().await.map_err(OpenError::Unusable)?;
         transaction.batch_execute(SETTINGS).await.map_err(failed)?;
@@ -123,5 +123,9 @@ async fn found(client: &Client) -> Result<FoundSchema, OpenError> {
         return Ok(FoundSchema { version: 0, works_with: 0 });
     };
     let column = |at| row.try_get(at).map_err(OpenError::Unusable);
-    Ok(FoundSchema { version: column(0)?, works_with: column(1)? })
+    let schema = FoundSchema { version: column(0)?, works_with: column(1)? };
+    if (1..FIRST).contains(&schema.version) {
+        return Err(OpenError::NeverReleased { found: schema.version });
+    }
+    Ok(schema)
 }

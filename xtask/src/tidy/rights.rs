@@ -5,17 +5,12 @@ use super::{TidyFinding, Tree};
 
 const MIGRATIONS: &str = "crates/hapax-postgres/migrations/";
 const PATH: &str = "SET search_path = pg_catalog, pg_temp";
-/// Migrations are never changed. This one has a path without `pg_temp`, and a later one mends it.
-const MENDED: &str = "0001_store.sql";
 
 /// A path that does not name `pg_temp` is searched after it, and a function with the rights of its owner
 /// has a path of its own.
 pub fn check(tree: &Tree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.ending(".sql").filter(|file| file.path.starts_with(MIGRATIONS)) {
-        if file.path.ends_with(MENDED) {
-            continue;
-        }
         for (number, line) in (1..).zip(file.text.lines()) {
             let code = line.split("--").next().unwrap_or_default();
             if code.contains("SECURITY DEFINER") && !code.contains(PATH) {

@@ -4,7 +4,7 @@
 //! - `lanes`: leases and progress; `parked`: what was put aside;
 //! - `lag`: how far behind; `announce`: hints between processes.
 //!
-//! What writers do is in `migrations/0006_outbox.sql`: `hapax.emit`.
+//! What writers do is in `migrations/baseline/05_outbox.sql`: `hapax.emit`.
 
 mod announce;
 mod lag;

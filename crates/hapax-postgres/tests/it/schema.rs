@@ -6,10 +6,7 @@ use hapax_core::Store as _;
 use hapax_postgres::{OpenError, Options, Store, VERSION};
 use tokio_postgres::Config;
 
-use crate::{
-    backend::{Postgres, server},
-    functions::{Service, rights::Role},
-};
+use crate::backend::{Postgres, server};
 
 async fn refusal(config: &Config, migrate: bool) -> OpenError {
     let options = Options { migrate, ..Options::default() };
@@ -45,7 +42,7 @@ async fn an_interrupted_migration_leaves_nothing_behind_and_is_run_again() {
         .unwrap();
     assert!(matches!(
         refusal(&database.config(), true).await,
-        OpenError::Migration { version: 1, .. }
+        OpenError::Migration { version: 10, .. }
     ));
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'hapax'::regnamespace";
     assert_eq!(database.number(tables).await, 1);
@@ -68,7 +65,7 @@ async fn a_migration_whose_process_dies_is_run_again() {
     while database.number(kill).await == 0 {
         tokio::task::yield_now().await;
     }
-    assert!(matches!(waiting.await.unwrap(), Err(OpenError::Migration { version: 1, .. })));
+    assert!(matches!(waiting.await.unwrap(), Err(OpenError::Migration { version: 10, .. })));
     operator.batch_execute("ROLLBACK").await.unwrap();
     database.store().await;
 }
@@ -92,6 +89,25 @@ async fn a_newer_schema_that_still_works_with_this_code_is_used() {
     database.store().await;
     database.execute("UPDATE hapax.meta SET version = version + 1", &[]).await;
     database.store().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_was_never_released_is_neither_used_nor_changed() {
+    let database = Postgres::empty().await;
+    let operator = database.client().await;
+    operator
+        .batch_execute(
+            "CREATE SCHEMA hapax; CREATE TABLE hapax.meta (version int, works_with int); \
+             INSERT INTO hapax.meta VALUES (9, 1)",
+        )
+        .await
+        .unwrap();
+    for migrate in [true, false] {
+        let refusal = refusal(&database.config(), migrate).await;
+        assert!(matches!(refusal, OpenError::NeverReleased { found: 9 }), "{refusal}");
+    }
+    let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'hapax'::regnamespace";
+    assert_eq!(database.number(tables).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,91 +157,6 @@ async fn the_view_for_people_speaks_in_words() {
     assert_eq!(row.get::<_, i32>(1), 201);
     assert_eq!(row.get::<_, &str>(2), "true");
     assert!(row.get::<_, bool>(3));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_schema_from_before_there_were_notes_is_brought_up_to_date() {
-    let database = Postgres::empty().await;
-    let operator = database.client().await;
-    operator.batch_execute("CREATE SCHEMA hapax").await.unwrap();
-    operator.batch_execute(include_str!("../../migrations/0001_store.sql")).await.unwrap();
-    let refusal = refusal(&database.config(), false).await;
-    assert!(matches!(refusal, OpenError::NotMigrated { found: 1 }));
-    let id = hapax_core::OperationId::from_bytes([1; 16]);
-    assert!(database.store().await.notes(id, 1).await.unwrap().is_empty());
-}
-
-/// The schema as a version before bound roles left it.
-async fn of_version_seven(database: &Postgres) {
-    let texts = [
-        include_str!("../../migrations/0001_store.sql"),
-        include_str!("../../migrations/0002_notes.sql"),
-        include_str!("../../migrations/0003_transactions.sql"),
-        include_str!("../../migrations/0004_steps.sql"),
-        include_str!("../../migrations/0005_natural.sql"),
-        include_str!("../../migrations/0006_outbox.sql"),
-        include_str!("../../migrations/0007_inbox.sql"),
-    ];
-    let operator = database.client().await;
-    operator
-        .batch_execute("CREATE SCHEMA hapax; CREATE TABLE payments (key text, amount int)")
-        .await
-        .unwrap();
-    for text in texts {
-        operator.batch_execute(text).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_could_call_the_functions_before_an_upgrade_can_call_them_after_it() {
-    let role = Role::create().await;
-    let database = Postgres::empty().await;
-    of_version_seven(&database).await;
-    let service = role.enter(&database).await;
-    service.run("BEGIN").await;
-    assert_eq!(service.pay("key").await, Ok(true));
-    service.run("COMMIT").await;
-    // Prepared before, with bytes that the server knew to be bytes.
-    let emit = service.client.prepare("SELECT hapax.emit('t', 'k', $1)").await.unwrap();
-    service.client.query(&emit, &[&&b"\xff"[..]]).await.unwrap();
-    database.store().await;
-    service.client.query(&emit, &[&&b"\xff"[..]]).await.unwrap();
-    assert_eq!(service.pay("key").await, Ok(false));
-    service.run("BEGIN").await;
-    assert_eq!(service.pay("another").await, Ok(true));
-    service.run("SELECT hapax.first_delivery('c', 'm'); COMMIT").await;
-    assert_eq!(service.refused("SELECT hapax.bind_tenants('postgres', '{a}')").await.code, "42501");
-    assert_eq!(database.number("SELECT count(*) FROM hapax.outbox").await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_upgrade_waits_for_open_emitters_and_keeps_the_order_of_their_keys() {
-    let database = Postgres::empty().await;
-    of_version_seven(&database).await;
-    let [first, second] = [Service::new(&database).await, Service::new(&database).await];
-    first.run("BEGIN; SELECT hapax.emit('t', 'k', 'one')").await;
-    let config = database.config();
-    let upgrade = tokio::spawn(async move { Store::migrate(&config).await });
-    second.until_waiting(1).await;
-    // This one comes with the old code, and waits in the middle of it for the upgrade.
-    let late = tokio::spawn(async move {
-        second.run("BEGIN; SELECT hapax.emit('t', 'j', 'one')").await;
-        second
-    });
-    Service::new(&database).await.until_waiting(2).await;
-    first.run("COMMIT").await;
-    upgrade.await.unwrap().unwrap();
-    let second = late.await.unwrap();
-    // And this one with the new code: it has to wait for the lock of the old.
-    let next = tokio::spawn(async move {
-        first.run("SELECT hapax.emit('t', 'j', 'two')").await;
-    });
-    Service::new(&database).await.until_waiting(1).await;
-    second.run("COMMIT").await;
-    next.await.unwrap();
-    let order = "SELECT count(*) FROM hapax.outbox AS a JOIN hapax.outbox AS b ON a.position < b.position \
-                 WHERE a.key = 'j' AND convert_from(a.payload, 'UTF8') = 'one' AND convert_from(b.payload, 'UTF8') = 'two'";
-    assert_eq!(database.number(order).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

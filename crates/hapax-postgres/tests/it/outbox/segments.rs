@@ -51,28 +51,6 @@ async fn the_ring_is_used_again_while_old_events_are_still_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_of_the_table_before_are_carried_over() {
-    let postgres = Postgres::empty().await;
-    let operator = postgres.client().await;
-    run(&operator, "CREATE SCHEMA hapax").await;
-    for text in [
-        include_str!("../../../migrations/0001_store.sql"),
-        include_str!("../../../migrations/0002_notes.sql"),
-        include_str!("../../../migrations/0003_transactions.sql"),
-        include_str!("../../../migrations/0004_steps.sql"),
-        include_str!("../../../migrations/0005_natural.sql"),
-    ] {
-        run(&operator, text).await;
-    }
-    run(&operator, "SELECT hapax.emit('t', 'k', 'before', '{\"a\": \"b\"}')").await;
-    super::open(&postgres).await;
-    run(&operator, "SELECT hapax.emit('t', 'k', 'after')").await;
-    let kept = "SELECT count(*) FROM hapax.outbox WHERE (position, convert_from(payload, 'UTF8'), headers) \
-                IN ((1, 'before', '{\"a\": \"b\"}'), (2, 'after', '{}')) AND lane = hapax.outbox_lane(topic, key)";
-    assert_eq!(postgres.number(kept).await, 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn headers_that_are_too_large_together_are_refused() {
     let scene = Scene::new().await;
     let client = scene.postgres.client().await;

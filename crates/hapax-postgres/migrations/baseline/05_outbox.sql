@@ -7,12 +7,6 @@
 -- By 1, whoever sees an event sees all earlier ones of its key, or they never come. By 2, a position
 -- that was missing while nobody who was then announced for its segment is left never comes.
 
--- Waits for whoever has emitted and not committed.
-LOCK TABLE hapax.outbox IN ACCESS EXCLUSIVE MODE;
-ALTER SEQUENCE hapax.outbox_positions OWNED BY NONE;
-ALTER TABLE hapax.outbox RENAME TO outbox_before;
-ALTER INDEX hapax.outbox_pkey RENAME TO outbox_before_pkey;
-
 -- A fixed ring of segments, of 65,536 positions each in turn. No table is made or dropped while it
 -- runs, and no row is changed or deleted by itself: a segment is truncated once everything in it is
 -- final for every destination. So there is nothing to vacuum, whatever snapshots others hold.
@@ -41,64 +35,13 @@ BEGIN
 END
 $$;
 
+-- Not cached: a session that took a position early would write it late.
+CREATE SEQUENCE hapax.outbox_positions OWNED BY hapax.outbox.position;
+
 -- Always the same, wherever it is computed.
 CREATE FUNCTION hapax.outbox_lane(topic text, key text) RETURNS smallint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-SELECT (pg_catalog.get_byte(pg_catalog.sha256(pg_catalog.convert_to(topic || E'\n' || key, 'UTF8')), 0) & 63)::smallint
-$$;
-
-INSERT INTO hapax.outbox (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
-SELECT b.position, b.at, b.id, ((b.position >> 16) & 15)::smallint, hapax.outbox_lane(b.topic, b.key), b.format,
-       b.topic, b.key, b.content_type, b.headers, b.payload
-FROM hapax.outbox_before AS b ORDER BY b.position;
-
-DROP TABLE hapax.outbox_before;
-ALTER SEQUENCE hapax.outbox_positions OWNED BY hapax.outbox.position;
-
--- Public. Says that something happened, to be published if this transaction commits; returns the
--- event's id. Events of one topic and key are published in the order their transactions committed.
-CREATE OR REPLACE FUNCTION hapax.emit(
-    topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
-    id uuid DEFAULT gen_random_uuid()) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_variable
-DECLARE
-    name text := topic || E'\n' || key;
-    segment integer;
-    position bigint;
-    locked boolean;
-BEGIN
-    IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
-        AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.emit is NULL, empty or longer than 255 bytes',
-            HINT = 'Give a topic, a key and a content type of 1 to 255 bytes each, and a payload.';
-    END IF;
-    IF octet_length(payload) > 1048576 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
-            HINT = 'Store it elsewhere, and publish a reference to it.';
-    END IF;
-    IF headers <> '{}' THEN
-        PERFORM hapax.check_event_headers(headers);
-    END IF;
-    -- Of two transactions with the same key, the later to commit has the higher position. An
-    -- assignment, here and below: PERFORM would run a statement for it.
-    locked := pg_advisory_xact_lock(hashtextextended(name, 1212239960)) IS NULL;
-    segment := coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) >> 16;
-    LOOP
-        locked := pg_advisory_xact_lock_shared(1212239960, segment) IS NULL;
-        position := nextval('hapax.outbox_positions');
-        -- The one in a segment for which this transaction is not announced is given up.
-        EXIT WHEN position >> 16 = segment;
-        segment := position >> 16;
-    END LOOP;
-    INSERT INTO hapax.outbox (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
-    VALUES (position, hapax.clock(), id, segment & 15, get_byte(sha256(convert_to(name, 'UTF8')), 0) & 63, 1,
-            topic, key, content_type, headers, payload);
-    RETURN id;
-END
-$$;
+RETURN (get_byte(sha256(convert_to(topic || E'\n' || key, 'UTF8')), 0) & 63)::smallint;
 
 -- Refuses headers that are not names and texts, or too many, or too large.
 CREATE FUNCTION hapax.check_event_headers(headers jsonb) RETURNS void
@@ -125,6 +68,76 @@ BEGIN
     END IF;
 END
 $$;
+
+CREATE FUNCTION hapax.emit_bytes(
+    topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
+    id uuid DEFAULT gen_random_uuid()) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    name text := topic || E'\n' || key;
+    salt bytea;
+    segment integer;
+    position bigint;
+    locked boolean;
+BEGIN
+    IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
+        AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.emit is NULL, empty or longer than 255 bytes',
+            HINT = 'Give a topic, a key and a content type of 1 to 255 bytes each, and a payload.';
+    END IF;
+    IF octet_length(payload) > 1048576 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
+            HINT = 'Store it elsewhere, and publish a reference to it.';
+    END IF;
+    IF headers <> '{}' THEN
+        PERFORM hapax.check_event_headers(headers);
+    END IF;
+    SELECT m.salt INTO STRICT salt FROM hapax.meta AS m;
+    -- Of two transactions with the same key, the later to commit has the higher position. An
+    -- assignment: PERFORM would run a statement for it.
+    locked := pg_advisory_xact_lock(hapax.lock_number(salt, 'event', name)) IS NULL;
+    segment := coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) >> 16;
+    LOOP
+        -- The announcement: a lock that only who may write the log can take, or wait for.
+        CASE segment & 15
+            WHEN 0 THEN LOCK TABLE hapax.outbox_0 IN ROW EXCLUSIVE MODE;
+            WHEN 1 THEN LOCK TABLE hapax.outbox_1 IN ROW EXCLUSIVE MODE;
+            WHEN 2 THEN LOCK TABLE hapax.outbox_2 IN ROW EXCLUSIVE MODE;
+            WHEN 3 THEN LOCK TABLE hapax.outbox_3 IN ROW EXCLUSIVE MODE;
+            WHEN 4 THEN LOCK TABLE hapax.outbox_4 IN ROW EXCLUSIVE MODE;
+            WHEN 5 THEN LOCK TABLE hapax.outbox_5 IN ROW EXCLUSIVE MODE;
+            WHEN 6 THEN LOCK TABLE hapax.outbox_6 IN ROW EXCLUSIVE MODE;
+            WHEN 7 THEN LOCK TABLE hapax.outbox_7 IN ROW EXCLUSIVE MODE;
+            WHEN 8 THEN LOCK TABLE hapax.outbox_8 IN ROW EXCLUSIVE MODE;
+            WHEN 9 THEN LOCK TABLE hapax.outbox_9 IN ROW EXCLUSIVE MODE;
+            WHEN 10 THEN LOCK TABLE hapax.outbox_10 IN ROW EXCLUSIVE MODE;
+            WHEN 11 THEN LOCK TABLE hapax.outbox_11 IN ROW EXCLUSIVE MODE;
+            WHEN 12 THEN LOCK TABLE hapax.outbox_12 IN ROW EXCLUSIVE MODE;
+            WHEN 13 THEN LOCK TABLE hapax.outbox_13 IN ROW EXCLUSIVE MODE;
+            WHEN 14 THEN LOCK TABLE hapax.outbox_14 IN ROW EXCLUSIVE MODE;
+            WHEN 15 THEN LOCK TABLE hapax.outbox_15 IN ROW EXCLUSIVE MODE;
+        END CASE;
+        position := nextval('hapax.outbox_positions');
+        -- The one in a segment for which this transaction is not announced is given up.
+        EXIT WHEN position >> 16 = segment;
+        segment := position >> 16;
+    END LOOP;
+    INSERT INTO hapax.outbox (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
+    VALUES (position, hapax.clock(), id, segment & 15, get_byte(sha256(convert_to(name, 'UTF8')), 0) & 63, 1,
+            topic, key, content_type, headers, payload);
+    RETURN id;
+END
+$$;
+
+-- Public. Says that something happened, to be published if this transaction commits; returns the
+-- event's id. Events of one topic and key are published in the order their transactions committed.
+CREATE FUNCTION hapax.emit(
+    topic text, key text, payload anycompatible, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
+    id uuid DEFAULT gen_random_uuid()) RETURNS uuid
+LANGUAGE sql
+AS $$ SELECT hapax.emit_bytes($1, $2, hapax.as_bytes($3), $4, $5, $6) $$;
 
 -- Where events are sent.
 CREATE TABLE hapax.outbox_destinations (
@@ -183,12 +196,8 @@ CREATE INDEX outbox_parked_replaying ON hapax.outbox_parked (destination, positi
 -- Whether a destination with these topics wants this one: the rules of hapax-core's `Topics`.
 CREATE FUNCTION hapax.outbox_wants(topics text[], topic text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-SELECT topics OPERATOR(pg_catalog.@>) '{*}'::text[] OR topic OPERATOR(pg_catalog.=) ANY (topics) OR EXISTS (
-    SELECT FROM pg_catalog.unnest(topics) AS t(pattern)
-    WHERE pg_catalog.right(t.pattern, 1) OPERATOR(pg_catalog.=) '*'
-      AND pg_catalog.starts_with(topic, pg_catalog.left(t.pattern, -1)))
-$$;
+RETURN topics @> '{*}'::text[] OR topic = ANY (topics) OR EXISTS (
+    SELECT FROM unnest(topics) AS t(pattern) WHERE right(t.pattern, 1) = '*' AND starts_with(topic, left(t.pattern, -1)));
 
 -- Puts events of a lane aside, in order; false, and nothing done, if the lane is under another fence.
 -- A hold is 1 (later ones go on), 2 (later ones wait) or 3 (it is a later one itself).
@@ -278,11 +287,6 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION
-    hapax.emit, hapax.check_event_headers, hapax.outbox_lane, hapax.outbox_wants, hapax.outbox_park, hapax.outbox_replay,
-    hapax.outbox_retire
-FROM PUBLIC;
-
 CREATE VIEW hapax.outbox_parked_readable AS
 SELECT p.destination, p.topic, p.key, p.reason, p.attempts,
        CASE WHEN p.replaying THEN 'replaying' ELSE 'parked' END AS state, p.holds_key,
@@ -291,6 +295,3 @@ SELECT p.destination, p.topic, p.key, p.reason, p.attempts,
 FROM hapax.outbox_parked AS p;
 
 COMMENT ON VIEW hapax.outbox_parked_readable IS 'Events that were put aside, and why.';
-
--- Older code writes nothing but through hapax.emit, and reads nothing.
-UPDATE hapax.meta SET version = 6;

@@ -1,6 +1,3 @@
--- What became of messages: one effect for each, however often it is delivered. The record is written
--- in the transaction of the effect, so both are there or neither is.
-
 -- Who consumes. Messages are kept by the consumer's number, so that a record stays small.
 CREATE TABLE hapax.inbox_consumers (
     number        integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -87,12 +84,14 @@ CREATE TABLE hapax.inbox_dead (
 -- The number of a consumer, which is made known if it is not; NULL if another transaction is about to for
 -- longer than `wait` microseconds. Its retention becomes what is given, or, unless that is meant exactly,
 -- stays where it is longer.
-CREATE FUNCTION hapax.inbox_consumer(tenant text, name text, retention bigint, exactly boolean, wait bigint) RETURNS integer
+CREATE FUNCTION hapax.inbox_consumer(tenant text, name text, retention bigint, exactly boolean, wait bigint)
+RETURNS integer
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
     known record;
+    lock bigint;
 BEGIN
     LOOP
         SELECT c.number, c.retention INTO known FROM hapax.inbox_consumers AS c WHERE c.tenant = tenant AND c.name = name;
@@ -102,7 +101,8 @@ BEGIN
             END IF;
             RETURN known.number;
         END IF;
-        IF NOT hapax.lock_operation(hashtextextended(tenant || E'\n' || name, 8589934592), wait) THEN
+        SELECT hapax.lock_number(m.salt, 'consumer', tenant || E'\n' || name) INTO STRICT lock FROM hapax.meta AS m;
+        IF NOT hapax.lock_operation(lock, wait) THEN
             RETURN NULL;
         END IF;
         INSERT INTO hapax.inbox_consumers (tenant, name, retention) VALUES (tenant, name, retention) ON CONFLICT DO NOTHING;
@@ -110,9 +110,7 @@ BEGIN
 END
 $$;
 
--- Public. True for the first delivery of a message to a consumer, false for every later one. In the
--- transaction of the consumer's own writes; content, if given, must be the same each time.
-CREATE OR REPLACE FUNCTION hapax.first_delivery(
+CREATE FUNCTION hapax.first_delivery_bytes(
     consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
     retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -122,6 +120,8 @@ DECLARE
     kept bigint := hapax.span('the retention', retention, '1 second', '400 days');
     patience bigint := hapax.span('the wait', wait, '0', '60 seconds');
     digest bytea := substr(sha256(content), 1, 16);
+    salt bytea;
+    bound boolean;
     number integer;
     found_one record;
 BEGIN
@@ -132,17 +132,23 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the content is NULL',
             HINT = 'Leave it out, or give an empty value, if it does not tell messages apart.';
     END IF;
+    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
+    IF bound THEN
+        PERFORM hapax.check_tenant(tenant);
+    END IF;
     number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
-    IF number IS NULL OR NOT hapax.lock_operation(hashtextextended(message_id, number), patience) THEN
+    IF number IS NULL
+        OR NOT hapax.lock_operation(hapax.lock_number(salt, 'message', number || E'\n' || message_id), patience) THEN
         RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
             HINT = 'Roll back and leave the message to be delivered again.';
     END IF;
     -- Deliveries were operations once, and effects outside of the database still are.
     SELECT o.state, o.fingerprint INTO found_one FROM hapax.operations AS o
     WHERE o.id = hapax.operation_id(tenant, consumer, message_id)
-      AND (o.state NOT IN (3, 4) OR o.expires_at > hapax.clock()) AND o.state NOT IN (6, 7);
+      AND (o.state NOT IN (3, 4) OR o.expires_at > hapax.trusted_clock()) AND o.state NOT IN (6, 7);
     IF FOUND THEN
-        IF substr(found_one.fingerprint, 1, 16) <> substr(hapax.fingerprint(tenant, '', '', '', content), 1, 16) THEN
+        IF substr(found_one.fingerprint, 1, 16)
+            <> substr(hapax.fingerprint_with(salt, tenant, '', '', '', content), 1, 16) THEN
             RAISE EXCEPTION USING ERRCODE = 'HX005', MESSAGE = 'the message id was used for other content',
                 HINT = 'Put the message aside: one of the two is not what its id says.';
         ELSIF found_one.state NOT IN (3, 4) THEN
@@ -158,7 +164,7 @@ BEGIN
     END IF;
     SELECT i.content, i.state, i.received_at INTO STRICT found_one FROM hapax.inbox AS i
     WHERE i.consumer = number AND i.message_id = message_id;
-    IF found_one.state <> 3 AND found_one.received_at + kept <= hapax.clock() THEN
+    IF found_one.state <> 3 AND found_one.received_at + kept <= hapax.trusted_clock() THEN
         UPDATE hapax.inbox AS i SET received_at = hapax.clock(), state = 1, content = digest, reason = NULL
         WHERE i.consumer = number AND i.message_id = message_id;
         RETURN true;
@@ -170,12 +176,22 @@ BEGIN
 END
 $$;
 
--- Forgets up to `most` records that are past their retention; how many. What is held is kept.
+-- Public. True for the first delivery of a message to a consumer, false for every later one. In the
+-- transaction of the consumer's own writes; content, if given, must be the same each time.
+CREATE FUNCTION hapax.first_delivery(
+    consumer text, message_id text, content anycompatible DEFAULT ''::bytea, tenant text DEFAULT 'messages',
+    retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
+LANGUAGE sql
+AS $$ SELECT hapax.first_delivery_bytes($1, $2, hapax.as_bytes($3), $4, $5, $6) $$;
+
+-- Forgets up to `most` records that are past their retention; how many. What is held is kept. By the index of
+-- ranges, whatever the session thinks of such plans.
 CREATE FUNCTION hapax.inbox_forget(most bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET plan_cache_mode = force_custom_plan SET enable_bitmapscan = on SET enable_seqscan = on
 AS $$
 DECLARE
-    now bigint := hapax.clock();
+    now bigint := hapax.trusted_clock();
     c record;
     gone bigint;
     total bigint := 0;
@@ -199,7 +215,18 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON FUNCTION hapax.inbox_consumer, hapax.inbox_forget FROM PUBLIC;
+-- Public. Forgets messages that are past their consumer's retention, up to so many; how many.
+CREATE FUNCTION hapax.purge_inbox(most bigint DEFAULT 100000) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF (most > 0) IS NOT TRUE THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = format('the most is %s', coalesce(most::text, 'NULL')),
+            HINT = 'Give how many messages may be forgotten at once, one at least.';
+    END IF;
+    RETURN hapax.inbox_forget(most);
+END
+$$;
 
 CREATE VIEW hapax.inbox_readable AS
 SELECT c.name AS consumer, i.message_id,
@@ -216,6 +243,3 @@ SELECT c.name AS consumer, d.message_id, d.reason, d.detail, d.source, d.key, ha
 FROM hapax.inbox_dead AS d JOIN hapax.inbox_consumers AS c ON c.number = d.consumer;
 
 COMMENT ON VIEW hapax.inbox_dead_readable IS 'Messages that could not be acted on, and why.';
-
--- Older code knows nothing of it: its deliveries go through hapax.first_delivery.
-UPDATE hapax.meta SET version = 7;

@@ -1,22 +1,7 @@
--- Everything Hapax keeps lives in schema `hapax`. Instants and spans are microseconds.
-
-CREATE TABLE hapax.meta (
-    only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    version       integer NOT NULL,
-    -- The oldest schema version whose code can still work with this schema.
-    works_with    integer NOT NULL,
-    salt          bytea NOT NULL CHECK (octet_length(salt) = 32)
-);
-
--- The only clock of leases and retention. It moves on inside a transaction, unlike now().
-CREATE FUNCTION hapax.clock() RETURNS bigint
-LANGUAGE sql VOLATILE PARALLEL SAFE
-AS $$ SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint $$;
-
 -- Six hours of outcomes share a table, and are dropped together.
 CREATE FUNCTION hapax.bucket(instant bigint) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT (instant / 21600000000)::integer $$;
+RETURN (instant / 21600000000)::integer;
 
 -- One slim table without partitions, so that no boundary lets a key be claimed twice.
 -- No index names a column that a settle changes: settles stay in their page (HOT).
@@ -75,13 +60,14 @@ CREATE TABLE hapax.responses (
 -- Makes room for the outcomes of a bucket. Attaching a table made beforehand does not stop readers
 -- and writers of the others, as creating it in place would.
 CREATE FUNCTION hapax.create_bucket(bucket integer) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     name text := 'responses_' || bucket;
 BEGIN
-    PERFORM pg_advisory_xact_lock(hashtext('hapax.create_bucket'));
-    IF EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass('hapax.' || name)) THEN
+    -- One at a time, by a lock that only who may write the table can take; attaching takes it anyway.
+    LOCK TABLE ONLY hapax.responses IN SHARE UPDATE EXCLUSIVE MODE;
+    IF EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE i.inhrelid = to_regclass('hapax.' || name)) THEN
         RETURN;
     END IF;
     IF to_regclass('hapax.' || name) IS NULL THEN
@@ -93,34 +79,6 @@ END
 $$;
 
 SELECT hapax.create_bucket(hapax.bucket(hapax.clock()) + ahead) FROM generate_series(0, 5) AS ahead;
-
-INSERT INTO hapax.meta (version, works_with, salt)
-VALUES (1, 1, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-                  || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
-
-CREATE FUNCTION hapax.as_text(bytes bytea) RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-AS $$
-BEGIN
-    RETURN convert_from(bytes, 'UTF8');
-EXCEPTION WHEN others THEN
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION hapax.as_json(bytes bytea) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-AS $$
-BEGIN
-    RETURN convert_from(bytes, 'UTF8')::jsonb;
-EXCEPTION WHEN others THEN
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION hapax.as_time(instant bigint) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT timestamptz 'epoch' + instant * interval '1 microsecond' $$;
 
 CREATE VIEW hapax.operations_readable AS
 SELECT o.tenant, o.scope, o.key,
@@ -143,3 +101,52 @@ LEFT JOIN hapax.responses AS r ON r.bucket = o.bucket AND r.id = o.response;
 
 COMMENT ON VIEW hapax.operations_readable IS
     'Operations for people: states as words, instants as timestamps, outcomes decoded, requests left out.';
+
+-- What the parts of an operation came to.
+CREATE TABLE hapax.steps (
+    id            uuid NOT NULL,
+    -- Its place among the operation's steps, counted from one.
+    number        integer NOT NULL,
+    -- created_at of the operation's record: what an earlier life left behind does not count.
+    life          bigint NOT NULL,
+    at            bigint NOT NULL,
+    format        smallint NOT NULL,
+    version       integer NOT NULL,
+    name          text NOT NULL,
+    digest        bytea NOT NULL,
+    result        bytea NOT NULL,
+    PRIMARY KEY (id, number)
+);
+
+CREATE VIEW hapax.steps_readable AS
+SELECT s.id, s.number, s.name, s.version, hapax.as_time(s.at) AS at, hapax.as_text(s.result) AS result
+FROM hapax.steps AS s JOIN hapax.operations AS o ON o.id = s.id AND o.created_at = s.life;
+
+COMMENT ON VIEW hapax.steps_readable IS 'What the finished steps of operations came to.';
+
+-- What people did to records, and why.
+CREATE TABLE hapax.notes (
+    number        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at            bigint NOT NULL,
+    fence         bigint NOT NULL,
+    id            uuid NOT NULL,
+    format        smallint NOT NULL,
+    -- 1 release, 2 resolve as completed, 3 resolve as failed, 4 resolve as released
+    deed          smallint NOT NULL,
+    -- 1 intended, 2 done, 3 refused
+    phase         smallint NOT NULL,
+    who           text NOT NULL,
+    why           text NOT NULL
+);
+
+CREATE INDEX notes_id ON hapax.notes (id, number);
+CREATE INDEX notes_at ON hapax.notes (at);
+
+CREATE VIEW hapax.notes_readable AS
+SELECT hapax.as_time(n.at) AS at, n.who,
+       (ARRAY['release', 'resolve_completed', 'resolve_failed', 'resolve_released'])[n.deed] AS deed,
+       (ARRAY['intended', 'done', 'refused'])[n.phase] AS phase,
+       n.why, n.fence, n.id
+FROM hapax.notes AS n;
+
+COMMENT ON VIEW hapax.notes_readable IS 'What people did to operations, and why.';

@@ -1,86 +1,6 @@
 -- The same promise inside the caller's own transaction, from any language: `hapax.begin`, the
 -- caller's writes, `hapax.finish`, COMMIT. The functions below whose comment says "public" are a
--- stable interface; docs/sql.md is their manual. Errors are of class HX:
---   HX001 an argument is not valid          HX002 not begun in this transaction
---   HX003 done already in this transaction  HX004 too large to be stored
---   HX005 the id was used for other content HX006 the stored record is damaged
---   HX007 written by a newer version        HX008 another delivery is being worked on
---
--- Functions that others call set the search path; those that only these call, and are called every time,
--- do not set it again.
-
--- What is published if, and only if, its transaction commits. Append-only.
-CREATE TABLE hapax.outbox (
-    position      bigint PRIMARY KEY,
-    at            bigint NOT NULL,
-    id            uuid NOT NULL,
-    format        smallint NOT NULL,
-    topic         text NOT NULL,
-    key           text NOT NULL,
-    content_type  text NOT NULL,
-    headers       jsonb NOT NULL,
-    payload       bytea NOT NULL
-);
-
--- Not cached: a session that took a position early would write it late.
-CREATE SEQUENCE hapax.outbox_positions OWNED BY hapax.outbox.position;
-
--- Takes the lock of an operation until the end of the transaction. False if another transaction
--- had it for longer than `wait` microseconds; the caller's transaction is usable either way.
-CREATE FUNCTION hapax.lock_operation(lock bigint, wait bigint) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    before text;
-BEGIN
-    IF pg_try_advisory_xact_lock(lock) THEN
-        RETURN true;
-    END IF;
-    IF wait < 1000 THEN
-        RETURN false;
-    END IF;
-    before := current_setting('lock_timeout');
-    BEGIN
-        PERFORM set_config('lock_timeout', (wait / 1000)::text, true);
-        PERFORM pg_advisory_xact_lock(lock);
-    EXCEPTION WHEN lock_not_available THEN
-        RETURN false;
-    END;
-    PERFORM set_config('lock_timeout', before, true);
-    RETURN true;
-END
-$$;
-
--- Says which name is wrong, and why.
-CREATE FUNCTION hapax.refuse_name(what text, name text, longest integer) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF (octet_length(name) <= longest AND name ~ '^[ -~]*[!-~][ -~]*$') IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001',
-            MESSAGE = format('%s is %s', what, CASE
-                WHEN name IS NULL THEN 'NULL'
-                WHEN octet_length(name) > longest THEN octet_length(name) || ' bytes long'
-                WHEN name ~ '^ *$' THEN 'empty'
-                ELSE 'not visible ASCII' END),
-            HINT = format('Give 1 to %s visible ASCII characters.', longest);
-    END IF;
-END
-$$;
-
--- A span as microseconds, within its bounds.
-CREATE FUNCTION hapax.span(what text, span interval, shortest interval, longest interval) RETURNS bigint
-LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF (span >= shortest AND span <= longest) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001',
-            MESSAGE = format('%s is %s', what, coalesce(span::text, 'NULL')),
-            HINT = format('Give an interval from %s to %s.', shortest, longest);
-    END IF;
-    RETURN (date_part('epoch', span) * 1000000)::bigint;
-END
-$$;
+-- stable interface; docs/sql.md is their manual.
 
 -- Public. The digest under which an operation is kept.
 CREATE FUNCTION hapax.operation_id(tenant text, scope text, key text) RETURNS uuid
@@ -97,21 +17,18 @@ $$;
 -- HMAC-SHA-256 with a key that is padded and masked already: see hapax.masks.
 CREATE FUNCTION hapax.mac(inner_mask bytea, outer_mask bytea, message bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$ SELECT pg_catalog.sha256(outer_mask || pg_catalog.sha256(inner_mask || message)) $$;
+RETURN sha256(outer_mask || sha256(inner_mask || message));
 
 -- A key of thirty-two bytes, padded to a block and masked as HMAC does.
 CREATE FUNCTION hapax.mask(secret bytea, with_byte text) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-SELECT pg_catalog.substr(pg_catalog.bit_send(
-           ('x' || pg_catalog.encode(secret, 'hex'))::bit(256)
-           OPERATOR(pg_catalog.#) ('x' || pg_catalog.repeat(with_byte, 32))::bit(256)), 5)
-       || pg_catalog.decode(pg_catalog.repeat(with_byte, 32), 'hex')
-$$;
+RETURN substr(bit_send(('x' || encode(secret, 'hex'))::bit(256) # ('x' || repeat(with_byte, 32))::bit(256)), 5)
+       || decode(repeat(with_byte, 32), 'hex');
 
--- The keyed hash of what makes two requests the same; equal to what the Rust side computes.
-CREATE FUNCTION hapax.fingerprint(tenant text, method text, path text, query text, body bytea) RETURNS bytea
-LANGUAGE plpgsql STABLE
+-- The keyed hash of what makes two requests the same; equal to what the Rust side computes. For whoever has
+-- read the salt already.
+CREATE FUNCTION hapax.fingerprint_with(salt bytea, tenant text, method text, path text, query text, body bytea) RETURNS bytea
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     secret bytea;
@@ -125,8 +42,7 @@ DECLARE
     b bytea;
     whole bytea;
 BEGIN
-    SELECT meta.salt INTO STRICT secret FROM hapax.meta;
-    secret := hapax.mac(hapax.mask(secret, '36'), hapax.mask(secret, '5c'),
+    secret := hapax.mac(hapax.mask(salt, '36'), hapax.mask(salt, '5c'),
                         int8send(octet_length(tenant)) || textsend(tenant));
     i := hapax.mask(secret, '36');
     o := hapax.mask(secret, '5c');
@@ -141,19 +57,27 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION hapax.fingerprint(tenant text, method text, path text, query text, body bytea) RETURNS bytea
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RETURN hapax.fingerprint_with((SELECT m.salt FROM hapax.meta AS m), tenant, method, path, query, body);
+END
+$$;
+
 -- The stored form of a status and headers: an object of names and texts, or lists of texts.
 CREATE FUNCTION hapax.seal_head(status integer, headers jsonb) RETURNS bytea
-LANGUAGE plpgsql IMMUTABLE
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    head bytea := '\x0100'::bytea || int2send(status::smallint);
+    head bytea := decode('0100', 'hex') || int2send(status::smallint);
     lines integer;
     bytes bigint;
     fault text;
     listed bytea;
 BEGIN
     IF headers = '{}' THEN
-        RETURN head || '\x0000'::bytea;
+        RETURN head || decode('0000', 'hex');
     END IF;
     IF jsonb_typeof(headers) IS DISTINCT FROM 'object' THEN
         fault := 'headers are not a JSON object';
@@ -167,7 +91,7 @@ BEGIN
         INTO lines, bytes, listed, fault
         FROM (SELECT convert_to(t.name, 'UTF8') AS name, convert_to(t.value, 'UTF8') AS value,
                      t.name !~ '^[!#$%&''*+.^_`|~0-9A-Za-z-]+$'
-                         OR t.value ~ '[\u0001-\u0008\u000A-\u001F\u007F]' AS forbidden
+                         OR t.value ~ E'[\\u0001-\\u0008\\u000A-\\u001F\\u007F]' AS forbidden
               FROM (SELECT e.key AS name, CASE jsonb_typeof(v.value) WHEN 'string' THEN v.value #>> '{}' END AS value
                     FROM jsonb_each(headers) AS e,
                          jsonb_array_elements(CASE jsonb_typeof(e.value) WHEN 'array' THEN e.value
@@ -236,8 +160,7 @@ CREATE FUNCTION hapax.decide(
     now bigint, state smallint, until bigint, expires_at bigint, tombstone bigint, recovery smallint, same boolean)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS $$
-SELECT CASE
+RETURN CASE
     WHEN state IN (3, 4, 6, 7) AND expires_at <= now THEN
         CASE WHEN tombstone > now - expires_at THEN 'gone' ELSE 'spent' END
     WHEN NOT same THEN 'mismatch'
@@ -246,8 +169,7 @@ SELECT CASE
     WHEN state IN (3, 4) THEN 'replay'
     WHEN state = 6 THEN 'spent'
     WHEN state = 7 THEN 'gone'
-END
-$$;
+END;
 
 -- An operation that is not simply new: waits for whoever has it, and decides.
 CREATE FUNCTION hapax.begin_contended(
@@ -293,7 +215,7 @@ BEGIN
                 HINT = 'Call SELECT * FROM hapax.begin(...) once per operation; (hapax.begin(...)).* calls it once per column.';
         END IF;
         now := hapax.clock();
-        decision := hapax.decide(now, found_one.state, found_one.until, found_one.expires_at, found_one.tombstone,
+        decision := hapax.decide(hapax.trusted_clock(), found_one.state, found_one.until, found_one.expires_at, found_one.tombstone,
             found_one.recovery, substr(found_one.fingerprint, 1, 16) = substr(fingerprint, 1, 16));
         IF decision IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored record has an unknown state or recovery',
@@ -345,15 +267,7 @@ BEGIN
 END
 $$;
 
--- Public. Begins an operation in the caller's transaction, and says what to do:
---   execute   run it, then call hapax.finish or hapax.fail before COMMIT
---   replay    answer with status, headers and body (NULL if it was too large to keep)
---   busy      somebody is at it: answer 409, come back after `retry_after` seconds
---   mismatch  the key was used for another request, which differs in `differs`: answer 422
---   in_doubt  nobody knows whether it happened: answer 409; see `hapax keys explain`
---   gone      the key was used, and its outcome is past retention: answer 410
--- The transaction stays usable whatever the decision.
-CREATE FUNCTION hapax.begin(
+CREATE FUNCTION hapax.begin_bytes(
     tenant text, scope text, key text,
     request bytea DEFAULT '', method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
     retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
@@ -364,7 +278,9 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     now bigint;
-    name bytea;
+    name text;
+    salt bytea;
+    bound boolean;
     lock bigint;
     owner bigint;
     kept bigint := 86400000000;
@@ -387,14 +303,18 @@ BEGIN
         late := hapax.span('the tombstone', tombstone, '0', '400 days');
         patience := hapax.span('the wait', wait, '0', '60 seconds');
     END IF;
-    name := substr(sha256(
+    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
+    IF bound THEN
+        PERFORM hapax.check_tenant(tenant);
+    END IF;
+    name := encode(substr(sha256(
         int4send(octet_length(tenant)) || textsend(tenant)
         || int4send(octet_length(scope)) || textsend(scope)
-        || int4send(octet_length(key)) || textsend(key)), 1, 16);
-    operation := encode(name, 'hex')::uuid;
-    lock := ('x' || encode(substr(name, 1, 8), 'hex'))::bit(64)::bigint;
+        || int4send(octet_length(key)) || textsend(key)), 1, 16), 'hex');
+    operation := name::uuid;
+    lock := hapax.lock_number(salt, 'operation', name);
     owner := pg_current_xact_id()::text::bigint;
-    print := hapax.fingerprint(tenant, method, path, query, request);
+    print := hapax.fingerprint_with(salt, tenant, method, path, query, request);
     now := hapax.clock();
     IF pg_try_advisory_xact_lock(lock) THEN
         INSERT INTO hapax.operations (
@@ -415,10 +335,34 @@ BEGIN
 END
 $$;
 
+-- Public. Begins an operation in the caller's transaction, and says what to do:
+--   execute   run it, then call hapax.finish or hapax.fail before COMMIT
+--   replay    answer with status, headers and body (NULL if it was too large to keep)
+--   busy      somebody is at it: answer 409, come back after `retry_after` seconds
+--   mismatch  the key was used for another request, which differs in `differs`: answer 422
+--   in_doubt  nobody knows whether it happened: answer 409; see `hapax keys explain`
+--   gone      the key was used, and its outcome is past retention: answer 410
+-- The transaction stays usable whatever the decision.
+CREATE FUNCTION hapax.begin(
+    tenant text, scope text, key text,
+    request anycompatible DEFAULT ''::bytea, method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
+    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
+    OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
+    OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_variable
+BEGIN
+    SELECT b.decision, b.operation, b.fence, b.status, b.headers, b.body, b.retry_after, b.differs, b.expires_at
+    INTO decision, operation, fence, status, headers, body, retry_after, differs, expires_at
+    FROM hapax.begin_bytes(tenant, scope, key, hapax.as_bytes(request), method, path, query, retention, tombstone, wait) AS b;
+END
+$$;
+
 -- Ends what this transaction began.
 CREATE FUNCTION hapax.end_operation(
     operation uuid, fence bigint, state smallint, status integer, headers jsonb, body bytea) RETURNS void
-LANGUAGE plpgsql
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -465,8 +409,7 @@ BEGIN
 END
 $$;
 
--- Public. Stores what the operation answered; status 100 to 399. COMMIT makes it so.
-CREATE FUNCTION hapax.finish(
+CREATE FUNCTION hapax.finish_bytes(
     operation uuid, fence bigint, status integer DEFAULT 200, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -480,9 +423,14 @@ BEGIN
 END
 $$;
 
--- Public. Stores that the operation failed for good, to be answered alike ever after; status 400 to 599.
--- Roll back the business writes to a savepoint made after hapax.begin first.
-CREATE FUNCTION hapax.fail(
+-- Public. Stores what the operation answered; status 100 to 399. COMMIT makes it so.
+CREATE FUNCTION hapax.finish(
+    operation uuid, fence bigint, status integer DEFAULT 200, headers jsonb DEFAULT '{}', body anycompatible DEFAULT ''::bytea)
+RETURNS void
+LANGUAGE sql
+AS $$ SELECT hapax.finish_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
+
+CREATE FUNCTION hapax.fail_bytes(
     operation uuid, fence bigint, status integer DEFAULT 400, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -496,67 +444,13 @@ BEGIN
 END
 $$;
 
--- Public. True for the first delivery of a message to a consumer, false for every later one. In the
--- transaction of the consumer's own writes; content, if given, must be the same each time.
-CREATE FUNCTION hapax.first_delivery(
-    consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
-    retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    begun record;
-BEGIN
-    SELECT * INTO begun FROM hapax.begin(tenant, consumer, message_id, content, retention => retention, wait => wait);
-    CASE begun.decision
-        WHEN 'execute' THEN
-            PERFORM hapax.end_operation(begun.operation, begun.fence, 3::smallint, 204, '{}', '');
-            RETURN true;
-        WHEN 'replay', 'gone' THEN
-            RETURN false;
-        WHEN 'mismatch' THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX005', MESSAGE = 'the message id was used for other content',
-                HINT = 'Put the message aside: one of the two is not what its id says.';
-        WHEN 'busy', 'in_doubt' THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
-                HINT = 'Roll back and leave the message to be delivered again.';
-    END CASE;
-END
-$$;
-
--- Public. Says that something happened, to be published if this transaction commits; returns the
--- event's id. Events of one topic and key are published in the order their transactions committed.
-CREATE FUNCTION hapax.emit(
-    topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
-    id uuid DEFAULT gen_random_uuid()) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-#variable_conflict use_variable
-BEGIN
-    IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
-        AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.emit is NULL, empty or longer than 255 bytes',
-            HINT = 'Give a topic, a key and a content type of 1 to 255 bytes each, and a payload.';
-    END IF;
-    IF octet_length(payload) > 1048576 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
-            HINT = 'Store it elsewhere, and publish a reference to it.';
-    END IF;
-    IF headers <> '{}' AND (jsonb_typeof(headers) <> 'object' OR (
-        SELECT count(*) > 64 OR bool_or(jsonb_typeof(h.value) <> 'string' OR octet_length(h.key) NOT BETWEEN 1 AND 255)
-        FROM jsonb_each(CASE jsonb_typeof(headers) WHEN 'object' THEN headers END) AS h)) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'headers are not a JSON object of at most 64 names and texts',
-            HINT = 'Give headers as {"name": "text"}; a name has 1 to 255 bytes.';
-    END IF;
-    -- Everybody who holds a position and has not committed holds this lock, and nobody else does.
-    PERFORM pg_advisory_xact_lock_shared(1212239960, 0);
-    -- Before the position is taken: of two transactions with the same key, the later to commit has the
-    -- higher position.
-    PERFORM pg_advisory_xact_lock(hashtextextended(topic || E'\n' || key, 1212239960));
-    INSERT INTO hapax.outbox (position, at, id, format, topic, key, content_type, headers, payload)
-    VALUES (nextval('hapax.outbox_positions'), hapax.clock(), id, 1, topic, key, content_type, headers, payload);
-    RETURN id;
-END
-$$;
+-- Public. Stores that the operation failed for good, to be answered alike ever after; status 400 to 599.
+-- Roll back the business writes to a savepoint made after hapax.begin first.
+CREATE FUNCTION hapax.fail(
+    operation uuid, fence bigint, status integer DEFAULT 400, headers jsonb DEFAULT '{}', body anycompatible DEFAULT ''::bytea)
+RETURNS void
+LANGUAGE sql
+AS $$ SELECT hapax.fail_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
 
 -- Public. What is stored about an operation; no row if nothing is.
 CREATE FUNCTION hapax.status(tenant text, scope text, key text)
@@ -566,34 +460,16 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
+    IF EXISTS (SELECT FROM hapax.role_tenants) THEN
+        PERFORM hapax.check_tenant($1);
+    END IF;
     RETURN QUERY
-    SELECT o.state, o.fence, o.status, o.until, o.created_at, o.changed_at, o.expires_at
-    FROM hapax.operations_readable AS o
+    SELECT (ARRAY['pending', 'running', 'completed', 'failed', 'in_doubt', 'released', 'buried'])[o.state], o.fence,
+           CASE WHEN octet_length(r.head) >= 4 THEN get_byte(r.head, 2) * 256 + get_byte(r.head, 3) END,
+           CASE WHEN o.until <> 0 THEN hapax.as_time(o.until) END,
+           hapax.as_time(o.created_at), hapax.as_time(o.changed_at), hapax.as_time(o.expires_at)
+    FROM hapax.operations AS o
+    LEFT JOIN hapax.responses AS r ON r.bucket = o.bucket AND r.id = o.response
     WHERE o.id = hapax.operation_id($1, $2, $3);
 END
 $$;
-
-REVOKE ALL ON FUNCTION
-    hapax.lock_operation, hapax.refuse_name, hapax.span, hapax.operation_id, hapax.mac, hapax.mask, hapax.fingerprint,
-    hapax.seal_head, hapax.open_outcome, hapax.decide, hapax.begin_contended, hapax.begin, hapax.end_operation,
-    hapax.finish, hapax.fail, hapax.first_delivery, hapax.emit, hapax.status, hapax.create_bucket
-FROM PUBLIC;
-
--- Public. Lets a role call the public functions, and read no table.
-CREATE FUNCTION hapax.grant_functions(role regrole) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF role IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the role is NULL',
-            HINT = 'Name a role that exists: see CREATE ROLE.';
-    END IF;
-    EXECUTE format('GRANT USAGE ON SCHEMA hapax TO %s', role);
-    EXECUTE format('GRANT EXECUTE ON FUNCTION hapax.begin, hapax.finish, hapax.fail, hapax.first_delivery, '
-                   'hapax.emit, hapax.status, hapax.operation_id TO %s', role);
-END
-$$;
-
-REVOKE ALL ON FUNCTION hapax.grant_functions FROM PUBLIC;
-
-UPDATE hapax.meta SET version = 3;

@@ -375,13 +375,11 @@ BEGIN
             HINT = 'Give texts that are not NULL, and a wait from 0 to 60 seconds.';
     END IF;
     RETURN hapax.lock_operation(
-        ('x' || encode(substr(sha256(convert_to(space, 'UTF8') || '\x00' || convert_to(key, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint,
+        ('x' || encode(substr(sha256(convert_to(space, 'UTF8') || decode('00', 'hex') || convert_to(key, 'UTF8')), 1, 8),
+                       'hex'))::bit(64)::bigint,
         (date_part('epoch', wait) * 1000000)::bigint);
 END
 $$;
-
--- It takes an advisory lock, as anybody may.
-GRANT EXECUTE ON FUNCTION hapax.lock_operation TO PUBLIC;
 
 -- What an account holds, by its entries. `account` is the column, the account itself is in `parts`.
 CREATE FUNCTION hapax.natural_balance(ledger regclass, parts hapax.natural_parts, account text, amount text)
@@ -469,5 +467,3 @@ BEGIN
     PERFORM hapax.natural_one(ledger, 0);
 END
 $$;
-
-UPDATE hapax.meta SET version = 5;
