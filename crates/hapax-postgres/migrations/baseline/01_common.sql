@@ -52,7 +52,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT least(hapax.clock(), (SELECT m.trusted_until FROM hapax.clock_mark AS m)) $$;
 
 CREATE FUNCTION hapax.as_time(instant bigint) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 RETURN timestamptz 'epoch' + instant * interval '1 microsecond';
 
 CREATE FUNCTION hapax.as_text(bytes bytea) RETURNS text
