@@ -238,6 +238,11 @@ pub enum TransactionError {
 }
 
 impl TransactionError {
+    /// The operation was not new, and everything was rolled back.
+    pub fn taken(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Taken(Cause::from(cause.into()))
+    }
+
     /// Another transaction was in the way, and everything was rolled back.
     pub fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Conflict(Cause::from(cause.into()))

@@ -47,6 +47,7 @@ mod sqlx_0_9 {
     use sqlx as driver;
 
     mod inbox;
+    mod session;
     pub mod transaction;
 }
 #[cfg(feature = "sqlx-0_8")]
@@ -55,6 +56,7 @@ mod sqlx_0_8 {
     #[path = "driver_0_8.rs"]
     mod driver;
     mod inbox;
+    mod session;
     pub mod transaction;
 }
 mod steps;

@@ -40,6 +40,11 @@ const RULES: &[ArrowRule] = &[
         reason: "the engine drives any store and serves any front end",
     },
     ArrowRule {
+        package: "hapax-sql",
+        forbidden: &[RUNTIMES, HTTP, DRIVERS, BACKENDS, &["hapax-engine"]],
+        reason: "what is said to any database names none, and no driver",
+    },
+    ArrowRule {
         package: "hapax-sqlite",
         forbidden: &[HTTP, &["hapax-engine", "hapax-postgres", "tokio-postgres"]],
         reason: "a backend knows the core alone",

@@ -9,5 +9,5 @@ pub(crate) use sqlx_core_0_8::{
 pub(crate) use sqlx_postgres_0_8::{PgConnection, PgPool, Postgres};
 
 pub(crate) mod postgres {
-    pub(crate) use sqlx_postgres_0_8::{PgColumn, PgRow};
+    pub(crate) use sqlx_postgres_0_8::PgRow;
 }

@@ -11,15 +11,14 @@ use hapax_core::{
     outbox::{Lane, Ringer},
 };
 
-use super::{error::TransactionFault, session::Session};
+use hapax_sql::{ResultRow as _, Session, TransactionFault, Value};
 
 /// Events that one statement writes.
 const AT_ONCE_MAX: usize = 256;
 
 const EMIT: &str = include_str!("../sql/tx_emit.sql");
-/// The segment that the next position lies in, if nobody takes one before.
-pub(crate) const SEGMENT: &str =
-    "SELECT (coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) + 1) >> 16";
+/// Where the log is written now.
+const SEGMENT: &str = "SELECT hapax.outbox_segment()";
 
 /// For each table of the ring, the statement that writes one event, and the one that writes several.
 static STATEMENTS: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
@@ -98,7 +97,8 @@ impl EmittedEvents {
         self.written = true;
         let waiting = self.sorted();
         for events in waiting.chunks(AT_ONCE_MAX) {
-            self.write(session, &EventColumns::of(&self.salt, events)).await?;
+            let headers: Vec<_> = events.iter().map(json_object).collect();
+            self.write(session, &EventColumns::of(&self.salt, events, &headers)).await?;
         }
         Ok(())
     }
@@ -115,43 +115,46 @@ impl EmittedEvents {
     async fn write(
         &self,
         session: &mut impl Session,
-        events: &EventColumns,
+        events: &EventColumns<'_>,
     ) -> Result<(), TransactionFault> {
         for _ in 0..CLAIM_ROUNDS_MAX {
             let segment = self.log.segment.load(Relaxed);
-            if session.emit(events.statement(segment), segment, events).await? > 0 {
+            let written = session.ask(events.statement(segment), &events.values(segment)).await?;
+            if !written.is_empty() {
                 return Ok(());
             }
-            self.log.segment.store(session.segment().await?, Relaxed);
+            let rows = session.ask(SEGMENT, &[]).await?;
+            let now = rows.first().ok_or_else(|| TransactionFault::unexpected(0))?.number(0)?;
+            self.log.segment.store(now, Relaxed);
         }
         Err(TransactionFault::conflict("the log moved on each time"))
     }
 }
 
-/// What `tx_emit.sql` takes, in its order.
+/// Events as columns.
 #[derive(Debug, Default)]
-pub(crate) struct EventColumns {
-    pub(crate) locks: Vec<i64>,
-    pub(crate) lanes: Vec<i16>,
-    pub(crate) topics: Vec<String>,
-    pub(crate) keys: Vec<String>,
-    pub(crate) content_types: Vec<String>,
-    pub(crate) headers: Vec<String>,
-    pub(crate) payloads: Vec<Vec<u8>>,
+struct EventColumns<'a> {
+    locks: Vec<i64>,
+    lanes: Vec<i64>,
+    topics: Vec<&'a str>,
+    keys: Vec<&'a str>,
+    content_types: Vec<&'a str>,
+    headers: Vec<&'a str>,
+    payloads: Vec<&'a [u8]>,
 }
 
-impl EventColumns {
-    fn of(salt: &Salt, events: &[Event]) -> Self {
+impl<'a> EventColumns<'a> {
+    fn of(salt: &Salt, events: &'a [Event], headers: &'a [String]) -> Self {
         let mut columns = Self::default();
-        for event in events {
+        for (event, headers) in events.iter().zip(headers) {
             let (topic, key) = (event.topic(), event.key());
             columns.locks.push(salt.lock_number("event", &format!("{topic}\n{key}")));
-            columns.lanes.push(Lane::of(topic, key).number());
-            columns.topics.push(topic.to_owned());
-            columns.keys.push(key.to_owned());
-            columns.content_types.push(event.payload_type().to_owned());
-            columns.headers.push(json_object(event));
-            columns.payloads.push(event.payload().to_vec());
+            columns.lanes.push(Lane::of(topic, key).number().into());
+            columns.topics.push(topic);
+            columns.keys.push(key);
+            columns.content_types.push(event.payload_type());
+            columns.headers.push(headers);
+            columns.payloads.push(event.payload());
         }
         columns
     }
@@ -160,6 +163,20 @@ impl EventColumns {
     fn statement(&self, segment: i64) -> &'static str {
         let table = usize::try_from(segment.rem_euclid(OUTBOX_SEGMENTS)).unwrap_or(0);
         &STATEMENTS[table][usize::from(self.locks.len() > 1)]
+    }
+
+    /// What `tx_emit.sql` takes, in its order.
+    fn values(&self, segment: i64) -> [Value<'_>; 8] {
+        [
+            segment.into(),
+            Value::Numbers(&self.locks),
+            Value::Numbers(&self.lanes),
+            Value::Texts(&self.topics),
+            Value::Texts(&self.keys),
+            Value::Texts(&self.content_types),
+            Value::Texts(&self.headers),
+            Value::ManyBytes(&self.payloads),
+        ]
     }
 }
 
@@ -204,8 +221,9 @@ mod tests {
         for (key, payload) in [("b", "1"), ("a", "2"), ("b", "3"), ("a", "4")] {
             events.push(Event::new("t", key, payload).unwrap());
         }
-        let columns = EventColumns::of(&salt, &events.sorted());
-        assert_eq!(columns.payloads, [b"2", b"4", b"1", b"3"]);
+        let sorted = events.sorted();
+        let payloads: Vec<_> = sorted.iter().map(|event| &event.payload()[..]).collect();
+        assert_eq!(payloads, [b"2", b"4", b"1", b"3"]);
         assert!(events.sorted().is_empty());
     }
 

@@ -16,7 +16,7 @@ use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
     row,
-    transaction::{CleanConnection, Purpose, Transaction},
+    transaction::{CleanConnection, ForOperation, Transaction},
 };
 use crate::{
     clock_mark,
@@ -191,8 +191,7 @@ impl transaction::Database for Database {
         held.execute(SAVEPOINT).await.map_err(nothing_written)?;
         self.pass(place::AFTER_BEGIN)?;
         let attempt = claimed.attempt();
-        let transaction =
-            Transaction::new(held, Purpose::Operation(claimed), self.ringer.clone(), turn);
+        let transaction = Transaction::new(held, ForOperation(claimed), self.ringer.clone(), turn);
         Ok(Entered::Execute(Granted { transaction, attempt }))
     }
 

@@ -11,7 +11,10 @@ use hapax_messaging::{
     consumer::{Consumer, HandlerError, Options, RunError, Tx},
     source::nats::{Nats, NatsOptions},
 };
-use hapax_postgres::transaction::deadpool::{Database, Transaction};
+use hapax_postgres::transaction::{
+    ForMessages,
+    deadpool::{Database, Transaction},
+};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_postgres::NoTls;
 
@@ -106,7 +109,11 @@ struct EffectHandler {
 }
 
 impl EffectHandler {
-    async fn act(self, tx: Tx<Transaction>, message: Arc<Message>) -> Result<(), HandlerError> {
+    async fn act(
+        self,
+        tx: Tx<Transaction<ForMessages>>,
+        message: Arc<Message>,
+    ) -> Result<(), HandlerError> {
         let event = message.id.as_str();
         self.doom.pass("effect.before");
         match &self.outside {

@@ -1,6 +1,7 @@
 //! Same-transaction mode on a deadpool of tokio-postgres connections.
 
 pub(crate) mod pooled_connection;
+mod session;
 
 use std::{
     error::Error,
@@ -13,18 +14,23 @@ use deadpool_postgres::{Object, Pool};
 use hapax_core::{
     Attempt, Event, Record, Salt, StoreError, Timestamp, TransactionError,
     outbox::Ringer,
-    time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
+};
+use hapax_sql::{
+    Session as _, TransactionFault,
+    operation::{
+        ForOperation,
+        unit::{self, RecordPlace},
+    },
 };
 use tokio::sync::OnceCell;
 
-use self::pooled_connection::{EndFailure, PooledConnection};
+use self::pooled_connection::PooledConnection;
 use super::{
-    CANCEL, Isolation, UNDO, begin_statement,
-    error::{CONFLICTS, TransactionFault},
+    CANCEL, Isolation, OPERATION, begin_statement,
+    error::CONFLICTS,
     events::{EmittedEvents, EventLog},
-    session::Session,
-    unit::{self, Held, LockName, TransactionPurpose, end_soon, enter_session},
+    unit::{LockName, Purpose, end_soon, operation_lock},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -69,16 +75,15 @@ impl Database {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
     }
 
-    /// The salt, read on a connection that is there already.
-    pub(crate) async fn salt_on(
-        &self,
-        line: &mut PooledConnection,
-    ) -> Result<Salt, TransactionError> {
-        self.salt.get_or_try_init(|| line.salt()).await.copied()
+    /// Takes back everything a transaction did, soon, whatever it is for.
+    pub(crate) async fn undo_all<P: Purpose>(&self, mut transaction: Transaction<P>) {
+        if let Some(line) = transaction.line.take() {
+            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
+        }
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+    async fn cancel(&self, lock: Option<LockName>) {
         if let Some(LockName { kind, name }) = lock
             && let Ok(connection) = self.connection().await
             && let Err(error) = connection.query(CANCEL, &[&kind, &name]).await
@@ -87,22 +92,36 @@ impl Database {
         }
     }
 
-    /// Makes room for an outcome, outside of the transaction that missed it.
-    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
-        let (expires_at, keep) = (held.expires_at, micros(end.keep));
-        let made = async {
-            let connection = self.connection().await?;
-            PooledConnection(connection)
-                .make_room(expires_at, keep)
-                .await
-                .map_err(TransactionFault::before_commit)
-        };
-        match made.await {
-            Ok(()) => {
-                TransactionError::conflict("there was no table for the outcome; now there is")
-            }
-            Err(error) => error,
+    /// The salt, read on a connection that is there already.
+    pub(crate) async fn salt_on(
+        &self,
+        line: &mut PooledConnection,
+    ) -> Result<Salt, TransactionError> {
+        self.salt.get_or_try_init(|| line.salt()).await.copied()
+    }
+
+    fn granted(
+        &self,
+        line: PooledConnection,
+        purpose: ForOperation,
+        salt: Salt,
+    ) -> Entered<Transaction> {
+        let (attempt, events) = (purpose.attempt(), EmittedEvents::none(&self.log, salt));
+        let transaction = Transaction { line: Some(line), purpose, events };
+        Entered::Execute(Granted { transaction, attempt })
+    }
+
+    /// Gives a connection back after the end of its transaction failed.
+    async fn ended(
+        line: PooledConnection,
+        ended: Result<Timestamp, TransactionError>,
+    ) -> Result<Timestamp, TransactionError> {
+        match &ended {
+            Ok(_) => {}
+            Err(TransactionError::Store(StoreError::Unconfirmed(_))) => line.close(),
+            Err(_) => line.roll_back().await,
         }
+        ended
     }
 }
 
@@ -120,13 +139,13 @@ impl Database {
 ///     Ok(())
 /// }
 /// ```
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(crate) line: Option<PooledConnection>,
-    pub(crate) purpose: TransactionPurpose,
+    pub(crate) purpose: P,
     pub(crate) events: EmittedEvents,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
@@ -138,7 +157,7 @@ impl Transaction {
     }
 }
 
-impl Deref for Transaction {
+impl<P> Deref for Transaction<P> {
     type Target = deadpool_postgres::ClientWrapper;
 
     fn deref(&self) -> &Self::Target {
@@ -147,13 +166,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.line().0
     }
 }
 
-impl Drop for Transaction {
+impl<P> Drop for Transaction<P> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             line.close();
@@ -161,7 +180,7 @@ impl Drop for Transaction {
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
@@ -183,20 +202,10 @@ impl transaction::Database for Database {
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
         let salt = self.salt_on(&mut line).await?;
-        let entered = async {
-            let first = line.open(begin_statement(self.isolation), entrance).await;
-            let first = first.map_err(TransactionFault::before_commit)?;
-            enter_session(&mut line, entrance, first).await
-        };
-        match entered.await {
-            Ok(Ok(held)) => {
-                let attempt = held.attempt;
-                let retention = entrance.policy.retention().window;
-                let purpose = TransactionPurpose::Operation { held, retention };
-                let events = EmittedEvents::none(&self.log, salt);
-                let transaction = Transaction { line: Some(line), purpose, events };
-                Ok(Entered::Execute(Granted { transaction, attempt }))
-            }
+        let lock = operation_lock(&salt, entrance.operation.id());
+        let begin = Some(begin_statement(self.isolation));
+        match unit::enter(&mut line, &OPERATION, begin, entrance, lock).await {
+            Ok(Ok(purpose)) => Ok(self.granted(line, purpose, salt)),
             Ok(Err(answer)) => {
                 line.roll_back().await;
                 Ok(Entered::Answer(answer))
@@ -208,35 +217,33 @@ impl transaction::Database for Database {
         }
     }
 
+    async fn begin_unseen(
+        &self,
+        entrance: &Entrance,
+    ) -> Result<Entered<Transaction>, TransactionError> {
+        let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
+        let lock = operation_lock(&salt, entrance.operation.id());
+        let begun = line.ask(begin_statement(self.isolation), &[]).await;
+        begun.map_err(TransactionFault::before_commit)?;
+        Ok(self.granted(line, ForOperation::unseen(entrance, lock), salt))
+    }
+
     async fn finish(
         &self,
         mut transaction: Transaction,
         end: &End,
     ) -> Result<Timestamp, TransactionError> {
-        let Some(mut line) = transaction.line.take() else {
-            return Err(StoreError::unavailable("the transaction has ended").into());
+        let Some(mut line) = transaction.line.take() else { return Err(over()) };
+        let ended = async {
+            let published = transaction.events.publish(&mut line).await;
+            published.map_err(TransactionFault::before_commit)?;
+            let place = RecordPlace::Committed("COMMIT");
+            unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await
         };
-        match line.end(&mut transaction, end).await {
-            Ok(expires_at) => {
-                transaction.events.committed();
-                Ok(expires_at)
-            }
-            Err(EndFailure::BeforeCommit(fault)) => {
-                line.roll_back().await;
-                Err(match &transaction.purpose {
-                    TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
-                        self.make_room(held, end).await
-                    }
-                    TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
-                        fault.before_commit()
-                    }
-                })
-            }
-            Err(EndFailure::InCommit(fault)) => {
-                line.close();
-                Err(fault.of_commit())
-            }
-        }
+        let expires_at = Self::ended(line, ended.await).await?;
+        transaction.events.committed();
+        Ok(expires_at)
     }
 
     async fn fail(
@@ -244,22 +251,22 @@ impl transaction::Database for Database {
         mut transaction: Transaction,
         end: &End,
     ) -> Result<Timestamp, TransactionError> {
-        transaction.events.forget();
-        transaction.line().run(UNDO).await.map_err(TransactionFault::before_commit)?;
-        self.finish(transaction, end).await
+        let Some(mut line) = transaction.line.take() else { return Err(over()) };
+        let place = RecordPlace::Alone(Some("ROLLBACK"));
+        let ended = unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await;
+        Self::ended(line, ended).await
     }
 
-    async fn roll_back(&self, mut transaction: Transaction) {
-        if let Some(line) = transaction.line.take() {
-            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
-        }
+    async fn roll_back(&self, transaction: Transaction) {
+        self.undo_all(transaction).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
-        let begin = begin_statement(Some(Isolation::ReadCommitted));
-        line.run(begin).await.map_err(TransactionFault::before_commit)?;
-        let found = unit::read_ended(&mut line, attempt).await;
+        let lock = operation_lock(&self.salt_on(&mut line).await?, attempt.id);
+        let begun = line.ask(begin_statement(Some(Isolation::ReadCommitted)), &[]).await;
+        begun.map_err(TransactionFault::before_commit)?;
+        let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
         line.roll_back().await;
         found
     }
@@ -269,4 +276,8 @@ impl transaction::Database for Database {
         let code = error.and_then(tokio_postgres::Error::code);
         code.is_some_and(|code| CONFLICTS[..2].contains(&code.code()))
     }
+}
+
+fn over() -> TransactionError {
+    StoreError::unavailable("the transaction has ended").into()
 }

@@ -13,7 +13,10 @@ use hapax_core::{AnswerMeaning, AttemptAnswer, Body, Event, Outcome, RequestPart
 use hapax_engine::transactional::{
     Answered, Fate, InTransactionError, TransactionOptions, Transactional, Tx,
 };
-use hapax_postgres::{Store, transaction::Isolation};
+use hapax_postgres::{
+    Store,
+    transaction::{ForOperation, Isolation},
+};
 
 use super::doors::{BoxError, Door};
 use crate::{backend::Postgres, reference::operation};
@@ -54,7 +57,7 @@ impl<D: Door> World<D> {
     pub(crate) async fn run<F>(
         &self,
         key: &str,
-        work: impl Fn(Tx<D::Transaction>, String) -> F + Send + 'static,
+        work: impl Fn(Tx<D::Transaction<ForOperation>>, String) -> F + Send + 'static,
     ) -> Result<Answered, InTransactionError>
     where
         F: Future<Output = Result<AttemptAnswer, BoxError>> + Send + 'static,
@@ -85,7 +88,10 @@ impl<D: Door> World<D> {
 }
 
 /// Inserts a payment and says so in an event.
-pub(crate) async fn pay<D: Door>(tx: &mut D::Transaction, key: &str) -> Result<(), BoxError> {
+pub(crate) async fn pay<D: Door>(
+    tx: &mut D::Transaction<ForOperation>,
+    key: &str,
+) -> Result<(), BoxError> {
     D::write(tx, format!("INSERT INTO payments (key) VALUES ('{key}')")).await?;
     D::emit(tx, Event::new("payment.completed", key, format!("{{\"key\":\"{key}\"}}")).unwrap());
     Ok(())
