@@ -113,10 +113,12 @@ $$;
 
 -- Takes a stored outcome apart, or refuses it.
 CREATE FUNCTION hapax.open_outcome(
-    operation uuid, head bytea, body bytea, digest bytea, OUT status integer, OUT headers jsonb, OUT kept bytea)
+    operation uuid, answer bytea, OUT status integer, OUT headers jsonb, OUT kept bytea)
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    head bytea := substr(answer, 21, greatest(hapax.head_length(answer), 0));
+    body bytea := hapax.answer_body(answer);
     at integer := 6;
     lines integer;
     len integer;
@@ -124,12 +126,12 @@ DECLARE
     value bytea;
     line jsonb;
 BEGIN
-    IF get_byte(head, 0) > 1 THEN
+    IF octet_length(head) > 0 AND get_byte(head, 0) > 1 THEN
         RAISE EXCEPTION USING ERRCODE = 'HX007', MESSAGE = 'the stored outcome was written by a newer version',
             HINT = 'Run `hapax migrate` of that version.';
     END IF;
-    IF get_byte(head, 1) > 1
-        OR substr(sha256(uuid_send(operation) || int4send(octet_length(head)) || head || body), 1, 16) <> digest THEN
+    IF (octet_length(head) >= 6 AND get_byte(head, 1) <= 1 AND body IS NOT NULL
+        AND substr(sha256(uuid_send(operation) || substr(answer, 17)), 1, 16) = substr(answer, 1, 16)) IS NOT TRUE THEN
         RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored outcome is not what was written',
             HINT = 'It was altered outside of Hapax: look at it with `hapax keys show`.';
     END IF;
@@ -223,7 +225,7 @@ BEGIN
         END IF;
         IF decision IN ('spent', 'abandoned') THEN
             UPDATE hapax.operations AS o
-            SET fence = o.fence + 1, owner = owner, state = 2, doubt = 0, bucket = NULL, response = NULL,
+            SET fence = o.fence + 1, owner = owner, state = 2, doubt = 0, answer = NULL,
                 until = now + 30000000, filed_at = now + 30000000, changed_at = now,
                 request = CASE WHEN decision = 'abandoned' THEN o.request END,
                 created_at = CASE WHEN decision = 'spent' THEN now ELSE o.created_at END,
@@ -249,13 +251,11 @@ BEGIN
                 WHERE substr(found_one.fingerprint, 13 + 4 * n::integer, 4) <> substr(fingerprint, 13 + 4 * n::integer, 4)
                 ORDER BY n);
         ELSIF decision = 'replay' THEN
-            SELECT x.* INTO outcome
-            FROM hapax.responses AS r, hapax.open_outcome(operation, r.head, r.body, r.digest) AS x
-            WHERE r.bucket = found_one.bucket AND r.id = found_one.response;
-            IF NOT FOUND THEN
+            IF found_one.answer IS NULL THEN
                 RAISE EXCEPTION USING ERRCODE = 'HX006', MESSAGE = 'the stored outcome is missing',
                     HINT = 'It was removed outside of Hapax: look at it with `hapax keys show`.';
             END IF;
+            SELECT x.* INTO outcome FROM hapax.open_outcome(operation, found_one.answer) AS x;
             status := outcome.status;
             headers := outcome.headers;
             body := outcome.kept;
@@ -368,23 +368,20 @@ AS $$
 DECLARE
     now bigint := hapax.clock();
     owner bigint := pg_current_xact_id()::text::bigint;
-    head bytea;
-    bucket integer;
-    response bigint;
+    answer bytea;
     was smallint;
 BEGIN
     IF octet_length(body) > 16777216 THEN
         RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the body is larger than 16 MiB',
             HINT = 'Store it elsewhere, and a reference to it here.';
     END IF;
-    head := hapax.seal_head(status, headers);
+    answer := hapax.seal_head(status, headers);
+    answer := int4send(octet_length(answer)) || answer || body;
+    answer := substr(sha256(uuid_send(operation) || answer), 1, 16) || answer;
     UPDATE hapax.operations AS o
     SET state = state, until = 0, doubt = 0, changed_at = now, request = NULL,
-        expires_at = greatest(o.expires_at, now + 30000000),
-        bucket = (greatest(o.expires_at, now + 30000000) / 21600000000)::integer,
-        response = nextval('hapax.response_ids')
-    WHERE o.id = operation AND o.format = 1 AND o.fence = fence AND o.owner = owner AND o.state = 2
-    RETURNING o.bucket, o.response INTO bucket, response;
+        expires_at = greatest(o.expires_at, now + 30000000), answer = answer
+    WHERE o.id = operation AND o.format = 1 AND o.fence = fence AND o.owner = owner AND o.state = 2;
     IF NOT FOUND THEN
         SELECT o.state INTO was FROM hapax.operations AS o
         WHERE o.id = operation AND o.fence = fence AND o.owner = owner;
@@ -395,17 +392,6 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'HX002', MESSAGE = 'the operation was not begun in this transaction under this fence',
             HINT = 'Call hapax.begin in the same transaction, before any savepoint you roll back to, and pass on its operation and fence.';
     END IF;
-    IF to_regclass('hapax.responses_' || bucket) IS NULL THEN
-        BEGIN
-            PERFORM hapax.create_bucket(bucket);
-        EXCEPTION WHEN wrong_object_type OR duplicate_table THEN
-            -- Another transaction made it, too late for the caller's snapshot to show it.
-            NULL;
-        END;
-    END IF;
-    INSERT INTO hapax.responses (bucket, id, head, body, digest)
-    VALUES (bucket, response, head, body,
-        substr(sha256(uuid_send(operation) || int4send(octet_length(head)) || head || body), 1, 16));
 END
 $$;
 
@@ -465,11 +451,10 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT (ARRAY['pending', 'running', 'completed', 'failed', 'in_doubt', 'released', 'buried'])[o.state], o.fence,
-           CASE WHEN octet_length(r.head) >= 4 THEN get_byte(r.head, 2) * 256 + get_byte(r.head, 3) END,
+           CASE WHEN octet_length(o.answer) >= 24 THEN get_byte(o.answer, 22) * 256 + get_byte(o.answer, 23) END,
            CASE WHEN o.until <> 0 THEN hapax.as_time(o.until) END,
            hapax.as_time(o.created_at), hapax.as_time(o.changed_at), hapax.as_time(o.expires_at)
     FROM hapax.operations AS o
-    LEFT JOIN hapax.responses AS r ON r.bucket = o.bucket AND r.id = o.response
     WHERE o.id = hapax.operation_id($1, $2, $3);
 END
 $$;

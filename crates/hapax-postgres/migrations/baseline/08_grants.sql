@@ -3,7 +3,7 @@
 
 REVOKE ALL ON FUNCTION
     hapax.begin, hapax.begin_bytes, hapax.begin_contended, hapax.bind_tenants, hapax.check_event_headers,
-    hapax.check_tenant, hapax.create_bucket, hapax.decide, hapax.emit, hapax.emit_bytes, hapax.end_operation,
+    hapax.check_tenant, hapax.decide, hapax.emit, hapax.emit_bytes, hapax.end_operation,
     hapax.fail, hapax.fail_bytes, hapax.fingerprint, hapax.fingerprint_with, hapax.finish, hapax.finish_bytes,
     hapax.first_delivery, hapax.first_delivery_bytes, hapax.inbox_consumer, hapax.inbox_forget,
     hapax.mac, hapax.mask, hapax.open_outcome, hapax.operation_id, hapax.outbox_lane, hapax.outbox_park,

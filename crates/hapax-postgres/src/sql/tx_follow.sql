@@ -1,5 +1,5 @@
 UPDATE hapax.operations AS o
-SET fence = $6::int8, owner = $7::int8, state = 2, doubt = 0, bucket = NULL, response = NULL,
+SET fence = $6::int8, owner = $7::int8, state = 2, doubt = 0, answer = NULL,
     until = c.now + 30000000, filed_at = c.now + 30000000, changed_at = c.now,
     request = CASE WHEN NOT $8::bool THEN o.request END,
     created_at = CASE WHEN $8 THEN c.now ELSE o.created_at END,
@@ -11,6 +11,5 @@ SET fence = $6::int8, owner = $7::int8, state = 2, doubt = 0, bucket = NULL, res
 FROM (SELECT hapax.clock() AS now) AS c
 WHERE o.id = encode($1::bytea, 'hex')::uuid AND o.format = 1 AND o.fence = $2::int8 AND o.owner = $3::int8
   AND o.until = $5::int8
-  -- An expired record whose outcome went with its bucket is read as buried before a purge says so.
-  AND (o.state = $4::int2 OR ($4 = 7 AND o.state IN (3, 4) AND o.expires_at <= c.now))
+  AND o.state = $4::int2
 RETURNING o.expires_at

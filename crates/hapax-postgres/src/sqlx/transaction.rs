@@ -18,14 +18,15 @@ use hapax_core::{
 };
 
 use super::driver::{self as sqlx, Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
-use crate::transaction::{
-    CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, MAKE_ROOM, READ, SALT, SAVEPOINT, STORE,
-    UNDO, begin_statement,
-    error::{CONFLICTS, TransactionFault},
-    events::EmittedEvents,
-    session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
-    unit::{
-        self, Held, LockName, Placing, TransactionPurpose, checked_salt, end_soon, enter_session,
+use crate::{
+    answer::Answer,
+    transaction::{
+        CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, READ, SALT, SAVEPOINT, UNDO,
+        begin_statement,
+        error::{CONFLICTS, TransactionFault},
+        events::EmittedEvents,
+        session::{ClaimValues, Session, TransactionRow, read_row},
+        unit::{self, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
     },
 };
 
@@ -65,21 +66,6 @@ impl Database {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
         }
     }
-
-    /// Makes room for an outcome, outside of the transaction that missed it.
-    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
-        let (expires_at, keep) = (held.expires_at, micros(end.keep));
-        let made = async {
-            let mut connection = self.pool.acquire().await?;
-            DriverConnection(&mut connection).make_room(expires_at, keep).await
-        };
-        match made.await.map_err(TransactionFault::before_commit) {
-            Ok(()) => {
-                TransactionError::conflict("there was no table for the outcome; now there is")
-            }
-            Err(error) => error,
-        }
-    }
 }
 
 /// A transaction of the pool: a connection, to be written through with `&mut **tx`.
@@ -106,26 +92,18 @@ impl Transaction {
 
     /// Writes the events and the outcome.
     async fn end(&mut self, end: &End) -> Result<(), TransactionFault> {
-        let TransactionPurpose::Operation { held, retention } = &self.purpose else {
+        let TransactionPurpose::Operation(held) = &self.purpose else {
             return Err(TransactionFault::unanswered("the transaction is a message's"));
         };
-        let Some((ending, placing)) = unit::ending(held, *retention, end) else {
+        let Some(ending) = unit::ending(held, end) else {
             return Err(TransactionFault::unanswered("only an answer can be stored"));
         };
         let connection = &mut *self.inner;
         publish(connection, &mut self.events).await?;
-        let sealed = &ending.sealed;
-        let write = match placing {
-            Placing::Beside(Fresh { bucket, response, .. }) => {
-                sqlx::query(STORE).bind(bucket).bind(response)
-            }
-            Placing::WithTheRow => {
-                let Attempt { id, fence, owner } = held.attempt;
-                let write = sqlx::query(END).bind(id.as_bytes().to_vec()).bind(fence.get());
-                write.bind(owner.0).bind(ending.state).bind(ending.keep)
-            }
-        };
-        let write = write.bind(&sealed.head[..]).bind(&sealed.body[..]).bind(&sealed.digest[..]);
+        let Attempt { id, fence, owner } = held.attempt;
+        let write = sqlx::query(END).bind(id.as_bytes().to_vec()).bind(fence.get());
+        let write = write.bind(owner.0).bind(ending.state).bind(ending.keep);
+        let write = write.bind(Answer(&ending.sealed).to_vec());
         match write.execute(connection).await?.rows_affected() {
             1 => Ok(()),
             _ => Err(TransactionFault::unanswered("the claim is no longer there")),
@@ -181,8 +159,7 @@ impl transaction::Database for Database {
         match entered {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
-                let retention = entrance.policy.retention().window;
-                let purpose = TransactionPurpose::Operation { held, retention };
+                let purpose = TransactionPurpose::Operation(held);
                 let transaction =
                     Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -212,16 +189,8 @@ impl transaction::Database for Database {
         end: &End,
     ) -> Result<(), TransactionError> {
         if let Err(fault) = transaction.end(end).await {
-            let Transaction { inner, purpose, .. } = transaction;
-            roll_back(inner).await;
-            return Err(match purpose {
-                TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
-                    self.make_room(&held, end).await
-                }
-                TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
-                    fault.before_commit()
-                }
-            });
+            roll_back(transaction.inner).await;
+            return Err(fault.before_commit());
         }
         transaction.commit().await
     }
@@ -275,7 +244,7 @@ impl Session for DriverConnection<'_> {
         Ok(())
     }
 
-    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Fresh>, TransactionFault> {
+    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Timestamp>, TransactionFault> {
         let values = ClaimValues::of(entrance);
         let claim = sqlx::query(CLAIM)
             .bind(values.id)
@@ -289,8 +258,7 @@ impl Session for DriverConnection<'_> {
             .bind(values.tombstone);
         let Some(row) = claim.fetch_optional(&mut *self.0).await? else { return Ok(None) };
         self.run(SAVEPOINT).await?;
-        let expires_at = Timestamp::from_micros(row.try_get(0)?);
-        Ok(Some(Fresh { expires_at, bucket: row.try_get(1)?, response: row.try_get(2)? }))
+        Ok(Some(Timestamp::from_micros(row.try_get(0)?)))
     }
 
     async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
@@ -323,16 +291,6 @@ impl Session for DriverConnection<'_> {
         let row = follow.fetch_optional(&mut *self.0).await?;
         let expires_at = row.map(|row| row.try_get(0)).transpose()?;
         Ok(expires_at.map(Timestamp::from_micros))
-    }
-
-    async fn make_room(
-        &mut self,
-        expires_at: Timestamp,
-        keep: i64,
-    ) -> Result<(), TransactionFault> {
-        let make = sqlx::query(MAKE_ROOM).bind(expires_at.as_micros()).bind(keep);
-        make.execute(&mut *self.0).await?;
-        Ok(())
     }
 }
 

@@ -15,8 +15,6 @@ pub(crate) enum TransactionFault {
 
 /// Other transactions in the way: a serialization failure, a deadlock, a lock not to be had.
 pub(crate) const CONFLICTS: [&str; 3] = ["40001", "40P01", "55P03"];
-/// No table for the outcomes of a bucket.
-const MISSING_BUCKET: &str = "23514";
 /// The session ends: said while a commit is under way, that may be done already.
 const SESSION_ENDS: &str = "57P";
 
@@ -28,13 +26,6 @@ pub(crate) fn is_gone(code: &str) -> bool {
 impl TransactionFault {
     pub(crate) fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unanswered(Cause::from(cause.into()))
-    }
-
-    pub(crate) fn is_missing_bucket(&self) -> bool {
-        match self {
-            Self::Refused { code, .. } => code == MISSING_BUCKET,
-            Self::Unanswered(_) => false,
-        }
     }
 
     /// The meaning before anything was committed.

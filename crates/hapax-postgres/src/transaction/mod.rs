@@ -1,8 +1,8 @@
 //! Same-transaction mode on the caller's own pool: claim, business writes, events and outcome
 //! commit together.
 //!
-//! A first claim is one insert, written as finished and with a place for its outcome: nobody
-//! outside sees it before the commit, and the outcome fills the place at the end. Whoever comes
+//! A first claim is one insert, written as finished: nobody outside sees it before the commit, and
+//! the outcome is put into its row at the end. Whoever comes
 //! second finds the operation's lock taken, and waits for it. Only then does it look at what is
 //! stored, and `hapax_core::decide` says what that means.
 //!
@@ -66,11 +66,9 @@ pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT hapax";
 pub(crate) const CLAIM: &str = include_str!("../sql/tx_claim.sql");
 pub(crate) const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
 pub(crate) const READ: &str = include_str!("../sql/tx_read.sql");
-pub(crate) const STORE: &str = include_str!("../sql/tx_store.sql");
 pub(crate) const END: &str = include_str!("../sql/tx_end.sql");
 pub(crate) const EMIT: &str = include_str!("../sql/tx_emit.sql");
 pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
 pub(crate) const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
      FROM hapax.meta AS m";
 pub(crate) const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
-pub(crate) const MAKE_ROOM: &str = include_str!("../sql/tx_make_room.sql");

@@ -18,11 +18,12 @@ pub(crate) trait Session: Send {
         text: &'static str,
     ) -> impl Future<Output = Result<(), TransactionFault>> + Send;
 
-    /// Claims an operation that nobody has and nobody ever had, and sets the savepoint.
+    /// Claims an operation that nobody has and nobody ever had, and sets the savepoint; until when
+    /// its outcome is kept.
     fn claim(
         &mut self,
         entrance: &Entrance,
-    ) -> impl Future<Output = Result<Option<Fresh>, TransactionFault>> + Send;
+    ) -> impl Future<Output = Result<Option<Timestamp>, TransactionFault>> + Send;
 
     /// Waits for the lock of an operation, for so many microseconds.
     fn lock(
@@ -42,21 +43,6 @@ pub(crate) trait Session: Send {
         &mut self,
         claim: &Claim,
     ) -> impl Future<Output = Result<Option<Timestamp>, TransactionFault>> + Send;
-
-    /// Makes room for an outcome that expires then, or is kept for so many microseconds from now.
-    fn make_room(
-        &mut self,
-        expires_at: Timestamp,
-        keep: i64,
-    ) -> impl Future<Output = Result<(), TransactionFault>> + Send;
-}
-
-/// A claim that is the first of its operation: where its outcome goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fresh {
-    pub(crate) expires_at: Timestamp,
-    pub(crate) bucket: i32,
-    pub(crate) response: i64,
 }
 
 /// What `tx_claim.sql` takes, in its order.
@@ -112,36 +98,29 @@ pub(crate) struct AttemptEnding {
 /// Takes a row of `tx_read.sql` apart; both drivers call their columns alike.
 macro_rules! read_row {
     ($row:expr, $id:expr) => {{
-        let outcome = match ($row.try_get(19)?, $row.try_get(20)?, $row.try_get(21)?) {
-            (Some(head), Some(body), Some(digest)) => {
-                let (head, body, digest): (Vec<u8>, Vec<u8>, Vec<u8>) = (head, body, digest);
-                let digest = digest.try_into().unwrap_or_default();
-                Some(hapax_core::codec::Sealed { head: head.into(), body: body.into(), digest })
-            }
-            (_, _, _) => None,
-        };
-        let request: Option<Vec<u8>> = $row.try_get(18)?;
+        let answer: Option<Vec<u8>> = $row.try_get(17)?;
+        let request: Option<Vec<u8>> = $row.try_get(16)?;
         $crate::transaction::session::TransactionRow {
             now: hapax_core::Timestamp::from_micros($row.try_get(0)?),
             row: hapax_core::codec::Row {
                 id: $id,
-                format: $row.try_get(3)?,
-                tenant: $row.try_get(4)?,
-                scope: $row.try_get(5)?,
-                key: $row.try_get(6)?,
-                fingerprint: $row.try_get(7)?,
-                state: $row.try_get(8)?,
-                fence: $row.try_get(9)?,
-                owner: $row.try_get(10)?,
-                recovery: $row.try_get(11)?,
-                doubt: $row.try_get(12)?,
-                until: $row.try_get(13)?,
-                created_at: $row.try_get(14)?,
-                changed_at: $row.try_get(15)?,
-                expires_at: $row.try_get(16)?,
-                tombstone: $row.try_get(17)?,
+                format: $row.try_get(1)?,
+                tenant: $row.try_get(2)?,
+                scope: $row.try_get(3)?,
+                key: $row.try_get(4)?,
+                fingerprint: $row.try_get(5)?,
+                state: $row.try_get(6)?,
+                fence: $row.try_get(7)?,
+                owner: $row.try_get(8)?,
+                recovery: $row.try_get(9)?,
+                doubt: $row.try_get(10)?,
+                until: $row.try_get(11)?,
+                created_at: $row.try_get(12)?,
+                changed_at: $row.try_get(13)?,
+                expires_at: $row.try_get(14)?,
+                tombstone: $row.try_get(15)?,
                 request: request.map(Into::into),
-                outcome,
+                outcome: answer.map($crate::answer::sealed),
             },
         }
     }};

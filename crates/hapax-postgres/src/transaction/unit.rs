@@ -5,16 +5,15 @@ use std::time::Duration;
 use hapax_core::{
     Attempt, Fence, Record, Salt, StoreError, Timestamp, TransactionError, codec, decide,
     limits::CLAIM_ROUNDS_MAX,
-    store::Settlement,
     time::micros,
     transaction::{End, Entrance, TransactionAnswer, enter},
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::{
     SAVEPOINT,
     error::TransactionFault,
-    session::{AttemptEnding, Fresh, Session},
+    session::{AttemptEnding, Session},
 };
 use crate::{OpenError, VERSION, inbox::Carried};
 
@@ -31,17 +30,15 @@ const CANCEL_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) attempt: Attempt,
-    pub(crate) claimed: ClaimManner,
     /// Until when the outcome is kept, as known at the beginning.
     pub(crate) expires_at: Timestamp,
-    pub(crate) begun: Instant,
 }
 
 /// What a transaction is for.
 #[derive(Debug)]
 pub(crate) enum TransactionPurpose {
-    /// An operation, whose outcome is kept for so long.
-    Operation { held: Held, retention: Duration },
+    /// An operation.
+    Operation(Held),
     /// A message.
     Message(Carried),
 }
@@ -50,7 +47,7 @@ impl TransactionPurpose {
     /// The lock that only this transaction has, by which it can be found.
     pub(crate) fn lock(&self) -> Option<LockName> {
         match self {
-            Self::Operation { held, .. } => {
+            Self::Operation(held) => {
                 Some(LockName { kind: "operation", name: held.attempt.id.to_string() })
             }
             Self::Message(carried) => carried.lock(),
@@ -65,15 +62,6 @@ pub(crate) struct LockName {
     pub(crate) name: String,
 }
 
-/// How the operation was claimed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ClaimManner {
-    /// For the first time: the row is written as finished, and waits for its outcome.
-    Fresh(Fresh),
-    /// Over something that was there before.
-    Over,
-}
-
 /// A right won, or the answer to give instead.
 pub(crate) type Entering = Result<Held, TransactionAnswer>;
 
@@ -82,23 +70,18 @@ pub(crate) type Entering = Result<Held, TransactionAnswer>;
 pub(crate) async fn enter_session(
     session: &mut impl Session,
     entrance: &Entrance,
-    mut first: Option<Fresh>,
+    mut first: Option<Timestamp>,
 ) -> Result<Entering, TransactionError> {
     let id = entrance.operation.id();
     let attempt = |fence| Attempt { id, fence, owner: entrance.owner };
-    let held = |fence, claimed, expires_at| Held {
-        attempt: attempt(fence),
-        claimed,
-        expires_at,
-        begun: Instant::now(),
-    };
+    let held = |fence, expires_at| Held { attempt: attempt(fence), expires_at };
     let fault = TransactionFault::before_commit;
     for round in 0..CLAIM_ROUNDS_MAX {
         if round > 0 {
             first = session.claim(entrance).await.map_err(fault)?;
         }
-        if let Some(fresh) = first {
-            return Ok(Ok(held(Fence::FIRST, ClaimManner::Fresh(fresh), fresh.expires_at)));
+        if let Some(expires_at) = first {
+            return Ok(Ok(held(Fence::FIRST, expires_at)));
         }
         if round == 0 {
             let wait = micros(entrance.wait);
@@ -115,36 +98,16 @@ pub(crate) async fn enter_session(
         };
         if let Some(expires_at) = session.follow(&claim).await.map_err(fault)? {
             session.run(SAVEPOINT).await.map_err(fault)?;
-            return Ok(Ok(held(claim.fence, ClaimManner::Over, expires_at)));
+            return Ok(Ok(held(claim.fence, expires_at)));
         }
     }
     Err(TransactionError::conflict("other writers kept changing the record"))
 }
 
-/// What to write at the end, and whether the row itself must change.
-pub(crate) fn ending(
-    held: &Held,
-    retention: Duration,
-    end: &End,
-) -> Option<(AttemptEnding, Placing)> {
+/// What to write at the end.
+pub(crate) fn ending(held: &Held, end: &End) -> Option<AttemptEnding> {
     let sealed = codec::seal(held.attempt.id, end.to.outcome()?);
-    let ending = AttemptEnding { state: end.to.tag() as i16, keep: micros(end.keep), sealed };
-    // A fresh row says it is completed, and lives as long as was known at its beginning.
-    let lives = held.begun.elapsed() + end.keep <= retention;
-    let placing = match (held.claimed, &end.to) {
-        (ClaimManner::Fresh(fresh), Settlement::Completed(_)) if lives => Placing::Beside(fresh),
-        (ClaimManner::Fresh(_) | ClaimManner::Over, _) => Placing::WithTheRow,
-    };
-    Some((ending, placing))
-}
-
-/// Where an outcome is written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Placing {
-    /// Into the place that a fresh claim took for it.
-    Beside(Fresh),
-    /// Together with a change of the row.
-    WithTheRow,
+    Some(AttemptEnding { state: end.to.tag() as i16, keep: micros(end.keep), sealed })
 }
 
 /// What is stored once nobody holds the operation's lock any more.

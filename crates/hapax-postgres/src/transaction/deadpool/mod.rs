@@ -12,7 +12,6 @@ use deadpool_postgres::{Object, Pool};
 use hapax_core::{
     Attempt, Event, Record, Salt, StoreError, TransactionError,
     outbox::Ringer,
-    time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
 };
 
@@ -22,7 +21,7 @@ use super::{
     error::{CONFLICTS, TransactionFault},
     events::EmittedEvents,
     session::Session,
-    unit::{self, Held, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
+    unit::{self, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -73,24 +72,6 @@ impl Database {
             && let Err(error) = connection.query(CANCEL, &[&kind, &name]).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
-        }
-    }
-
-    /// Makes room for an outcome, outside of the transaction that missed it.
-    async fn make_room(&self, held: &Held, end: &End) -> TransactionError {
-        let (expires_at, keep) = (held.expires_at, micros(end.keep));
-        let made = async {
-            let connection = self.connection().await?;
-            PooledConnection(connection)
-                .make_room(expires_at, keep)
-                .await
-                .map_err(TransactionFault::before_commit)
-        };
-        match made.await {
-            Ok(()) => {
-                TransactionError::conflict("there was no table for the outcome; now there is")
-            }
-            Err(error) => error,
         }
     }
 }
@@ -184,8 +165,7 @@ impl transaction::Database for Database {
         match entered.await {
             Ok(Ok(held)) => {
                 let (attempt, expires_at) = (held.attempt, held.expires_at);
-                let retention = entrance.policy.retention().window;
-                let purpose = TransactionPurpose::Operation { held, retention };
+                let purpose = TransactionPurpose::Operation(held);
                 let events = EmittedEvents::ringing(&self.ringer);
                 let transaction = Transaction { line: Some(line), purpose, events };
                 Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
@@ -219,14 +199,7 @@ impl transaction::Database for Database {
             }
             Err(EndFailure::BeforeCommit(fault)) => {
                 line.roll_back().await;
-                Err(match &transaction.purpose {
-                    TransactionPurpose::Operation { held, .. } if fault.is_missing_bucket() => {
-                        self.make_room(held, end).await
-                    }
-                    TransactionPurpose::Operation { .. } | TransactionPurpose::Message(_) => {
-                        fault.before_commit()
-                    }
-                })
+                Err(fault.before_commit())
             }
             Err(EndFailure::InCommit(fault)) => {
                 line.close();

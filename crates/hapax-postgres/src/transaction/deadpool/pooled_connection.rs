@@ -13,12 +13,15 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
 use super::Transaction;
-use crate::transaction::{
-    CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
-    error::TransactionFault,
-    events::EmittedEvents,
-    session::{ClaimValues, Fresh, Session, TransactionRow, read_row},
-    unit::{self, Placing, TransactionPurpose},
+use crate::{
+    answer::Answer,
+    transaction::{
+        CLAIM, EMIT, END, FOLLOW, LOCK, READ, SAVEPOINT,
+        error::TransactionFault,
+        events::EmittedEvents,
+        session::{ClaimValues, Session, TransactionRow, read_row},
+        unit::{self, TransactionPurpose},
+    },
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -39,7 +42,7 @@ impl PooledConnection {
         &mut self,
         begin: &'static str,
         entrance: &Entrance,
-    ) -> Result<Option<Fresh>, TransactionFault> {
+    ) -> Result<Option<Timestamp>, TransactionFault> {
         let statement = self.0.prepare_cached(CLAIM).await?;
         let params = ClaimValues::of(entrance);
         let params = params.params();
@@ -51,7 +54,7 @@ impl PooledConnection {
         begun?;
         let claimed = claimed?;
         saved?;
-        claimed.map(|row| fresh(&row)).transpose()
+        claimed.map(|row| expires_at(&row)).transpose()
     }
 
     /// Writes the events and the outcome, and commits, in one round trip.
@@ -63,40 +66,22 @@ impl PooledConnection {
         let before = |error: tokio_postgres::Error| EndFailure::BeforeCommit(error.into());
         let misused =
             |words: &'static str| EndFailure::BeforeCommit(TransactionFault::unanswered(words));
-        let TransactionPurpose::Operation { held, retention } = &transaction.purpose else {
+        let TransactionPurpose::Operation(held) = &transaction.purpose else {
             return Err(misused("the transaction is a message's"));
         };
-        let Some((ending, placing)) = unit::ending(held, *retention, end) else {
+        let Some(ending) = unit::ending(held, end) else {
             return Err(misused("only an answer can be stored"));
         };
         self.publish(&mut transaction.events).await.map_err(EndFailure::BeforeCommit)?;
-        let (head, body, digest) =
-            (&ending.sealed.head[..], &ending.sealed.body[..], &ending.sealed.digest[..]);
         let attempt = held.attempt;
         let id = &attempt.id.as_bytes()[..];
         let (fence, owner) = (attempt.fence.get(), attempt.owner.0);
-        let written = match placing {
-            Placing::Beside(Fresh { bucket, response, .. }) => {
-                let statement = self.0.prepare_cached(STORE).await.map_err(before)?;
-                let params: [&(dyn ToSql + Sync); 5] = [&bucket, &response, &head, &body, &digest];
-                tokio::join!(self.0.execute(&statement, &params), self.0.batch_execute("COMMIT"))
-            }
-            Placing::WithTheRow => {
-                let statement = self.0.prepare_cached(END).await.map_err(before)?;
-                let (state, keep) = (ending.state, ending.keep);
-                let params: [&(dyn ToSql + Sync); 8] =
-                    [&id, &fence, &owner, &state, &keep, &head, &body, &digest];
-                let written = self.0.execute(&statement, &params).await;
-                match written {
-                    Ok(1) => (written, self.0.batch_execute("COMMIT").await),
-                    Ok(_) => {
-                        let fault = TransactionFault::unanswered("the claim is no longer there");
-                        return Err(EndFailure::BeforeCommit(fault));
-                    }
-                    Err(error) => return Err(before(error)),
-                }
-            }
-        };
+        let statement = self.0.prepare_cached(END).await.map_err(before)?;
+        let (state, keep, answer) = (ending.state, ending.keep, Answer(&ending.sealed));
+        let params: [&(dyn ToSql + Sync); 6] = [&id, &fence, &owner, &state, &keep, &answer];
+        // One that finds no row of ours is refused, and the commit behind it rolls back.
+        let written =
+            tokio::join!(self.0.execute(&statement, &params), self.0.batch_execute("COMMIT"));
         match written {
             (Ok(_), Ok(())) => Ok(()),
             // A refused write rolls back what the commit after it finds; a lost one may be committed.
@@ -148,14 +133,14 @@ impl Session for PooledConnection {
         Ok(self.0.batch_execute(text).await?)
     }
 
-    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Fresh>, TransactionFault> {
+    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Timestamp>, TransactionFault> {
         let statement = self.0.prepare_cached(CLAIM).await?;
         let params = ClaimValues::of(entrance);
         let Some(row) = self.0.query_opt(&statement, &params.params()).await? else {
             return Ok(None);
         };
         self.0.batch_execute(SAVEPOINT).await?;
-        fresh(&row).map(Some)
+        expires_at(&row).map(Some)
     }
 
     async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
@@ -193,15 +178,6 @@ impl Session for PooledConnection {
         let expires_at = row.map(|row| row.try_get(0)).transpose()?;
         Ok(expires_at.map(Timestamp::from_micros))
     }
-
-    async fn make_room(
-        &mut self,
-        expires_at: Timestamp,
-        keep: i64,
-    ) -> Result<(), TransactionFault> {
-        self.0.query(MAKE_ROOM, &[&expires_at.as_micros(), &keep]).await?;
-        Ok(())
-    }
 }
 
 impl ClaimValues<'_> {
@@ -220,12 +196,8 @@ impl ClaimValues<'_> {
     }
 }
 
-fn fresh(row: &tokio_postgres::Row) -> Result<Fresh, TransactionFault> {
-    Ok(Fresh {
-        expires_at: Timestamp::from_micros(row.try_get(0)?),
-        bucket: row.try_get(1)?,
-        response: row.try_get(2)?,
-    })
+fn expires_at(row: &tokio_postgres::Row) -> Result<Timestamp, TransactionFault> {
+    Ok(Timestamp::from_micros(row.try_get(0)?))
 }
 
 impl From<tokio_postgres::Error> for TransactionFault {

@@ -13,7 +13,7 @@ enum Owner {
 
 /// Statements of a role with the functions alone. No name in them is looked up but those of schema hapax.
 const CALLS: &[&str] = &[
-    // New, in a bucket that is not there yet, with each kind of value.
+    // New, kept for long, with each kind of value.
     "BEGIN; SELECT hapax.begin('acme', 's', 'text', 'r', retention => '300 days'); \
      SELECT hapax.finish(hapax.operation_id('acme', 's', 'text'), 1, 201, '{\"a\": [\"b\", \"c\"]}', 'body'); COMMIT",
     "BEGIN; SELECT hapax.begin('acme', 's', 'json', pg_catalog.to_jsonb(1), retention => '200 days'); \
