@@ -78,7 +78,9 @@ impl Database {
         }
     }
 
-    pub(crate) async fn begun(&self) -> Result<sqlx::Transaction<'static, Postgres>, TransactionError> {
+    pub(crate) async fn begun(
+        &self,
+    ) -> Result<sqlx::Transaction<'static, Postgres>, TransactionError> {
         let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
         begun.map_err(|error| fault(error).before_commit())
     }

@@ -82,10 +82,6 @@ impl EmittedEvents {
         self.waiting.push(event);
     }
 
-    pub(crate) fn forget(&mut self) {
-        self.waiting.clear();
-    }
-
     /// Writes those that wait.
     pub(crate) async fn publish(
         &mut self,

@@ -18,13 +18,12 @@ pub(crate) mod unit;
 
 use std::fmt;
 
+pub use hapax_sql::operation::ForOperation;
 use hapax_sql::operation::OperationStatements;
 
 use crate::answer::{self, Answer};
 
 pub use hapax_sql::inbox::ForMessages;
-
-pub use self::unit::ForOperation;
 
 #[cfg(feature = "sqlx-0_8")]
 pub use crate::sqlx_0_8::transaction as sqlx_0_8;

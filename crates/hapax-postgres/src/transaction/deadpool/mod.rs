@@ -241,7 +241,8 @@ impl transaction::Database for Database {
             let place = RecordPlace::Committed("COMMIT");
             unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await
         };
-        let expires_at = Self::ended(line, ended.await).await?;
+        let ended = ended.await;
+        let expires_at = Self::ended(line, ended).await?;
         transaction.events.committed();
         Ok(expires_at)
     }

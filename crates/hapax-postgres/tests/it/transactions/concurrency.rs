@@ -22,7 +22,7 @@ through_every_door!(
     a_caller_that_leaves_does_not_stop_the_work,
 );
 
-const LEVELS: [Isolation; 3] =
+pub(super) const LEVELS: [Isolation; 3] =
     [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
 
 async fn of_sixteen_duplicates_one_runs_at_every_isolation_level<D: Door>() {
@@ -44,7 +44,7 @@ async fn of_sixteen_duplicates_one_runs_at_every_isolation_level<D: Door>() {
 }
 
 /// Starts work on the key that pays and then waits to be let go, and waits until it has paid.
-async fn hold<D: Door>(
+pub(super) async fn hold<D: Door>(
     world: &Arc<World<D>>,
     status: u16,
 ) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {

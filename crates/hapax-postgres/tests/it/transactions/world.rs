@@ -36,7 +36,14 @@ impl<D: Door> World<D> {
     }
 
     pub(crate) async fn with(options: TransactionOptions, isolation: Option<Isolation>) -> Self {
-        let postgres = Postgres::empty().await;
+        Self::on(Postgres::empty().await, options, isolation).await
+    }
+
+    pub(crate) async fn on(
+        postgres: Postgres,
+        options: TransactionOptions,
+        isolation: Option<Isolation>,
+    ) -> Self {
         let store = postgres.store().await;
         let client = postgres.client().await;
         client.batch_execute("CREATE TABLE payments (key text NOT NULL)").await.unwrap();
