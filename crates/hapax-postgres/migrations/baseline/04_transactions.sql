@@ -395,9 +395,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hapax.is_name(tenant, 255) AND hapax.is_name(scope, 1024) AND hapax.is_name(key, 255)
     AND request IS NOT NULL AND method IS NOT NULL AND path IS NOT NULL AND query IS NOT NULL;
 
--- The same as below, for bytes. Without the detour, a value that is bytes already comes here at once.
-CREATE FUNCTION hapax.begin(
-    tenant text, scope text, key text, request bytea, method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
+-- Public. The same as hapax.begin, for whoever has bytes: without the detour.
+CREATE FUNCTION hapax.begin_bytes(
+    tenant text, scope text, key text,
+    request bytea DEFAULT '', method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
     retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
     OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
     OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
@@ -472,24 +473,7 @@ AS $$
 BEGIN
     SELECT b.decision, b.operation, b.fence, b.status, b.headers, b.body, b.retry_after, b.differs, b.expires_at
     INTO decision, operation, fence, status, headers, body, retry_after, differs, expires_at
-    FROM hapax.begin(tenant, scope, key, hapax.as_bytes(request), method, path, query, retention, tombstone, wait) AS b;
-END
-$$;
-
--- The same for text. Were there none for it, a literal could be meant for either of the two above.
-CREATE FUNCTION hapax.begin(
-    tenant text, scope text, key text,
-    request text, method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
-    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
-    OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
-    OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-BEGIN
-    SELECT b.decision, b.operation, b.fence, b.status, b.headers, b.body, b.retry_after, b.differs, b.expires_at
-    INTO decision, operation, fence, status, headers, body, retry_after, differs, expires_at
-    FROM hapax.begin(tenant, scope, key, hapax.as_bytes(request), method, path, query, retention, tombstone, wait) AS b;
+    FROM hapax.begin_bytes(tenant, scope, key, hapax.as_bytes(request), method, path, query, retention, tombstone, wait) AS b;
 END
 $$;
 
@@ -601,6 +585,16 @@ AS $$
 BEGIN
     RAISE EXCEPTION USING ERRCODE = 'HX009', MESSAGE = 'another transaction has this operation',
         HINT = 'Roll back, and ask hapax.begin what became of it.';
+END
+$$;
+
+-- Says why the statement of docs/sql.md records nothing: a name is wrong, or another transaction has the operation.
+CREATE FUNCTION hapax.refuse_record(tenant text, scope text, key text) RETURNS smallint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM hapax.refuse_operation(tenant, scope, key, '', '', '', '');
+    RETURN hapax.refuse_taken();
 END
 $$;
 

@@ -3,9 +3,7 @@
 
 REVOKE ALL ON FUNCTION
     hapax.are_parts, hapax.are_usual, hapax.are_usual_delivery_spans, hapax.at_least,
-    hapax.begin(text, text, text, bytea, text, text, text, interval, interval, interval),
-    hapax.begin(text, text, text, text, text, text, text, interval, interval, interval),
-    hapax.begin(text, text, text, anycompatible, text, text, text, interval, interval, interval),
+    hapax.begin, hapax.begin_bytes,
     hapax.begin_contended, hapax.bind_tenants, hapax.check_event, hapax.check_tenant, hapax.decide, hapax.earlier,
     hapax.emit, hapax.emit_bytes, hapax.event_lock, hapax.fail, hapax.fail_bytes, hapax.fingerprint, hapax.fingerprint_with,
     hapax.finish, hapax.finish_bytes, hapax.first_delivery, hapax.first_delivery_bytes, hapax.has_headers,
@@ -14,7 +12,7 @@ REVOKE ALL ON FUNCTION
     hapax.open_outcome, hapax.operation_id, hapax.operation_lock, hapax.outbox_lane, hapax.outbox_park,
     hapax.outbox_replay, hapax.outbox_retire, hapax.outbox_wants, hapax.part_mac, hapax.plain_head,
     hapax.purge_inbox, hapax.record, hapax.record_bytes, hapax.refuse_answer, hapax.refuse_busy_delivery, hapax.refuse_delivery, hapax.refuse_end, hapax.refuse_name,
-    hapax.refuse_operation, hapax.seal_head, hapax.signed_answer, hapax.span, hapax.status,
+    hapax.refuse_operation, hapax.refuse_record, hapax.seal_head, hapax.signed_answer, hapax.span, hapax.status,
     hapax.tenant_secret, hapax.transaction_owner, hapax.trusted_clock, hapax.unbind_tenants,
     hapax.unsigned_answer, hapax.utf8, hapax.whole_mac
 FROM PUBLIC;
@@ -30,9 +28,7 @@ BEGIN
     END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA hapax TO %s', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION '
-                   'hapax.begin(text, text, text, bytea, text, text, text, interval, interval, interval), '
-                   'hapax.begin(text, text, text, text, text, text, text, interval, interval, interval), '
-                   'hapax.begin(text, text, text, anycompatible, text, text, text, interval, interval, interval), '
+                   'hapax.begin, hapax.begin_bytes, '
                    'hapax.finish, hapax.finish_bytes, hapax.fail, hapax.fail_bytes, hapax.record, hapax.record_bytes, '
                    'hapax.first_delivery, hapax.first_delivery_bytes, hapax.emit, hapax.emit_bytes, hapax.status, '
                    'hapax.operation_id TO %s', role);

@@ -63,6 +63,25 @@ impl Database {
         Self { log: self.log.ringing(ringer), ..self }
     }
 
+    /// Publishes these events by themselves, together or not at all: for what happened outside of any
+    /// transaction. An event about something that is written goes with it: [`Transaction::emit`].
+    ///
+    /// After [`StoreError::Unconfirmed`](hapax_core::StoreError::Unconfirmed) nobody knows whether they
+    /// were; to emit them again may publish them twice.
+    pub async fn emit(&self, events: Vec<Event>) -> Result<(), TransactionError> {
+        let salt = transaction::Database::salt(self).await?;
+        let mut waiting = EmittedEvents::of(&self.log, salt, events);
+        let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(connection);
+        if let Err(fault) = waiting.publish_alone(&mut line).await {
+            // A connection that may be inside of a transaction goes to nobody else.
+            drop(line.0.detach());
+            return Err(fault.of_commit());
+        }
+        waiting.committed();
+        Ok(())
+    }
+
     /// Takes back everything a transaction did, soon, whatever it is for.
     pub(crate) async fn undo_all<P: Purpose>(&self, transaction: Transaction<P>) {
         let Transaction { inner, purpose, .. } = transaction;

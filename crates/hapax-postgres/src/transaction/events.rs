@@ -71,6 +71,11 @@ impl EmittedEvents {
         Self { waiting: Vec::new(), written: false, log: log.clone(), salt }
     }
 
+    /// These.
+    pub(crate) fn of(log: &EventLog, salt: Salt, waiting: Vec<Event>) -> Self {
+        Self { waiting, ..Self::none(log, salt) }
+    }
+
     /// The transaction was committed.
     pub(crate) fn committed(&self) {
         if let Some(ringer) = self.log.ringer.as_ref().filter(|_| self.written) {
@@ -97,6 +102,19 @@ impl EmittedEvents {
             self.write(session, &EventColumns::of(&self.salt, events, &headers)).await?;
         }
         Ok(())
+    }
+
+    /// Writes those that wait in a transaction of their own: one statement is one by itself.
+    pub(crate) async fn publish_alone(
+        &mut self,
+        session: &mut impl Session,
+    ) -> Result<(), TransactionFault> {
+        if self.waiting.len() <= AT_ONCE_MAX {
+            return self.publish(session).await;
+        }
+        session.ask("BEGIN", &[]).await?;
+        self.publish(session).await?;
+        session.ask("COMMIT", &[]).await.map(|_| ())
     }
 
     /// Those that wait, in the order they are written in.

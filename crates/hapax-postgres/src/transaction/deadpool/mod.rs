@@ -17,7 +17,7 @@ use hapax_core::{
     transaction::{self, End, Entered, Entrance, Granted},
 };
 use hapax_sql::{
-    Session as _, TransactionFault,
+    TransactionFault,
     operation::{
         ForOperation,
         unit::{self, RecordPlace},
@@ -25,7 +25,7 @@ use hapax_sql::{
 };
 use tokio::sync::OnceCell;
 
-use self::pooled_connection::PooledConnection;
+use self::{pooled_connection::PooledConnection, session::fault};
 use super::{
     CANCEL, Isolation, OPERATION, begin_statement,
     error::CONFLICTS,
@@ -69,6 +69,23 @@ impl Database {
     #[must_use]
     pub fn rings(self, ringer: Ringer) -> Self {
         Self { log: self.log.ringing(ringer), ..self }
+    }
+
+    /// Publishes these events by themselves, together or not at all: for what happened outside of any
+    /// transaction. An event about something that is written goes with it: [`Transaction::emit`].
+    ///
+    /// After [`StoreError::Unconfirmed`] nobody knows whether they were; to emit them again may
+    /// publish them twice.
+    pub async fn emit(&self, events: Vec<Event>) -> Result<(), TransactionError> {
+        let mut line = PooledConnection(self.connection().await?);
+        let mut waiting = EmittedEvents::of(&self.log, self.salt_on(&mut line).await?, events);
+        let published = waiting.publish_alone(&mut line).await;
+        if let Err(fault) = published {
+            line.close();
+            return Err(fault.of_commit());
+        }
+        waiting.committed();
+        Ok(())
     }
 
     pub(crate) async fn connection(&self) -> Result<Object, TransactionError> {
@@ -224,8 +241,8 @@ impl transaction::Database for Database {
         let mut line = PooledConnection(self.connection().await?);
         let salt = self.salt_on(&mut line).await?;
         let lock = operation_lock(&salt, entrance.operation.id());
-        let begun = line.ask(begin_statement(self.isolation), &[]).await;
-        begun.map_err(TransactionFault::before_commit)?;
+        let begun = line.0.batch_execute(begin_statement(self.isolation)).await;
+        begun.map_err(|error| fault(error).before_commit())?;
         Ok(self.granted(line, ForOperation::unseen(entrance, lock), salt))
     }
 
@@ -265,8 +282,8 @@ impl transaction::Database for Database {
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
         let lock = operation_lock(&self.salt_on(&mut line).await?, attempt.id);
-        let begun = line.ask(begin_statement(Some(Isolation::ReadCommitted)), &[]).await;
-        begun.map_err(TransactionFault::before_commit)?;
+        let begun = line.0.batch_execute(begin_statement(Some(Isolation::ReadCommitted))).await;
+        begun.map_err(|error| fault(error).before_commit())?;
         let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
         line.roll_back().await;
         found
