@@ -28,10 +28,10 @@ use super::{
     session::{DriverConnection, fault},
 };
 use crate::transaction::{
-    CANCEL, Isolation, OPERATION, SALT, begin_statement,
+    CANCEL, Isolation, OPERATION, SCHEMA, begin_statement,
     error::CONFLICTS,
     events::{EmittedEvents, EventLog},
-    unit::{LockName, Purpose, checked_salt, end_soon, operation_lock},
+    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -40,14 +40,14 @@ pub struct Database {
     pub(crate) pool: PgPool,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) log: EventLog,
-    salt: Arc<OnceCell<Salt>>,
+    schema: Arc<OnceCell<KnownSchema>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, isolation: None, log: EventLog::default(), salt: Arc::default() }
+        Self { pool, isolation: None, log: EventLog::default(), schema: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -115,12 +115,47 @@ impl Database {
         Entered::Execute(Granted { transaction, attempt })
     }
 
-    async fn read_salt(&self) -> Result<Salt, TransactionError> {
-        let read = sqlx::query(SALT).fetch_one(&self.pool).await;
-        let columns = read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
-        let (version, works_with, salt): (_, _, Vec<u8>) =
+    async fn schema(&self) -> Result<KnownSchema, TransactionError> {
+        self.schema.get_or_try_init(|| self.read_schema()).await.copied()
+    }
+
+    async fn read_schema(&self) -> Result<KnownSchema, TransactionError> {
+        let read = sqlx::query(SCHEMA).fetch_one(&self.pool).await;
+        let columns = read.and_then(|row| {
+            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+        });
+        let (version, works_with, salt, is_serializable): (_, _, Vec<u8>, _) =
             columns.map_err(|error| fault(error).before_commit())?;
-        checked_salt(version, works_with, &salt)
+        KnownSchema::checked(version, works_with, &salt, is_serializable)
+    }
+
+    /// Begins where the key was looked at before.
+    async fn begin_seen(
+        &self,
+        entrance: &Entrance,
+        schema: &KnownSchema,
+    ) -> Result<Entered<Transaction>, TransactionError> {
+        let lock = operation_lock(&schema.salt, entrance.operation.id());
+        let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(connection);
+        let operation = match unit::look_before(&mut line, &OPERATION, entrance, lock).await? {
+            Ok(operation) => operation,
+            Err(answer) => return Ok(Entered::Answer(answer)),
+        };
+        drop(line);
+        let mut inner = self.begun().await?;
+        let mut line = DriverConnection(&mut *inner);
+        match unit::enter_seen(&mut line, &OPERATION, None, &operation).await {
+            Ok(None) => Ok(self.granted(inner, operation, schema.salt)),
+            Ok(Some(answer)) => {
+                roll_back(inner).await;
+                Ok(Entered::Answer(answer))
+            }
+            Err(error) => {
+                roll_back(inner).await;
+                Err(error)
+            }
+        }
     }
 }
 
@@ -177,11 +212,15 @@ impl transaction::Database for Database {
     type Transaction = Transaction;
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
-        self.salt.get_or_try_init(|| self.read_salt()).await.copied()
+        Ok(self.schema().await?.salt)
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
-        let (salt, mut inner) = (self.salt().await?, self.begun().await?);
+        let schema = self.schema().await?;
+        if schema.looks_before(self.isolation) {
+            return self.begin_seen(entrance, &schema).await;
+        }
+        let (salt, mut inner) = (schema.salt, self.begun().await?);
         let lock = operation_lock(&salt, entrance.operation.id());
         let mut line = DriverConnection(&mut *inner);
         match unit::enter(&mut line, &OPERATION, None, entrance, lock).await {

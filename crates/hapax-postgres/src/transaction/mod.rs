@@ -70,6 +70,8 @@ pub(crate) fn begin_statement(isolation: Option<Isolation>) -> &'static str {
 /// What PostgreSQL is told about an operation in its caller's transaction.
 pub(crate) const OPERATION: OperationStatements = OperationStatements {
     look: include_str!("../sql/tx_look.sql"),
+    peek: include_str!("../sql/tx_peek.sql"),
+    lock: "SELECT pg_try_advisory_xact_lock($1::int8)",
     wait: "SELECT hapax.lock_operation($1::int8, $2::int8), \
            current_setting('transaction_isolation') = 'read committed'",
     record: include_str!("../sql/tx_record.sql"),
@@ -80,4 +82,5 @@ pub(crate) const OPERATION: OperationStatements = OperationStatements {
     unpack: |column| answer::sealed(column.to_vec()),
 };
 pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
-pub(crate) const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
+pub(crate) const SCHEMA: &str = "SELECT version, works_with, salt, \
+     current_setting('default_transaction_isolation') = 'serializable' FROM hapax.meta";

@@ -6,6 +6,7 @@ use hapax_core::{OperationId, Salt, StoreError, TransactionError};
 use hapax_sql::operation::ForOperation;
 use tokio::time::timeout;
 
+use super::Isolation;
 use crate::{OpenError, VERSION};
 
 /// How long a rollback may take before the statement it waits for is cancelled.
@@ -43,23 +44,43 @@ pub(crate) async fn end_soon(ending: impl Future<Output = ()>, cancel: impl Futu
     }
 }
 
-/// The salt, if this code can work with the schema it is in.
-pub(crate) fn checked_salt(
-    version: i32,
-    works_with: i32,
-    salt: &[u8],
-) -> Result<Salt, TransactionError> {
-    let refused = if works_with > VERSION {
-        OpenError::TooNew { found: version, needed: works_with }
-    } else if version < VERSION {
-        OpenError::NotMigrated { found: version }
-    } else {
-        match <[u8; 32]>::try_from(salt) {
-            Ok(salt) => return Ok(Salt::from_bytes(salt)),
-            Err(_) => OpenError::DamagedSalt,
+/// What is known of the schema once it was read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KnownSchema {
+    pub(crate) salt: Salt,
+    /// Whether a transaction that is not told otherwise is SERIALIZABLE.
+    is_serializable: bool,
+}
+
+impl KnownSchema {
+    /// If this code can work with it.
+    pub(crate) fn checked(
+        version: i32,
+        works_with: i32,
+        salt: &[u8],
+        is_serializable: bool,
+    ) -> Result<Self, TransactionError> {
+        let refused = if works_with > VERSION {
+            OpenError::TooNew { found: version, needed: works_with }
+        } else if version < VERSION {
+            OpenError::NotMigrated { found: version }
+        } else {
+            match <[u8; 32]>::try_from(salt) {
+                Ok(salt) => return Ok(Self { salt: Salt::from_bytes(salt), is_serializable }),
+                Err(_) => OpenError::DamagedSalt,
+            }
+        };
+        Err(StoreError::unavailable(refused).into())
+    }
+
+    /// Whether a key is looked at before a transaction of this level begins.
+    pub(crate) fn looks_before(&self, isolation: Option<Isolation>) -> bool {
+        match isolation {
+            Some(Isolation::Serializable) => true,
+            Some(Isolation::ReadCommitted | Isolation::RepeatableRead) => false,
+            None => self.is_serializable,
         }
-    };
-    Err(StoreError::unavailable(refused).into())
+    }
 }
 
 /// The number of an operation's lock.

@@ -11,6 +11,10 @@ pub struct OperationStatements {
     /// scope, key, fingerprint, state, fence, owner, recovery, doubt, the end of its lease, when it was
     /// created and changed, when it expires, its tombstone, request and answer.
     pub look: &'static str,
+    /// The same without the lock, `(id)`: its first column says that this transaction does not have it.
+    pub peek: &'static str,
+    /// Tries the lock alone, `(lock)`. One row: whether this transaction has it now.
+    pub lock: &'static str,
     /// Waits for the lock, `(lock, microseconds)`. One row: whether this transaction has it now, and whether
     /// it sees what was committed meanwhile.
     pub wait: &'static str,

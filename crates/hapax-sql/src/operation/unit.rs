@@ -60,15 +60,9 @@ pub async fn enter(
     let mut rows = session.ask_all(&asked).await.map_err(fault)?.pop().unwrap_or_default();
     loop {
         let KeySeen { has_lock, found } = KeySeen::of(&rows, statements, id)?;
-        let over = match found {
-            None => None,
-            Some((now, record)) => {
-                let decision = decide(now, &entrance.arrival(), Some(&record), &entrance.policy);
-                match transaction::enter(now, decision, Some(&record)) {
-                    Ok(claim) => Some(Box::new(claim)),
-                    Err(answer) => return Ok(Err(answer)),
-                }
-            }
+        let over = match decided(entrance, found) {
+            Ok(over) => over,
+            Err(answer) => return Ok(Err(answer)),
         };
         if has_lock {
             return Ok(Ok(ForOperation { entrance: entrance.clone(), lock, over }));
@@ -78,6 +72,55 @@ pub async fn enter(
         }
         rows = session.ask(statements.look, &values).await.map_err(fault)?;
     }
+}
+
+/// The same for a transaction in which a read would count: under SERIALIZABLE, looking for a record that is
+/// not there is in the way of everybody whose record comes to lie beside it. So the look is made before the
+/// transaction begins, by itself.
+pub async fn look_before(
+    session: &mut impl Session,
+    statements: &OperationStatements,
+    entrance: &Entrance,
+    lock: i64,
+) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
+    let id = entrance.operation.id();
+    let rows = session.ask(statements.peek, &[id.as_bytes().into()]).await;
+    let rows = rows.map_err(TransactionFault::before_commit)?;
+    let over = decided(entrance, KeySeen::of(&rows, statements, id)?.found);
+    Ok(over.map(|over| ForOperation { entrance: entrance.clone(), lock, over }))
+}
+
+/// Takes the lock of what was looked at before; the answer to give if another transaction has it for too long.
+/// `begin` goes out together with the first statement, where the transaction has not begun yet.
+pub async fn enter_seen(
+    session: &mut impl Session,
+    statements: &OperationStatements,
+    begin: Option<&'static str>,
+    operation: &ForOperation,
+) -> Result<Option<TransactionAnswer>, TransactionError> {
+    let fault = TransactionFault::before_commit;
+    let values = [operation.lock.into()];
+    let asked = begin.map(Statement::plain).into_iter();
+    let asked: Vec<_> =
+        asked.chain([Statement { text: statements.lock, values: &values }]).collect();
+    let rows = session.ask_all(&asked).await.map_err(fault)?.pop().unwrap_or_default();
+    let row = rows.first().ok_or_else(|| TransactionFault::unexpected(0));
+    if row.and_then(|row| row.flag(0)).map_err(fault)? {
+        return Ok(None);
+    }
+    let is_over = wait(session, statements, operation.lock, operation.entrance.wait).await?;
+    let busy = TransactionAnswer::Busy { retry_after: TRY_AGAIN };
+    Ok((!is_over).then_some(busy))
+}
+
+/// What the machine says to what was found: a claim over it, if there is something to claim over.
+fn decided(
+    entrance: &Entrance,
+    found: Option<(Timestamp, Record)>,
+) -> Result<Option<Box<Claim>>, TransactionAnswer> {
+    let Some((now, record)) = found else { return Ok(None) };
+    let decision = decide(now, &entrance.arrival(), Some(&record), &entrance.policy);
+    transaction::enter(now, decision, Some(&record)).map(|claim| Some(Box::new(claim)))
 }
 
 /// Waits for whoever has the operation; whether it is over. A transaction that would not see what was

@@ -14,7 +14,7 @@ use deadpool_postgres::{Object, Pool};
 use hapax_core::{
     Attempt, Event, Record, Salt, StoreError, Timestamp, TransactionError,
     outbox::Ringer,
-    transaction::{self, End, Entered, Entrance, Granted},
+    transaction::{self, End, Entered, Entrance, Granted, TransactionAnswer},
 };
 use hapax_sql::{
     TransactionFault,
@@ -30,7 +30,7 @@ use super::{
     CANCEL, Isolation, OPERATION, begin_statement,
     error::CONFLICTS,
     events::{EmittedEvents, EventLog},
-    unit::{LockName, Purpose, end_soon, operation_lock},
+    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -48,14 +48,14 @@ pub struct Database {
     pool: Pool,
     pub(crate) isolation: Option<Isolation>,
     pub(crate) log: EventLog,
-    salt: Arc<OnceCell<Salt>>,
+    schema: Arc<OnceCell<KnownSchema>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: Pool) -> Self {
-        Self { pool, isolation: None, log: EventLog::default(), salt: Arc::default() }
+        Self { pool, isolation: None, log: EventLog::default(), schema: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -114,7 +114,34 @@ impl Database {
         &self,
         line: &mut PooledConnection,
     ) -> Result<Salt, TransactionError> {
-        self.salt.get_or_try_init(|| line.salt()).await.copied()
+        Ok(self.schema_on(line).await?.salt)
+    }
+
+    async fn schema_on(
+        &self,
+        line: &mut PooledConnection,
+    ) -> Result<KnownSchema, TransactionError> {
+        self.schema.get_or_try_init(|| line.schema()).await.copied()
+    }
+
+    /// Begins, and finds out whether an operation may be run.
+    async fn enter(
+        &self,
+        line: &mut PooledConnection,
+        entrance: &Entrance,
+        schema: &KnownSchema,
+    ) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
+        let lock = operation_lock(&schema.salt, entrance.operation.id());
+        let begin = Some(begin_statement(self.isolation));
+        if !schema.looks_before(self.isolation) {
+            return unit::enter(line, &OPERATION, begin, entrance, lock).await;
+        }
+        let operation = match unit::look_before(line, &OPERATION, entrance, lock).await? {
+            Ok(operation) => operation,
+            Err(answer) => return Ok(Err(answer)),
+        };
+        let refused = unit::enter_seen(line, &OPERATION, begin, &operation).await?;
+        Ok(refused.map_or(Ok(operation), Err))
     }
 
     fn granted(
@@ -218,11 +245,9 @@ impl transaction::Database for Database {
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
-        let salt = self.salt_on(&mut line).await?;
-        let lock = operation_lock(&salt, entrance.operation.id());
-        let begin = Some(begin_statement(self.isolation));
-        match unit::enter(&mut line, &OPERATION, begin, entrance, lock).await {
-            Ok(Ok(purpose)) => Ok(self.granted(line, purpose, salt)),
+        let schema = self.schema_on(&mut line).await?;
+        match self.enter(&mut line, entrance, &schema).await {
+            Ok(Ok(purpose)) => Ok(self.granted(line, purpose, schema.salt)),
             Ok(Err(answer)) => {
                 line.roll_back().await;
                 Ok(Entered::Answer(answer))

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use hapax_core::{Salt, StoreError, TransactionError};
+use hapax_core::{StoreError, TransactionError};
 use tokio::time::timeout;
 
 use crate::{
     OpenError,
-    transaction::{SALT, unit::checked_salt},
+    transaction::{SCHEMA, unit::KnownSchema},
 };
 
 /// How long a rollback may take before its connection is closed instead.
@@ -18,13 +18,13 @@ const ROLL_BACK_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct PooledConnection(pub(crate) Object);
 
 impl PooledConnection {
-    /// The salt, if this code can work with the schema.
-    pub(crate) async fn salt(&mut self) -> Result<Salt, TransactionError> {
+    /// The schema, if this code can work with it.
+    pub(crate) async fn schema(&mut self) -> Result<KnownSchema, TransactionError> {
         let unusable = |error| StoreError::unavailable(OpenError::Unusable(error));
-        let row = self.0.query_one(SALT, &[]).await.map_err(unusable)?;
-        let (version, works_with) = (row.try_get(0), row.try_get(1));
-        let (version, works_with) = (version.map_err(unusable)?, works_with.map_err(unusable)?);
-        checked_salt(version, works_with, row.try_get(2).map_err(unusable)?)
+        let row = self.0.query_one(SCHEMA, &[]).await.map_err(unusable)?;
+        let columns = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
+        let (version, works_with, salt, is_serializable) = columns().map_err(unusable)?;
+        KnownSchema::checked(version, works_with, salt, is_serializable)
     }
 
     /// Ends the transaction without a trace; a connection that cannot is closed.

@@ -1,6 +1,12 @@
 //! Several at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hapax_core::transaction::TransactionAnswer;
 use hapax_engine::transactional::{InTransactionError, TransactionOptions};
@@ -19,6 +25,7 @@ through_every_door!(
     when_the_first_rolls_back_the_second_runs,
     a_duplicate_that_waited_long_enough_is_told_to_come_back,
     transactions_in_each_others_way_are_tried_again,
+    keys_that_lie_side_by_side_are_in_nobodys_way,
     a_caller_that_leaves_does_not_stop_the_work,
 );
 
@@ -132,6 +139,39 @@ async fn transactions_in_each_others_way_are_tried_again<D: Door>() {
     assert!(world.calls() > 8, "nobody was in anybody's way");
     let left = world.postgres.number("SELECT left_over::int8 FROM stock").await;
     assert_eq!((left, world.records().await), (1000 - taken, taken));
+}
+
+async fn keys_that_lie_side_by_side_are_in_nobodys_way<D: Door>() {
+    for isolation in [Some(Isolation::Serializable), None] {
+        let world = World::<D>::with(options(), isolation).await;
+        let by_default =
+            "ALTER ROLE postgres IN DATABASE {} SET default_transaction_isolation = 'serializable'";
+        world.postgres.execute(&by_default.replace("{}", &world.postgres.name), &[]).await;
+        let world = Arc::new(world);
+        let all = Arc::new(tokio::sync::Barrier::new(8));
+        let callers = (0..8).map(|caller| {
+            let (world, all) = (Arc::clone(&world), Arc::clone(&all));
+            let first = Arc::new(AtomicBool::new(true));
+            tokio::spawn(async move {
+                let paid = world.run(&format!("k{caller}"), move |mut tx, key| {
+                    let (all, first) = (Arc::clone(&all), Arc::clone(&first));
+                    async move {
+                        // All of them have looked, and none has written.
+                        if first.swap(false, Ordering::SeqCst) {
+                            all.wait().await;
+                        }
+                        pay::<D>(&mut tx, &key).await?;
+                        Ok(answer(201))
+                    }
+                });
+                is_stored(&paid.await)
+            })
+        });
+        for caller in callers.collect::<Vec<_>>() {
+            assert!(caller.await.unwrap());
+        }
+        assert_eq!((world.calls(), world.records().await), (8, 8), "{isolation:?}");
+    }
 }
 
 async fn a_caller_that_leaves_does_not_stop_the_work<D: Door>() {
