@@ -115,7 +115,9 @@ impl Database {
     async fn session(&self) -> Result<CleanConnection, StoreError> {
         match self.salt().await {
             Ok(_) => self.hold().await,
-            Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
             Err(TransactionError::Store(error)) => Err(error),
         }
     }
