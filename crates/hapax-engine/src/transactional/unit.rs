@@ -84,7 +84,13 @@ impl<D: Database> TransactionRun<D> {
                 | InTransactionError::Panicked
                 | InTransactionError::TimedOut { .. },
             ) => true,
-            Err(_) => false,
+            Err(
+                InTransactionError::Refused(_)
+                | InTransactionError::Kept
+                | InTransactionError::Conflict(_)
+                | InTransactionError::Store(_)
+                | InTransactionError::Unknown(_),
+            ) => false,
         };
         if self.look == KeyLook::AtBegin || !nothing_stored {
             return ended;

@@ -107,7 +107,8 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN hapax.lock_number(salt, 'event', topic || E'\n' || key);
 
 -- hapax.emit_bytes, with an insert for each table of the ring: naming the table is what announces the writer. An
--- insert whose position lies in another segment writes nothing, and that position is given up.
+-- insert whose position lies in another segment writes nothing, and that position is given up. The limit tells the
+-- planner that there is one salt: it would otherwise expect a thousand, and plan anew each time.
 DO $do$
 DECLARE
     inserts text;
@@ -118,7 +119,7 @@ BEGIN
             SELECT p.taken, hapax.clock(), id, %2$s, hapax.outbox_lane(topic, key), 1, topic, key, content_type, headers, payload
             FROM (SELECT CASE WHEN pg_catalog.pg_advisory_xact_lock(hapax.event_lock(m.salt, topic, key)) IS NULL THEN NULL
                               ELSE pg_catalog.nextval('hapax.outbox_positions') END AS taken
-                  FROM hapax.meta AS m) AS p
+                  FROM hapax.meta AS m LIMIT 1) AS p
             WHERE hapax.is_in_segment(p.taken, segment);$insert$,
         CASE n WHEN 0 THEN 'IF' ELSE 'ELSIF' END, n), '' ORDER BY n)
     INTO inserts FROM generate_series(0, 15) AS n;

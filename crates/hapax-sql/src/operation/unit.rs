@@ -225,12 +225,12 @@ fn taken(
     place: RecordPlace,
     fault: TransactionFault,
 ) -> TransactionError {
-    match fault {
-        TransactionFault::Refused { code, cause } if statements.taken.contains(&code.as_str()) => {
-            TransactionError::Taken(cause)
-        }
-        fault => place.meaning(fault),
+    if fault.code().is_some_and(|code| statements.taken.contains(&code))
+        && let TransactionFault::Refused { cause, .. } = fault
+    {
+        return TransactionError::Taken(cause);
     }
+    place.meaning(fault)
 }
 
 fn first_record<'a>(
