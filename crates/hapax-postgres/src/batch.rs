@@ -11,7 +11,7 @@ use hapax_core::{
 };
 use tokio_postgres::types::ToSql;
 
-use crate::row::Id;
+use crate::{answer::Answer, row::Id};
 
 /// Longest span written, so that no sum of instants and spans overflows.
 const SPAN_MAX: i64 = i64::MAX / 8;
@@ -108,9 +108,7 @@ fn settle_columns<'a>(lone: bool, settles: &[(&'a Settle, &'a Option<Sealed>)]) 
             | Settlement::Declined => 0,
         }),
         list(lone, settles, |(settle, _)| keep(settle)),
-        list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.head)),
-        list(lone, &outcomes, |sealed| sealed.map(|sealed| &*sealed.body)),
-        list(lone, &outcomes, |sealed| sealed.map(|sealed| &sealed.digest[..])),
+        list(lone, &outcomes, |sealed| sealed.map(Answer)),
     ]
 }
 
@@ -234,7 +232,7 @@ const CLAIM: usize = 4;
 
 /// Each part: how many parameters it has, what it writes and what it answers.
 const PARTS: [(usize, &str, &str); 5] = [
-    (11, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
+    (9, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
     (4, include_str!("sql/renew.sql"), "SELECT id, now, false FROM renewed"),
     (10, include_str!("sql/keep_step.sql"), "SELECT id, now, false FROM running"),
     (15, include_str!("sql/take_over.sql"), "SELECT id, changed_at, false FROM taken"),

@@ -14,7 +14,7 @@ use hapax_core::{
 use tokio_postgres::types::ToSql;
 
 use crate::{
-    batch::{Parts, span},
+    batch::Parts,
     connection::SharedConnection,
     error::{StatementFailure, after, before},
     row::{self, Id, column},
@@ -27,7 +27,6 @@ const ATTEMPTS_MAX: u32 = 4;
 const PAUSE_MAX: Duration = Duration::from_millis(40);
 
 const WITHDRAW: &str = include_str!("sql/withdraw.sql");
-const PREPARE_BUCKETS: &str = include_str!("sql/prepare_buckets.sql");
 
 /// Performs the batch and answers item by item.
 pub(crate) async fn commit(shared: &Shared, batch: &[Write]) -> Vec<Result<Written, StoreError>> {
@@ -90,17 +89,11 @@ async fn write(
             Ok(rows) => return rows.iter().map(|row| note(shared, row)).collect(),
             Err(failure) => failure,
         };
-        if attempt == ATTEMPTS_MAX {
+        if attempt == ATTEMPTS_MAX || !failure.is_passing() {
             return Err(failure);
         }
         attempt += 1;
-        if failure.is_missing_bucket() {
-            prepare_buckets(wire, batch).await?;
-        } else if failure.is_passing() {
-            tokio::time::sleep(PAUSE_MAX.mul_f64(fastrand::f64())).await;
-        } else {
-            return Err(failure);
-        }
+        tokio::time::sleep(PAUSE_MAX.mul_f64(fastrand::f64())).await;
     }
 }
 
@@ -113,14 +106,6 @@ fn note(
         shared.watchers.settled(id);
     }
     Ok((id, Timestamp::from_micros(column(row, 1)?)))
-}
-
-async fn prepare_buckets(wire: &SharedConnection, batch: &[Write]) -> Result<(), StatementFailure> {
-    let settles = batch.iter().filter_map(settle);
-    let (ids, keeps): (Vec<_>, Vec<_>) =
-        settles.map(|settle| (Id(settle.id), span(settle.keep))).unzip();
-    wire.query(PREPARE_BUCKETS, &[&ids, &keeps]).await.map_err(StatementFailure::before_sending)?;
-    Ok(())
 }
 
 /// Says for each item whether it was written, and reads what stood in the way of the others.

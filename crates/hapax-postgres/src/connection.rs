@@ -16,9 +16,8 @@ use tokio::{
     time::timeout,
 };
 use tokio_postgres::{
-    AsyncMessage, Client, Config, Connection, NoTls, Row, Socket, Statement,
-    tls::NoTlsStream,
-    types::{ToSql, Type},
+    AsyncMessage, Client, Config, Connection, NoTls, Row, Socket, Statement, tls::NoTlsStream,
+    types::ToSql,
 };
 
 use crate::error::{OpenError, StatementFailure};
@@ -136,15 +135,6 @@ impl SharedConnection {
     ) -> Result<Vec<Row>, StatementFailure> {
         let statement = self.statement(text).await?;
         self.answered(self.client.query(&statement, params)).await
-    }
-
-    /// Runs a statement that is not worth preparing.
-    pub(crate) async fn query_once(
-        &self,
-        text: &str,
-        params: &[(&(dyn ToSql + Sync), Type)],
-    ) -> Result<Vec<Row>, StatementFailure> {
-        self.answered(self.client.query_typed(text, params)).await
     }
 
     /// Runs a statement without parameters and without an answer.

@@ -137,16 +137,6 @@ impl StatementFailure {
         self.code().is_some_and(|code| PASSING.contains(code))
     }
 
-    /// Whether there is no table for an outcome's bucket.
-    pub(crate) fn is_missing_bucket(&self) -> bool {
-        self.code() == Some(&SqlState::CHECK_VIOLATION)
-    }
-
-    /// Whether a table that was named does not exist.
-    pub(crate) fn is_missing_table(&self) -> bool {
-        self.code() == Some(&SqlState::UNDEFINED_TABLE)
-    }
-
     /// Whether the connection, or what was prepared on it, cannot be trusted any more.
     pub(crate) fn spoils_the_connection(&self) -> bool {
         match self {

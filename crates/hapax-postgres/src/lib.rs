@@ -1,19 +1,18 @@
 //! The PostgreSQL store of Hapax: coalesced multi-row writes on few connections.
 //!
-//! Everything is in schema `hapax`: one slim table of operations, in which uniqueness lives, and
-//! their outcomes beside it in tables of six hours each, which are dropped and never emptied.
-//! People read the views `hapax.operations_readable` and `hapax.notes_readable`.
+//! Everything is in schema `hapax`: one slim table of operations, in which uniqueness lives and each
+//! outcome stands in the row of its operation. People read the views `hapax.operations_readable` and `hapax.notes_readable`.
 //!
 //! - `store`: [`Store`] and [`Options`]; which connection does what;
 //! - `commit` and `batch`: a batch as one statement, and its answers;
-//! - `row` and `list`: reading; `notes`: what people did to records;
+//! - `row`, `answer` and `list`: reading; `notes`: what people did to records;
 //! - `overdue`: finding abandoned records without an index that settles would have to maintain;
 //! - `transaction`: the same promise inside the caller's own transaction, with its own pool
 //!   (features `deadpool`, `sqlx` and `sqlx-0_8`; SQL functions for every other language);
 //! - `inbox`: what became of messages, in the transaction of their effect;
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
-//! - `retire`: purging records and turning over the outcome tables;
+//! - `retire`: purging records;
 //! - `watch`: hints between processes;
 //! - `server`: whether a server can be used at all; `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
 //!
@@ -26,6 +25,7 @@
     expect(clippy::duplicate_mod, reason = "one source for both versions of the driver")
 )]
 
+mod answer;
 mod batch;
 mod clock_mark;
 mod commit;

@@ -1,14 +1,13 @@
-//! What is past retention goes: records one by one, outcomes by the bucket, as far as the clock is
-//! trusted.
+//! What is past retention goes, as far as the clock is trusted.
 //!
 //! Records are walked from the oldest of each retention. What is met before its time stays where it
 //! is; what is due and still needed is filed anew, so that the walk never starts with a crowd of
-//! records it cannot remove. Outcomes are in tables of six hours, dropped once their last hour is
-//! long past; a settle makes the table it needs if it is not there.
+//! records it cannot remove.
 
 use hapax_core::{Outcome, codec, limits::PAGE_RECORDS_MAX, store::Purged};
 
 use crate::{
+    answer::Answer,
     connection::SharedConnection,
     error::{StatementFailure, after, before},
     notes,
@@ -18,18 +17,14 @@ use crate::{
 
 /// Rows looked at for each retention beyond those that may be removed.
 const LOOK_AHEAD_ROWS: i64 = 1000;
-/// How many buckets an outcome table outlives its last record, in case the clock steps back.
-const GRACE_BUCKETS: i32 = 1;
 
 const RETENTIONS: &str = include_str!("sql/retentions.sql");
 const PURGE: &str = include_str!("sql/purge.sql");
 const TIME_OUT: &str = include_str!("sql/time_out.sql");
 const FORGET_MESSAGES: &str = "SELECT hapax.inbox_forget($1)";
-const CREATE_BUCKETS: &str = include_str!("sql/create_buckets.sql");
-const PAST_BUCKETS: &str = include_str!("sql/past_buckets.sql");
 
-/// Removes, buries or fails up to `limit` records past retention, those of messages included, removes
-/// old notes, and retires empty buckets.
+/// Removes, buries or fails up to `limit` records past retention, those of messages included, and
+/// removes old notes.
 pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, StatementFailure> {
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
@@ -37,7 +32,6 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, State
     let retentions = wire.query(RETENTIONS, &[]).await?;
     let mut retentions: Vec<i64> =
         retentions.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
-    wire.query(CREATE_BUCKETS, &[&retentions]).await?;
     // Whoever comes first may use up the limit: it should not always be the same.
     fastrand::shuffle(&mut retentions);
     let mut purged = Purged::default();
@@ -59,9 +53,6 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, State
     }
     if let Err(failure) = notes::forget(&wire, limit).await {
         tracing::debug!(?failure, "old notes were not removed");
-    }
-    if let Err(failure) = drop_past(shared, &wire).await {
-        tracing::debug!(?failure, "past outcome tables were not dropped");
     }
     shared.faults.at("purge.answer").map_err(after)?;
     Ok(purged)
@@ -103,50 +94,14 @@ async fn time_out(
 ) -> Result<usize, StatementFailure> {
     let outcome = Outcome::never_run();
     let sealed: Vec<_> = pending.iter().map(|Id(id)| codec::seal(*id, &outcome)).collect();
-    let heads: Vec<_> = sealed.iter().map(|sealed| &*sealed.head).collect();
-    let bodies: Vec<_> = sealed.iter().map(|sealed| &*sealed.body).collect();
-    let digests: Vec<_> = sealed.iter().map(|sealed| &sealed.digest[..]).collect();
-    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-        [&pending, &heads, &bodies, &digests];
-    let failed = wire.query(TIME_OUT, &params).await?;
+    let answers: Vec<_> = sealed.iter().map(Answer).collect();
+    let failed = wire.query(TIME_OUT, &[&pending, &answers]).await?;
     for row in &failed {
         if column(row, 1)? {
             shared.watchers.settled(column::<Id>(row, 0)?.0);
         }
     }
     Ok(failed.len())
-}
-
-/// Drops the tables whose outcomes are long past.
-async fn drop_past(shared: &Shared, wire: &SharedConnection) -> Result<(), StatementFailure> {
-    let past = wire.query(PAST_BUCKETS, &[&GRACE_BUCKETS]).await?;
-    if past.is_empty() {
-        return Ok(());
-    }
-    // Detaching waits for older transactions of others; on a connection of its own it is in
-    // nobody's way. What fails is tried again by the next purge.
-    let (own, _) = shared.keeper.connect().await.map_err(StatementFailure::not_sent)?;
-    for row in &past {
-        let (table, attached, detaching) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
-        if let Err(failure) = drop_bucket(&own, table, attached, detaching).await {
-            tracing::debug!(?failure, table, "an outcome table was not dropped");
-        }
-    }
-    Ok(())
-}
-
-async fn drop_bucket(
-    wire: &SharedConnection,
-    table: &str,
-    attached: bool,
-    detaching: bool,
-) -> Result<(), StatementFailure> {
-    if attached {
-        let how = if detaching { "FINALIZE" } else { "CONCURRENTLY" };
-        let detach = format!("ALTER TABLE hapax.responses DETACH PARTITION hapax.{table} {how}");
-        wire.execute(&detach).await?;
-    }
-    wire.execute(&format!("DROP TABLE IF EXISTS hapax.{table}")).await
 }
 
 fn count(rows: i64) -> usize {

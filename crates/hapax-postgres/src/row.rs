@@ -1,19 +1,15 @@
 //! Records as columns, and back.
 
-use std::{collections::HashMap, error::Error};
+use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
-use hapax_core::{
-    OperationId, StoreError, Timestamp,
-    codec::{self, Sealed},
-    store::Loaded,
-};
+use hapax_core::{OperationId, StoreError, Timestamp, codec, store::Loaded};
 use tokio_postgres::{
     Row,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
 };
 
-use crate::{connection::SharedConnection, error::StatementFailure};
+use crate::{answer, connection::SharedConnection, error::StatementFailure};
 
 const READ: &str = include_str!("sql/read.sql");
 
@@ -28,73 +24,20 @@ pub(crate) async fn read(
 ) -> Result<Vec<Result<Loaded, StoreError>>, StatementFailure> {
     let ids: Vec<_> = ids.iter().copied().map(Id).collect();
     let rows = wire.query(READ, &[&ids]).await?;
-    let mut found: Vec<LocatedRow> = rows.iter().map(stored).collect::<Result<_, _>>()?;
-    found.sort_unstable_by_key(|stored| stored.at);
-    let mut outcomes = outcomes(wire, &found).await?;
-    Ok(found.into_iter().map(|stored| stored.open(&mut outcomes)).collect())
+    let mut found: Vec<(i64, Result<Loaded, StoreError>)> =
+        rows.iter().map(loaded).collect::<Result<_, _>>()?;
+    found.sort_unstable_by_key(|(at, _)| *at);
+    Ok(found.into_iter().map(|(_, loaded)| loaded).collect())
 }
 
-/// The place of an outcome: its bucket and its number.
-type OutcomePlace = (i32, i64);
-
-struct LocatedRow {
-    at: i64,
-    now: Timestamp,
-    row: Option<(codec::Row, Option<OutcomePlace>)>,
-}
-
-impl LocatedRow {
-    fn open(
-        self,
-        outcomes: &mut HashMap<OutcomePlace, Result<Sealed, StoreError>>,
-    ) -> Result<Loaded, StoreError> {
-        let now = self.now;
-        let Some((mut row, place)) = self.row else { return Ok(Loaded { now, record: None }) };
-        row.outcome = place.and_then(|place| outcomes.remove(&place)).transpose()?;
-        Ok(Loaded { now, record: Some(Box::new(row.open(now)?)) })
-    }
-}
-
-/// Reads each outcome from the table of its bucket: a join with all of them would lock them all.
-async fn outcomes(
-    wire: &SharedConnection,
-    found: &[LocatedRow],
-) -> Result<HashMap<OutcomePlace, Result<Sealed, StoreError>>, StatementFailure> {
-    let mut wanted: HashMap<i32, Vec<i64>> = HashMap::new();
-    let places = found.iter().filter_map(|stored| stored.row.as_ref()?.1);
-    places.for_each(|(bucket, id)| wanted.entry(bucket).or_default().push(id));
-    let mut outcomes = HashMap::new();
-    for (bucket, ids) in wanted {
-        let text = format!(
-            "SELECT id, head, body, digest FROM hapax.responses_{bucket} WHERE id = ANY($1)"
-        );
-        let rows = match wire.query_once(&text, &[(&ids, Type::INT8_ARRAY)]).await {
-            Ok(rows) => rows,
-            Err(failure) if failure.is_missing_table() => continue,
-            Err(failure) => return Err(failure),
-        };
-        for row in rows {
-            outcomes.insert((bucket, column(&row, 0)?), sealed(&row)?);
-        }
-    }
-    Ok(outcomes)
-}
-
-fn sealed(row: &Row) -> Result<Result<Sealed, StoreError>, StatementFailure> {
-    let (head, body, digest) = (column(row, 1)?, column(row, 2)?, column::<&[u8]>(row, 3)?);
-    let bytes = |bytes: Vec<u8>| Bytes::from(bytes);
-    Ok(match digest.try_into() {
-        Ok(digest) => Ok(Sealed { head: bytes(head), body: bytes(body), digest }),
-        Err(_) => Err(StoreError::damaged("the stored digest does not have sixteen bytes")),
-    })
-}
-
-fn stored(row: &Row) -> Result<LocatedRow, StatementFailure> {
+/// A row of `read.sql`: which of the ids it is about, and what is stored under it.
+fn loaded(row: &Row) -> Result<(i64, Result<Loaded, StoreError>), StatementFailure> {
     let (at, now) = (column(row, 0)?, Timestamp::from_micros(column(row, 1)?));
-    let Some(Id(id)) = column(row, 2)? else { return Ok(LocatedRow { at, now, row: None }) };
-    let bucket: Option<i32> = column(row, 19)?;
-    let response: Option<i64> = column(row, 20)?;
-    Ok(LocatedRow { at, now, row: Some((columns(row, id)?, bucket.zip(response))) })
+    let Some(Id(id)) = column(row, 2)? else { return Ok((at, Ok(Loaded { now, record: None }))) };
+    let mut stored = columns(row, id)?;
+    stored.outcome = column::<Option<Vec<u8>>>(row, 19)?.map(answer::sealed);
+    let record = stored.open(now).map_err(StoreError::from);
+    Ok((at, record.map(|record| Loaded { now, record: Some(Box::new(record)) })))
 }
 
 /// The columns of `read.sql` and `list.sql`, which are the same up to the request.

@@ -94,7 +94,9 @@ impl TransactionFault {
 /// Outside of a caller's transaction there is nothing to try again as a whole.
 fn plainly(error: TransactionError) -> StoreError {
     match error {
-        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
+        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+            StoreError::Unavailable(cause)
+        }
         TransactionError::Store(error) => error,
     }
 }

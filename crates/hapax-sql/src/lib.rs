@@ -6,9 +6,10 @@
 //!
 //! - `session`: [`Session`] and [`Statement`]; `value`: what goes out; `row`: what comes back;
 //! - `fault`: why there is no answer, and what that means before a commit, in one and without one;
-//! - [`inbox`]: the conversation about messages.
+//! - [`inbox`]: the conversation about messages; [`operation`]: about an operation in its caller's transaction.
 
 pub mod inbox;
+pub mod operation;
 
 mod fault;
 mod row;

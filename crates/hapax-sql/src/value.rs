@@ -15,6 +15,8 @@ pub enum Value<'a> {
     Text(Option<&'a str>),
     /// Bytes, `bytea` in PostgreSQL.
     Bytes(Option<&'a [u8]>),
+    /// Numbers for one statement about several things: an `int8[]` in PostgreSQL, a JSON array in SQLite.
+    Numbers(&'a [i64]),
     /// Texts for one statement about several things: a `text[]` in PostgreSQL, a JSON array in SQLite.
     Texts(&'a [&'a str]),
     /// Bytes, the same way: a `bytea[]`, or a JSON array of texts in hexadecimal digits.

@@ -27,7 +27,7 @@ where
     pub(super) async fn try_together(&self, messages: &[Acceptance]) -> Option<DeliveryEnd> {
         match self.enter_act_and_leave(messages).await {
             Ok(true) => Some(DeliveryEnd::Final),
-            Ok(false) | Err(TransactionError::Conflict(_)) => None,
+            Ok(false) | Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => None,
             // Where the commit was not confirmed, what is stored answers those that come again.
             Err(TransactionError::Store(error)) => Some(self.outage(&error)),
         }

@@ -213,7 +213,9 @@ where
                 MessageAnswer::Busy => DeliveryEnd::Again(self.options.busy_pause),
                 MessageAnswer::Fenced => DeliveryEnd::Fenced,
             })),
-            Err(TransactionError::Conflict(_)) => Err(TryOutcome::InTheWay),
+            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => {
+                Err(TryOutcome::InTheWay)
+            }
             Err(TransactionError::Store(error)) => Err(TryOutcome::Ended(self.outage(&error))),
         }
     }
@@ -279,7 +281,7 @@ where
                 Ok(()) => TryOutcome::Done { held },
                 Err(error) => TryOutcome::Ended(self.outage(&error)),
             },
-            Err(TransactionError::Conflict(_)) => TryOutcome::InTheWay,
+            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => TryOutcome::InTheWay,
             // Not confirmed: when the message comes again, what is stored answers it.
             Err(TransactionError::Store(error)) => TryOutcome::Ended(self.outage(&error)),
         }

@@ -1,8 +1,3 @@
--- Six hours of outcomes share a table, and are dropped together.
-CREATE FUNCTION hapax.bucket(instant bigint) RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (instant / 21600000000)::integer;
-
 -- One slim table without partitions, so that no boundary lets a key be claimed twice.
 -- No index names a column that a settle changes: settles stay in their page (HOT).
 CREATE TABLE hapax.operations (
@@ -17,9 +12,7 @@ CREATE TABLE hapax.operations (
     -- at this instant (the end of the lease; the end of time while in doubt).
     retention     bigint NOT NULL,
     filed_at      bigint NOT NULL,
-    response      bigint,
     id            uuid PRIMARY KEY,
-    bucket        integer,
     format        smallint NOT NULL,
     state         smallint NOT NULL,
     recovery      smallint NOT NULL,
@@ -29,13 +22,20 @@ CREATE TABLE hapax.operations (
     tenant        text NOT NULL,
     scope         text NOT NULL,
     key           text NOT NULL,
-    request       bytea
+    request       bytea,
+    -- The outcome: sixteen bytes of digest, the length of the head in four, the head, the body.
+    answer        bytea
 ) WITH (
-    fillfactor = 45,
+    -- Of a page a fifth is for claims: the rest is for what their settles add, an answer of half a kilobyte each.
+    fillfactor = 20,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05
 );
+
+-- What does not fit into the page is kept beside it as it is. Answers are often compressed already, and trying
+-- costs more than anything else in a settle; who would rather save space: SET STORAGE EXTENDED.
+ALTER TABLE hapax.operations ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN answer SET STORAGE EXTERNAL;
 
 CREATE INDEX operations_filed ON hapax.operations (retention, filed_at);
 
@@ -46,39 +46,16 @@ CREATE TABLE hapax.sweep_cursors (
     lap           bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
-CREATE SEQUENCE hapax.response_ids CACHE 128;
+-- How long the head in an answer is; NULL where there is none.
+CREATE FUNCTION hapax.head_length(answer bytea) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN octet_length(answer) >= 20 THEN ('x' || encode(substr(answer, 17, 4), 'hex'))::bit(32)::integer END;
 
-CREATE TABLE hapax.responses (
-    id            bigint NOT NULL,
-    bucket        integer NOT NULL,
-    digest        bytea NOT NULL,
-    head          bytea NOT NULL,
-    body          bytea NOT NULL,
-    PRIMARY KEY (bucket, id)
-) PARTITION BY RANGE (bucket);
-
--- Makes room for the outcomes of a bucket. Attaching a table made beforehand does not stop readers
--- and writers of the others, as creating it in place would.
-CREATE FUNCTION hapax.create_bucket(bucket integer) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    name text := 'responses_' || bucket;
-BEGIN
-    -- One at a time, by a lock that only who may write the table can take; attaching takes it anyway.
-    LOCK TABLE ONLY hapax.responses IN SHARE UPDATE EXCLUSIVE MODE;
-    IF EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE i.inhrelid = to_regclass('hapax.' || name)) THEN
-        RETURN;
-    END IF;
-    IF to_regclass('hapax.' || name) IS NULL THEN
-        EXECUTE format('CREATE TABLE hapax.%I (LIKE hapax.responses INCLUDING ALL)', name);
-    END IF;
-    EXECUTE format('ALTER TABLE hapax.responses ATTACH PARTITION hapax.%I FOR VALUES FROM (%s) TO (%s)',
-                   name, bucket, bucket + 1);
-END
-$$;
-
-SELECT hapax.create_bucket(hapax.bucket(hapax.clock()) + ahead) FROM generate_series(0, 5) AS ahead;
+-- The body in an answer; NULL where there is none.
+CREATE FUNCTION hapax.answer_body(answer bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN hapax.head_length(answer) BETWEEN 0 AND octet_length(answer) - 20
+            THEN substr(answer, 21 + hapax.head_length(answer)) END;
 
 CREATE VIEW hapax.operations_readable AS
 SELECT o.tenant, o.scope, o.key,
@@ -91,13 +68,12 @@ SELECT o.tenant, o.scope, o.key,
        hapax.as_time(o.changed_at) AS changed_at,
        hapax.as_time(o.expires_at) AS expires_at,
        o.tombstone * interval '1 microsecond' AS tombstone,
-       CASE WHEN octet_length(r.head) >= 4 THEN get_byte(r.head, 2) * 256 + get_byte(r.head, 3) END AS status,
-       octet_length(r.body) AS body_bytes,
-       hapax.as_text(r.body) AS body_text,
-       hapax.as_json(r.body) AS body_json,
+       CASE WHEN octet_length(o.answer) >= 24 THEN get_byte(o.answer, 22) * 256 + get_byte(o.answer, 23) END AS status,
+       octet_length(hapax.answer_body(o.answer)) AS body_bytes,
+       hapax.as_text(hapax.answer_body(o.answer)) AS body_text,
+       hapax.as_json(hapax.answer_body(o.answer)) AS body_json,
        o.id
-FROM hapax.operations AS o
-LEFT JOIN hapax.responses AS r ON r.bucket = o.bucket AND r.id = o.response;
+FROM hapax.operations AS o;
 
 COMMENT ON VIEW hapax.operations_readable IS
     'Operations for people: states as words, instants as timestamps, outcomes decoded, requests left out.';

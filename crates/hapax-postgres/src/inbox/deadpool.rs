@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hapax_core::{
-    StoreError, TransactionError,
+    Salt, StoreError, TransactionError,
     inbox::{First, Inbox, MessageArrival, MessageEnd, MessageEntered},
     transaction::Database as _,
 };
@@ -28,9 +28,10 @@ impl Inbox for Database {
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
         let begin = Some(begin_statement(self.isolation));
         let entered = unit::enter(&mut line, CONTEXT, begin, arrival).await;
-        Ok(match self.kept(line, entered).await? {
+        Ok(match self.kept(line, salt, entered).await? {
             Ok(transaction) => MessageEntered::First(First {
                 last: transaction.purpose.last(),
                 held: transaction.purpose.held(),
@@ -45,9 +46,10 @@ impl Inbox for Database {
         arrivals: &[MessageArrival],
     ) -> Result<Option<Self::Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
         let begin = Some(begin_statement(self.isolation));
         let entered = unit::enter_all(&mut line, CONTEXT, begin, arrivals).await;
-        Ok(self.kept(line, entered.map(|entered| entered.ok_or(()))).await?.ok())
+        Ok(self.kept(line, salt, entered.map(|entered| entered.ok_or(()))).await?.ok())
     }
 
     async fn leave(
@@ -58,7 +60,8 @@ impl Inbox for Database {
         let Some(mut line) = transaction.line.take() else { return Ok(()) };
         let written = async {
             unit::leave(&mut line, CONTEXT, &transaction.purpose, end).await?;
-            line.publish(&mut transaction.events).await.map_err(TransactionFault::before_commit)
+            let published = transaction.events.publish(&mut line).await;
+            published.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
             line.roll_back().await;
@@ -95,11 +98,12 @@ impl Database {
     async fn kept<A>(
         &self,
         line: PooledConnection,
+        salt: Salt,
         entered: Result<Result<ForMessages, A>, TransactionError>,
     ) -> Result<Result<Transaction<ForMessages>, A>, TransactionError> {
         match entered {
             Ok(Ok(purpose)) => {
-                let events = EmittedEvents::ringing(&self.ringer);
+                let events = EmittedEvents::none(&self.log, salt);
                 Ok(Ok(Transaction { line: Some(line), purpose, events }))
             }
             Ok(Err(answer)) => {
@@ -116,7 +120,9 @@ impl Database {
     async fn session(&self) -> Result<PooledConnection, StoreError> {
         match self.connection().await {
             Ok(connection) => Ok(PooledConnection(connection)),
-            Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
             Err(TransactionError::Store(error)) => Err(error),
         }
     }

@@ -21,7 +21,7 @@ deleted AS (
 ),
 buried AS (
     UPDATE hapax.operations AS o
-    SET state = 7, changed_at = c.now, bucket = NULL, response = NULL, retention = -o.tombstone, filed_at = o.expires_at
+    SET state = 7, changed_at = c.now, answer = NULL, retention = -o.tombstone, filed_at = o.expires_at
     FROM clock AS c, spent AS x
     WHERE o.id = x.id AND x.state <> 1 AND NOT x.forgotten
     RETURNING o.id

@@ -5,23 +5,18 @@ settled AS (
         retention = CASE WHEN i.keep < 0 THEN -i.keep ELSE o.retention END,
         tombstone = CASE WHEN i.keep < 0 THEN 0 ELSE o.tombstone END,
         request = CASE WHEN i.state = 5 THEN o.request END,
-        bucket = CASE WHEN i.head IS NOT NULL THEN hapax.bucket(greatest(o.expires_at, i.now + i.keep)) END,
-        response = CASE WHEN i.head IS NOT NULL THEN nextval('hapax.response_ids') END,
+        answer = i.answer,
         filed_at = CASE WHEN i.state = 5 THEN 9223372036854775807
                         WHEN o.state = 5 OR i.keep < 0 THEN i.now
                         ELSE o.filed_at END
     FROM (
         SELECT unnest($1::uuid[]) AS id, unnest($2::int8[]) AS fence, unnest($3::int8[]) AS owner,
                unnest($4::int2[]) AS seen, unnest($5::int8[]) AS until, unnest($6::int2[]) AS state,
-               unnest($7::int2[]) AS doubt, unnest($8::int8[]) AS keep, unnest($9::bytea[]) AS head,
-               unnest($10::bytea[]) AS body, unnest($11::bytea[]) AS digest, hapax.clock() AS now
+               unnest($7::int2[]) AS doubt, unnest($8::int8[]) AS keep, unnest($9::bytea[]) AS answer,
+               hapax.clock() AS now
     ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.fence AND o.owner = i.owner
       AND o.state IN (1, 2, 5)
       AND (i.seen IS NULL OR (o.state = i.seen AND o.until = i.until))
-    RETURNING o.id, o.changed_at, o.watched, o.bucket, o.response, i.head, i.body, i.digest
-),
-stored AS (
-    INSERT INTO hapax.responses (bucket, id, head, body, digest)
-    SELECT bucket, response, head, body, digest FROM settled WHERE head IS NOT NULL
+    RETURNING o.id, o.changed_at, o.watched
 )

@@ -1,8 +1,8 @@
 taken AS (
     UPDATE hapax.operations AS o
-    SET (fence, owner, state, until, filed_at, changed_at, doubt, bucket, response, request, created_at, expires_at,
+    SET (fence, owner, state, until, filed_at, changed_at, doubt, answer, request, created_at, expires_at,
          retention, tombstone, recovery, fingerprint) = (
-        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL::int4, NULL::int8,
+        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL::bytea,
                CASE WHEN i.spent THEN i.request ELSE coalesce(i.request, o.request) END,
                CASE WHEN i.spent THEN c.now ELSE o.created_at END,
                CASE WHEN i.spent THEN c.now + i.retention ELSE o.expires_at END,
@@ -20,7 +20,6 @@ taken AS (
                unnest($13::int8[]) AS tombstone, unnest($14::int2[]) AS recovery, unnest($15::bytea[]) AS fingerprint
     ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.seen_fence AND o.owner = i.seen_owner AND o.until = i.until
-      -- An expired record whose outcome went with its bucket is read as buried before a purge says so.
-      AND (o.state = i.seen OR (i.seen = 7 AND o.state IN (3, 4) AND o.expires_at <= hapax.clock()))
+      AND o.state = i.seen
     RETURNING o.id, o.changed_at
 )

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use hapax_core::{
-    StoreError, TransactionError,
+    Salt, StoreError, TransactionError,
     inbox::{First, Inbox, MessageArrival, MessageEnd, MessageEntered},
     transaction::Database as _,
 };
@@ -14,12 +14,12 @@ use hapax_sql::{
 
 use super::{
     driver::{self as sqlx, Postgres, pool::PoolConnection},
-    session::{DriverConnection, fault},
-    transaction::{Database, Transaction, publish, roll_back},
+    session::DriverConnection,
+    transaction::{Database, Transaction, roll_back},
 };
 use crate::{
     inbox::statements::CONTEXT,
-    transaction::{begin_statement, error::is_gone, events::EmittedEvents},
+    transaction::{error::is_gone, events::EmittedEvents},
 };
 
 impl Inbox for Database {
@@ -29,9 +29,9 @@ impl Inbox for Database {
         &self,
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
-        let mut inner = self.begun().await?;
+        let (salt, mut inner) = (self.salt().await?, self.begun().await?);
         let entered = unit::enter(&mut DriverConnection(&mut *inner), CONTEXT, None, arrival).await;
-        Ok(match self.kept(inner, entered).await? {
+        Ok(match self.kept(inner, salt, entered).await? {
             Ok(transaction) => MessageEntered::First(First {
                 last: transaction.purpose.last(),
                 held: transaction.purpose.held(),
@@ -45,10 +45,10 @@ impl Inbox for Database {
         &self,
         arrivals: &[MessageArrival],
     ) -> Result<Option<Self::Transaction>, TransactionError> {
-        let mut inner = self.begun().await?;
+        let (salt, mut inner) = (self.salt().await?, self.begun().await?);
         let mut line = DriverConnection(&mut *inner);
         let entered = unit::enter_all(&mut line, CONTEXT, None, arrivals).await;
-        Ok(self.kept(inner, entered.map(|entered| entered.ok_or(()))).await?.ok())
+        Ok(self.kept(inner, salt, entered.map(|entered| entered.ok_or(()))).await?.ok())
     }
 
     async fn leave(
@@ -59,7 +59,7 @@ impl Inbox for Database {
         let written = async {
             let mut line = DriverConnection(&mut *transaction.inner);
             unit::leave(&mut line, CONTEXT, &transaction.purpose, end).await?;
-            let published = publish(&mut transaction.inner, &mut transaction.events).await;
+            let published = transaction.events.publish(&mut line).await;
             published.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
@@ -85,20 +85,16 @@ impl Inbox for Database {
 }
 
 impl Database {
-    async fn begun(&self) -> Result<sqlx::Transaction<'static, Postgres>, TransactionError> {
-        let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
-        begun.map_err(|error| fault(error).before_commit())
-    }
-
     /// A transaction for what was entered in this one, or its end.
     async fn kept<A>(
         &self,
         inner: sqlx::Transaction<'static, Postgres>,
+        salt: Salt,
         entered: Result<Result<ForMessages, A>, TransactionError>,
     ) -> Result<Result<Transaction<ForMessages>, A>, TransactionError> {
         match entered {
             Ok(Ok(purpose)) => {
-                let events = EmittedEvents::ringing(&self.ringer);
+                let events = EmittedEvents::none(&self.log, salt);
                 Ok(Ok(Transaction { inner, purpose, events }))
             }
             Ok(Err(answer)) => {

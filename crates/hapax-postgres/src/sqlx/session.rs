@@ -26,6 +26,7 @@ impl<C: DerefMut<Target = PgConnection> + Send> Session for DriverConnection<C> 
                 Value::Number(number) => query.bind(number),
                 Value::Text(text) => query.bind(text),
                 Value::Bytes(bytes) => query.bind(bytes),
+                Value::Numbers(numbers) => query.bind(numbers),
                 Value::Texts(texts) => query.bind(texts),
                 Value::ManyBytes(many) => query.bind(many),
             };

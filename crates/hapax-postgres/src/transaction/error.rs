@@ -6,8 +6,6 @@ use hapax_sql::TransactionFault;
 
 /// Other transactions in the way: a serialization failure, a deadlock, a lock not to be had.
 pub(crate) const CONFLICTS: [&str; 3] = ["40001", "40P01", "55P03"];
-/// No table for the outcomes of a bucket.
-const MISSING_BUCKET: &str = "23514";
 /// The session ends: said while a commit is under way, that may be done already.
 const SESSION_ENDS: &str = "57P";
 
@@ -27,8 +25,4 @@ pub(crate) fn fault_of(
         Some(code) => TransactionFault::refused(code, error),
         None => TransactionFault::unanswered(error),
     }
-}
-
-pub(crate) fn is_missing_bucket(fault: &TransactionFault) -> bool {
-    fault.code() == Some(MISSING_BUCKET)
 }

@@ -105,13 +105,12 @@ impl Backend for Postgres {
     async fn damage(&self, id: OperationId, damage: Damage) {
         let text = match damage {
             Damage::FlippedBodyBit => {
-                "UPDATE hapax.responses AS r SET body = set_bit(body, 3, 1 - get_bit(body, 3)) \
-                 FROM hapax.operations AS o \
-                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+                "UPDATE hapax.operations SET answer = set_bit(answer, at, 1 - get_bit(answer, at)) \
+                 FROM (SELECT 8 * octet_length(answer) - 5 AS at FROM hapax.operations \
+                       WHERE id = $1::text::uuid) AS last WHERE id = $1::text::uuid"
             }
             Damage::LostOutcome => {
-                "DELETE FROM hapax.responses AS r USING hapax.operations AS o \
-                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+                "UPDATE hapax.operations SET answer = NULL WHERE id = $1::text::uuid"
             }
             Damage::UnknownState => {
                 "UPDATE hapax.operations SET state = 99 WHERE id = $1::text::uuid"
@@ -127,9 +126,8 @@ impl Backend for Postgres {
                 "UPDATE hapax.steps SET format = format + 1 WHERE id = $1::text::uuid"
             }
             Damage::NewerOutcome => {
-                "UPDATE hapax.responses AS r SET head = set_byte(head, 0, get_byte(head, 0) + 1) \
-                 FROM hapax.operations AS o \
-                 WHERE o.id = $1::text::uuid AND r.bucket = o.bucket AND r.id = o.response"
+                "UPDATE hapax.operations SET answer = set_byte(answer, 20, get_byte(answer, 20) + 1) \
+                 WHERE id = $1::text::uuid"
             }
         };
         assert_eq!(self.execute(text, &[&id.to_string()]).await, 1, "{damage:?} found nothing");

@@ -6,8 +6,8 @@
     reason = "these are tests: what they did not expect ends them"
 )]
 
+mod answers;
 mod backend;
-mod buckets;
 mod complaints;
 mod failures;
 mod functions;

@@ -18,7 +18,6 @@ const NUMBERS: &str = "
         UNION SELECT hashtextextended(E't\\nk', 1212239960)
         UNION SELECT hashtextextended(E'messages\\nc', 8589934592)
         UNION SELECT hashtextextended('m', consumer) FROM generate_series(1, 20) AS consumer
-        UNION SELECT hashtext('hapax.create_bucket')
         UNION SELECT ('x' || left(encode(sha256(convert_to(name, 'UTF8')), 'hex'), 16))::bit(64)::bigint
         FROM unnest(ARRAY[E't\\nk', E'event\\nt\\nk', E'message\\n1\\nm', E'consumer\\nmessages\\nc']) AS name
     ) AS numbers(n);

@@ -52,6 +52,11 @@ pub(crate) fn json_texts(texts: &[&str]) -> String {
     json!(texts).to_string()
 }
 
+/// The same for numbers.
+pub(crate) fn json_numbers(numbers: &[i64]) -> String {
+    json!(numbers).to_string()
+}
+
 /// The same for bytes, in hexadecimal digits.
 pub(crate) fn json_bytes(many: &[&[u8]]) -> String {
     let hex = |bytes: &&[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -86,6 +91,7 @@ impl ToSql for Param<'_> {
             Value::Number(None) | Value::Text(None) | Value::Bytes(None) => {
                 borrowed(ValueRef::Null)
             }
+            Value::Numbers(numbers) => ToSqlOutput::Owned(json_numbers(numbers).into()),
             Value::Texts(texts) => ToSqlOutput::Owned(json_texts(texts).into()),
             Value::ManyBytes(many) => ToSqlOutput::Owned(json_bytes(many).into()),
         })

@@ -23,7 +23,7 @@ use super::{
     transaction::{CleanConnection, Transaction},
 };
 use crate::inbox::{
-    session::{json_bytes, json_texts},
+    session::{json_bytes, json_numbers, json_texts},
     statements::STATEMENTS,
 };
 
@@ -115,7 +115,9 @@ impl Database {
     async fn session(&self) -> Result<CleanConnection, StoreError> {
         match self.salt().await {
             Ok(_) => self.hold().await,
-            Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
             Err(TransactionError::Store(error)) => Err(error),
         }
     }
@@ -139,6 +141,7 @@ impl Session for CleanConnection {
                 Value::Number(number) => query.bind(number),
                 Value::Text(text) => query.bind(text.map(str::to_owned)),
                 Value::Bytes(bytes) => query.bind(bytes.map(<[u8]>::to_vec)),
+                Value::Numbers(numbers) => query.bind(json_numbers(numbers)),
                 Value::Texts(texts) => query.bind(json_texts(texts)),
                 Value::ManyBytes(many) => query.bind(json_bytes(many)),
             };

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, outbox::Ringer, transaction::End};
+use hapax_core::{Event, StoreError, Timestamp, outbox::Ringer, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -78,19 +78,20 @@ impl Transaction {
         self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
     }
 
-    /// Writes the events, and the record as finished; the commit is left to do.
+    /// Writes the events, and the record as finished, which is kept until then; the commit is left
+    /// to do.
     pub(super) async fn write(
         &mut self,
-        now: hapax_core::Timestamp,
+        now: Timestamp,
         end: &End,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Timestamp, StoreError> {
         self.held.execute(RELEASE).await.map_err(by_hand)?;
         self.publish().await?;
         let ForOperation(claimed) = &self.purpose;
         let sealed = claimed.ended(now, end)?;
         let written = row::write(&mut self.held, claimed.number, &sealed).await;
         if written.map_err(nothing_written)? {
-            Ok(())
+            Ok(Timestamp::from_micros(sealed.expires_at))
         } else {
             Err(StoreError::unavailable(Meddled))
         }

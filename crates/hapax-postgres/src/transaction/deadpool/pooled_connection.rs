@@ -1,127 +1,30 @@
-//! One connection of the pool, and what is said on it.
+//! One connection of the pool.
 
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use hapax_core::{
-    OperationId, Timestamp,
-    store::{Claim, Over},
-    time::micros,
-    transaction::{End, Entrance},
-};
-use hapax_sql::TransactionFault;
+use hapax_core::{StoreError, TransactionError};
 use tokio::time::timeout;
-use tokio_postgres::types::ToSql;
 
-use super::{Transaction, session::fault};
-use crate::transaction::{
-    CLAIM, EMIT, END, FOLLOW, LOCK, MAKE_ROOM, READ, SAVEPOINT, STORE,
-    events::EmittedEvents,
-    session::{ClaimValues, Fresh, OperationSession, TransactionRow, read_row},
-    unit::{self, ForOperation, Placing},
+use crate::{
+    OpenError,
+    transaction::{SCHEMA, unit::KnownSchema},
 };
 
 /// How long a rollback may take before its connection is closed instead.
 const ROLL_BACK_MAX: Duration = Duration::from_secs(5);
 
-/// Where an end failed.
-pub(super) enum EndFailure {
-    BeforeCommit(TransactionFault),
-    InCommit(TransactionFault),
-}
-
 /// One connection out of the pool.
 pub(crate) struct PooledConnection(pub(crate) Object);
 
 impl PooledConnection {
-    /// Begins, claims and sets the savepoint, in one round trip.
-    pub(super) async fn open(
-        &mut self,
-        begin: &'static str,
-        entrance: &Entrance,
-    ) -> Result<Option<Fresh>, TransactionFault> {
-        let statement = self.0.prepare_cached(CLAIM).await.map_err(fault)?;
-        let params = ClaimValues::of(entrance);
-        let params = params.params();
-        let (begun, claimed, saved) = tokio::join!(
-            self.0.batch_execute(begin),
-            self.0.query_opt(&statement, &params),
-            self.0.batch_execute(SAVEPOINT),
-        );
-        begun.map_err(fault)?;
-        let claimed = claimed.map_err(fault)?;
-        saved.map_err(fault)?;
-        claimed.map(|row| fresh(&row)).transpose()
-    }
-
-    /// Writes the events and the outcome, and commits, in one round trip.
-    pub(super) async fn end(
-        &mut self,
-        transaction: &mut Transaction,
-        end: &End,
-    ) -> Result<(), EndFailure> {
-        let before = |error: tokio_postgres::Error| EndFailure::BeforeCommit(fault(error));
-        let misused =
-            |words: &'static str| EndFailure::BeforeCommit(TransactionFault::unanswered(words));
-        let ForOperation { held, retention } = &transaction.purpose;
-        let Some((ending, placing)) = unit::ending(held, *retention, end) else {
-            return Err(misused("only an answer can be stored"));
-        };
-        self.publish(&mut transaction.events).await.map_err(EndFailure::BeforeCommit)?;
-        let (head, body, digest) =
-            (&ending.sealed.head[..], &ending.sealed.body[..], &ending.sealed.digest[..]);
-        let attempt = held.attempt;
-        let id = &attempt.id.as_bytes()[..];
-        let (fence, owner) = (attempt.fence.get(), attempt.owner.0);
-        let written = match placing {
-            Placing::Beside(Fresh { bucket, response, .. }) => {
-                let statement = self.0.prepare_cached(STORE).await.map_err(before)?;
-                let params: [&(dyn ToSql + Sync); 5] = [&bucket, &response, &head, &body, &digest];
-                tokio::join!(self.0.execute(&statement, &params), self.0.batch_execute("COMMIT"))
-            }
-            Placing::WithTheRow => {
-                let statement = self.0.prepare_cached(END).await.map_err(before)?;
-                let (state, keep) = (ending.state, ending.keep);
-                let params: [&(dyn ToSql + Sync); 8] =
-                    [&id, &fence, &owner, &state, &keep, &head, &body, &digest];
-                let written = self.0.execute(&statement, &params).await;
-                match written {
-                    Ok(1) => (written, self.0.batch_execute("COMMIT").await),
-                    Ok(_) => {
-                        let fault = TransactionFault::unanswered("the claim is no longer there");
-                        return Err(EndFailure::BeforeCommit(fault));
-                    }
-                    Err(error) => return Err(before(error)),
-                }
-            }
-        };
-        match written {
-            (Ok(_), Ok(())) => Ok(()),
-            // A refused write rolls back what the commit after it finds; a lost one may be committed.
-            (Err(error), committed) => Err(match (fault(error), committed) {
-                (lost @ TransactionFault::Unanswered(_), Err(_)) => EndFailure::InCommit(lost),
-                (fault, _) => EndFailure::BeforeCommit(fault),
-            }),
-            (Ok(_), Err(error)) => Err(EndFailure::InCommit(fault(error))),
-        }
-    }
-
-    /// Writes the events that waited for the commit.
-    pub(crate) async fn publish(
-        &mut self,
-        events: &mut EmittedEvents,
-    ) -> Result<(), TransactionFault> {
-        let Some(events) = events.columns() else { return Ok(()) };
-        let statement = self.0.prepare_cached(EMIT).await.map_err(fault)?;
-        let params: [&(dyn ToSql + Sync); 5] = [
-            &events.topics,
-            &events.keys,
-            &events.payloads,
-            &events.headers,
-            &events.content_types,
-        ];
-        self.0.query(&statement, &params).await.map_err(fault)?;
-        Ok(())
+    /// The schema, if this code can work with it.
+    pub(crate) async fn schema(&mut self) -> Result<KnownSchema, TransactionError> {
+        let unusable = |error| StoreError::unavailable(OpenError::Unusable(error));
+        let row = self.0.query_one(SCHEMA, &[]).await.map_err(unusable)?;
+        let columns = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
+        let (version, works_with, salt, is_serializable) = columns().map_err(unusable)?;
+        KnownSchema::checked(version, works_with, salt, is_serializable)
     }
 
     /// Ends the transaction without a trace; a connection that cannot is closed.
@@ -136,89 +39,4 @@ impl PooledConnection {
     pub(crate) fn close(self) {
         drop(Object::take(self.0));
     }
-}
-
-impl OperationSession for PooledConnection {
-    async fn run(&mut self, text: &'static str) -> Result<(), TransactionFault> {
-        self.0.batch_execute(text).await.map_err(fault)
-    }
-
-    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Fresh>, TransactionFault> {
-        let statement = self.0.prepare_cached(CLAIM).await.map_err(fault)?;
-        let params = ClaimValues::of(entrance);
-        let row = self.0.query_opt(&statement, &params.params()).await.map_err(fault)?;
-        let Some(row) = row else { return Ok(None) };
-        self.0.batch_execute(SAVEPOINT).await.map_err(fault)?;
-        fresh(&row).map(Some)
-    }
-
-    async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
-        let statement = self.0.prepare_cached(LOCK).await.map_err(fault)?;
-        let row = self.0.query_one(&statement, &[&id.to_string(), &wait]).await.map_err(fault)?;
-        row.try_get(0).map_err(fault)
-    }
-
-    async fn read(&mut self, id: OperationId) -> Result<Option<TransactionRow>, TransactionFault> {
-        let statement = self.0.prepare_cached(READ).await.map_err(fault)?;
-        let row = self.0.query_opt(&statement, &[&&id.as_bytes()[..]]).await.map_err(fault)?;
-        let read = |row: tokio_postgres::Row| Ok::<_, tokio_postgres::Error>(read_row!(row, id));
-        row.map(read).transpose().map_err(fault)
-    }
-
-    async fn follow(&mut self, claim: &Claim) -> Result<Option<Timestamp>, TransactionFault> {
-        let (Over::Spent(seen) | Over::Abandoned(seen)) = claim.over else { return Ok(None) };
-        let spent = matches!(claim.over, Over::Spent(_));
-        let statement = self.0.prepare_cached(FOLLOW).await.map_err(fault)?;
-        let id = claim.operation.id();
-        let params: [&(dyn ToSql + Sync); 12] = [
-            &&id.as_bytes()[..],
-            &seen.fence.get(),
-            &seen.owner.0,
-            &(seen.tag as i16),
-            &seen.until.as_micros(),
-            &claim.fence.get(),
-            &claim.owner.0,
-            &spent,
-            &micros(claim.retention),
-            &micros(claim.tombstone),
-            &(claim.recovery as i16),
-            &&claim.fingerprint.as_bytes()[..],
-        ];
-        let row = self.0.query_opt(&statement, &params).await.map_err(fault)?;
-        let expires_at = row.map(|row| row.try_get(0)).transpose().map_err(fault)?;
-        Ok(expires_at.map(Timestamp::from_micros))
-    }
-
-    async fn make_room(
-        &mut self,
-        expires_at: Timestamp,
-        keep: i64,
-    ) -> Result<(), TransactionFault> {
-        self.0.query(MAKE_ROOM, &[&expires_at.as_micros(), &keep]).await.map_err(fault)?;
-        Ok(())
-    }
-}
-
-impl ClaimValues<'_> {
-    fn params(&self) -> [&(dyn ToSql + Sync); 9] {
-        [
-            &self.id,
-            &self.tenant,
-            &self.scope,
-            &self.key,
-            &self.fingerprint,
-            &self.owner,
-            &self.recovery,
-            &self.retention,
-            &self.tombstone,
-        ]
-    }
-}
-
-fn fresh(row: &tokio_postgres::Row) -> Result<Fresh, TransactionFault> {
-    Ok(Fresh {
-        expires_at: Timestamp::from_micros(row.try_get(0).map_err(fault)?),
-        bucket: row.try_get(1).map_err(fault)?,
-        response: row.try_get(2).map_err(fault)?,
-    })
 }

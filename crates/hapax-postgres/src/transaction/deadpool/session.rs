@@ -23,17 +23,27 @@ impl Session for PooledConnection {
         Ok(rows.into_iter().map(PoolRow).collect())
     }
 
-    /// All of them in one round trip, once they are prepared.
+    /// All of them in one round trip, once they are prepared. What has no values begins or ends a
+    /// transaction, and is not worth preparing.
     async fn ask_all(
         &mut self,
         statements: &[Statement<'_>],
     ) -> Result<Vec<Vec<PoolRow>>, TransactionFault> {
         let mut prepared = Vec::with_capacity(statements.len());
         for Statement { text, values } in statements {
-            let statement = self.0.prepare_cached(text).await.map_err(fault)?;
-            prepared.push((statement, params(values)));
+            let statement = match values {
+                [] => None,
+                _ => Some(self.0.prepare_cached(text).await.map_err(fault)?),
+            };
+            prepared.push((statement, *text, params(values)));
         }
-        let asked = prepared.iter().map(|(statement, params)| self.0.query(statement, params));
+        let client = &self.0;
+        let asked = prepared.iter().map(|(statement, text, params)| async move {
+            match statement {
+                Some(statement) => client.query(statement, params).await,
+                None => client.batch_execute(text).await.map(|()| Vec::new()),
+            }
+        });
         let answers = join_all(asked).await.into_iter();
         let rows = |rows: Vec<Row>| rows.into_iter().map(PoolRow).collect();
         answers.map(|answer| answer.map(rows).map_err(fault)).collect()
@@ -49,6 +59,7 @@ fn param<'a>(value: &'a Value<'_>) -> &'a (dyn ToSql + Sync) {
         Value::Number(number) => number,
         Value::Text(text) => text,
         Value::Bytes(bytes) => bytes,
+        Value::Numbers(numbers) => numbers,
         Value::Texts(texts) => texts,
         Value::ManyBytes(many) => many,
     }

@@ -1,7 +1,6 @@
 //! The functions in schema `hapax`, as a service in any language calls them.
 
 mod arguments;
-mod buckets;
 mod catalogue;
 mod concurrency;
 mod decisions;
@@ -12,6 +11,8 @@ mod isolation;
 mod order;
 mod outcomes;
 mod pooled;
+mod recording;
+mod retention;
 pub(crate) mod rights;
 mod tenants;
 mod traps;

@@ -15,8 +15,8 @@ async fn check_refused(service: &Service, text: &str, code: &str) {
 /// Nothing is stored at all.
 async fn check_nothing_stored(service: &Service) {
     service.run("ROLLBACK").await;
-    let rows = "SELECT (SELECT count(*) FROM hapax.operations) + (SELECT count(*) FROM hapax.responses) \
-                + (SELECT count(*) FROM hapax.outbox)";
+    let rows =
+        "SELECT (SELECT count(*) FROM hapax.operations) + (SELECT count(*) FROM hapax.outbox)";
     assert_eq!(service.number(rows).await, 0);
 }
 
@@ -122,7 +122,7 @@ async fn nobody_ends_what_another_transaction_began() {
     }
     let stored = record(&store, operation("key").id()).await.unwrap();
     assert_eq!(stored.tag(), StateTag::Running);
-    assert_eq!(owner.number("SELECT count(*) FROM hapax.responses").await, 0);
+    assert_eq!(owner.number("SELECT count(answer) FROM hapax.operations").await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +151,7 @@ async fn a_refused_end_inside_a_savepoint_can_be_made_again() {
     service.run(&format!("SELECT {}; COMMIT", begun.finish("200, '{}', 'good'"))).await;
     let stored = record(&store, operation("key").id()).await.unwrap();
     assert_eq!(stored.tag(), StateTag::Completed);
-    assert_eq!(service.number("SELECT count(*) FROM hapax.responses").await, 1);
+    assert_eq!(service.number("SELECT count(answer) FROM hapax.operations").await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

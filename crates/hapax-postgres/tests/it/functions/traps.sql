@@ -16,7 +16,9 @@ BEGIN
     FOREACH place IN ARRAY ARRAY['pg_temp', 'own'] LOOP
         FOR x IN SELECT DISTINCT c.relname AS name FROM pg_class AS c
                  WHERE c.relnamespace IN ('pg_catalog'::regnamespace, 'hapax'::regnamespace) AND c.relkind IN ('r', 'v', 'p', 'S')
-                   AND (c.relname IN (SELECT word FROM own.words) OR c.relnamespace = 'hapax'::regnamespace) LOOP
+                   AND (c.relname IN (SELECT word FROM own.words) OR c.relnamespace = 'hapax'::regnamespace
+                        -- No function of ours: the one that is meant to walk into it.
+                        OR c.relname = 'pg_inherits') LOOP
             EXECUTE format('CREATE VIEW %s.%I AS SELECT own.spring(%L) AS inhrelid', place, x.name, x.name);
             EXECUTE format('GRANT SELECT ON %s.%I TO PUBLIC', place, x.name);
         END LOOP;

@@ -25,7 +25,7 @@ through_every_door!(
     another_request_under_the_key_is_refused,
     work_that_broke_its_transaction_commits_nothing,
     work_that_keeps_its_transaction_commits_nothing,
-    an_outcome_without_a_table_for_its_bucket_gets_one,
+    an_outcome_is_kept_for_longer_than_a_month,
     retention_from_completion_counts_from_the_end,
     events_of_one_transaction_keep_their_order,
     a_commit_that_emitted_rings_and_nothing_else_does,
@@ -155,7 +155,7 @@ async fn work_that_keeps_its_transaction_commits_nothing<D: Door>() {
     assert_eq!((world.payments().await, world.events().await), (1, 1));
 }
 
-async fn an_outcome_without_a_table_for_its_bucket_gets_one<D: Door>() {
+async fn an_outcome_is_kept_for_longer_than_a_month<D: Door>() {
     let world = World::<D>::with(kept_for(30, RetainFrom::Creation), None).await;
     assert!(is_stored(&world.pay("k", 201).await));
     assert!(is_replayed(&world.pay("k", 201).await));

@@ -36,7 +36,14 @@ impl<D: Door> World<D> {
     }
 
     pub(crate) async fn with(options: TransactionOptions, isolation: Option<Isolation>) -> Self {
-        let postgres = Postgres::empty().await;
+        Self::on(Postgres::empty().await, options, isolation).await
+    }
+
+    pub(crate) async fn on(
+        postgres: Postgres,
+        options: TransactionOptions,
+        isolation: Option<Isolation>,
+    ) -> Self {
         let store = postgres.store().await;
         let client = postgres.client().await;
         client.batch_execute("CREATE TABLE payments (key text NOT NULL)").await.unwrap();
@@ -128,4 +135,13 @@ pub(crate) fn is_stored(answered: &Result<Answered, InTransactionError>) -> bool
 /// It was run before, and the answer is the same.
 pub(crate) fn is_replayed(answered: &Result<Answered, InTransactionError>) -> bool {
     matches!(answered, Ok(Answered { fate: Fate::Replayed { .. }, .. }))
+}
+
+/// Waits until somebody waits for an advisory lock.
+pub(crate) async fn somebody_waits<D: Door>(world: &World<D>) {
+    let waiting = "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database \
+                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted";
+    while world.postgres.number(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
 }

@@ -16,41 +16,29 @@ use tokio_postgres::{
 
 use crate::{arms::postgres_baseline::connect, error::BenchError};
 
-/// Outcomes of six hours share a table.
-const BUCKET_MICROS: i64 = 6 * 60 * 60 * 1_000_000;
-
 const OPERATIONS: &str = "COPY hapax.operations (id, format, tenant, scope, key, fingerprint, state, \
     fence, owner, recovery, doubt, until, created_at, changed_at, expires_at, tombstone, retention, \
-    filed_at, bucket, response) FROM STDIN BINARY";
-const RESPONSES: &str = "COPY hapax.responses (bucket, id, head, body, digest) FROM STDIN BINARY";
-const BUCKETS: &str = "SELECT hapax.create_bucket(bucket) FROM unnest($1::int4[]) AS bucket";
+    filed_at, answer) FROM STDIN BINARY";
 
 pub(super) struct StockTableWriter {
     client: Client,
-    /// The number of the last outcome.
-    response: i64,
 }
 
 impl StockTableWriter {
     pub(super) async fn connect(config: &Config) -> Result<Self, BenchError> {
         let client = connect(config).await?;
         client.batch_execute("SET synchronous_commit = off").await?;
-        Ok(Self { client, response: 0 })
+        Ok(Self { client })
     }
 
     pub(super) async fn write(&mut self, rows: &[Row]) -> Result<(), BenchError> {
-        let first = self.response + 1;
-        let numbered = || rows.iter().zip(first..);
-        let mut buckets: Vec<i32> = rows.iter().map(bucket).collect();
-        buckets.dedup();
-        self.client.query(BUCKETS, &[&buckets]).await?;
-
         let policy = Policy::default();
         let (retention, lease) = (micros(policy.retention().window), micros(policy.lease()));
         let sink = self.client.copy_in(OPERATIONS).await?;
         let mut operations = pin!(BinaryCopyInWriter::new(sink, OPERATION));
-        for (row, response) in numbered() {
-            let values: [&(dyn ToSql + Sync); 20] = [
+        for row in rows {
+            let answer = row.outcome.as_ref().map(answer);
+            let values: [&(dyn ToSql + Sync); 19] = [
                 &Uuid(*row.id.as_bytes()),
                 &row.format,
                 &row.tenant,
@@ -69,38 +57,25 @@ impl StockTableWriter {
                 &row.tombstone,
                 &retention,
                 &(row.created_at + lease),
-                &bucket(row),
-                &response,
+                &answer,
             ];
             operations.as_mut().write(&values).await?;
         }
         operations.finish().await?;
-
-        let sink = self.client.copy_in(RESPONSES).await?;
-        let mut responses = pin!(BinaryCopyInWriter::new(sink, RESPONSE));
-        for (row, response) in numbered() {
-            let Some(Sealed { head, body, digest }) = &row.outcome else { continue };
-            let values: [&(dyn ToSql + Sync); 5] =
-                [&bucket(row), &response, &&**head, &&**body, &&digest[..]];
-            responses.as_mut().write(&values).await?;
-            self.response = response;
-        }
-        responses.finish().await?;
         Ok(())
     }
 
     /// As a server is some time after: dead rows gone, statistics taken, everything on disk.
     pub(super) async fn finish(self) -> Result<(), BenchError> {
-        let next = format!("SELECT setval('hapax.response_ids', {})", self.response + 1);
-        self.client.batch_execute(&next).await?;
         self.client.batch_execute("VACUUM (ANALYZE) hapax.operations").await?;
-        self.client.batch_execute("VACUUM (ANALYZE) hapax.responses").await?;
         Ok(self.client.batch_execute("CHECKPOINT").await?)
     }
 }
 
-fn bucket(row: &Row) -> i32 {
-    i32::try_from(row.expires_at / BUCKET_MICROS).unwrap_or(i32::MAX)
+/// The column of an outcome: its digest, the length of its head, its head, its body.
+fn answer(Sealed { head, body, digest }: &Sealed) -> Vec<u8> {
+    let length = u32::try_from(head.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [&digest[..], &length, head, body].concat()
 }
 
 const OPERATION: &[Type] = &[
@@ -122,10 +97,8 @@ const OPERATION: &[Type] = &[
     Type::INT8,
     Type::INT8,
     Type::INT8,
-    Type::INT4,
-    Type::INT8,
+    Type::BYTEA,
 ];
-const RESPONSE: &[Type] = &[Type::INT4, Type::INT8, Type::BYTEA, Type::BYTEA, Type::BYTEA];
 
 /// The bytes of an id.
 #[derive(Debug)]

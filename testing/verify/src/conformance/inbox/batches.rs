@@ -174,7 +174,7 @@ async fn alone<B: InboxBackend>(scene: &InboxScene<B>, id: &str, arrival: &Messa
             }
             Ok(MessageEntered::Answer(MessageAnswer::Duplicate)) => return,
             Ok(MessageEntered::Answer(MessageAnswer::Busy))
-            | Err(TransactionError::Conflict(_)) => {}
+            | Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => {}
             Ok(MessageEntered::Answer(answer)) => panic!("{id}: {answer:?}"),
             Err(error) => panic!("{id}: {error:?}"),
         }
