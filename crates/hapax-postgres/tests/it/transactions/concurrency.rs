@@ -153,7 +153,8 @@ async fn keys_that_lie_side_by_side_are_in_nobodys_way<D: Door>() {
             let (world, all) = (Arc::clone(&world), Arc::clone(&all));
             let first = Arc::new(AtomicBool::new(true));
             tokio::spawn(async move {
-                let paid = world.run(&format!("k{caller}"), move |mut tx, key| {
+                let key = format!("k{caller}");
+                let paid = world.run(&key, move |mut tx, key| {
                     let (all, first) = (Arc::clone(&all), Arc::clone(&first));
                     async move {
                         // All of them have looked, and none has written.
