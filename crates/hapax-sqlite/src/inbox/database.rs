@@ -298,7 +298,11 @@ impl SqlSession for WriteConnection {
     }
 }
 
-fn query(connection: &Connection, text: &str, values: &[Cell]) -> rusqlite::Result<Vec<Cells>> {
+pub(crate) fn query(
+    connection: &Connection,
+    text: &str,
+    values: &[Cell],
+) -> rusqlite::Result<Vec<Cells>> {
     let mut statement = connection.prepare_cached(text)?;
     let columns = statement.column_count();
     let values = values.iter().map(|value| match value {

@@ -9,7 +9,7 @@
 //! - `database`: the inbox through `rusqlite`.
 
 pub(crate) mod cell;
-mod database;
+pub(crate) mod database;
 pub(crate) mod sql_session;
 pub(crate) mod tables;
 pub(crate) mod unit;

@@ -4,7 +4,9 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, inbox::MessageArrival, outbox::Ringer, transaction::End};
+use hapax_core::{
+    Event, StoreError, TransactionError, inbox::MessageArrival, outbox::Ringer, transaction::End,
+};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -15,9 +17,15 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     error::{by_hand, nothing_written},
     outbox::emit,
-    row,
 };
-use crate::transaction::{Meddled, OpenClaim, RELEASE, UNDO};
+use crate::{
+    inbox::{
+        cell::{Cell, Cells},
+        sql_session::SqlSession,
+    },
+    log::{self, LogSession},
+    transaction::{Meddled, OpenClaim, RELEASE, UNDO},
+};
 
 type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 
@@ -83,11 +91,11 @@ impl Transaction {
             return Err(StoreError::unavailable("the transaction is a message's"));
         };
         let sealed = claimed.ended(now, end)?;
-        let written = row::write(&mut self.held, claimed.number, &sealed).await;
-        if written.map_err(nothing_written)? {
-            Ok(())
-        } else {
-            Err(StoreError::unavailable(Meddled))
+        match log::replace(&mut self.held, claimed.number, &sealed).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(StoreError::unavailable(Meddled)),
+            Err(TransactionError::Conflict(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(TransactionError::Store(error)) => Err(error),
         }
     }
 
@@ -192,6 +200,22 @@ impl CleanConnection {
             sqlx::raw_sql(set).execute(&mut *self.connection).await?;
         }
         Ok(before)
+    }
+}
+
+impl LogSession for CleanConnection {
+    type Error = TransactionError;
+
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Cell],
+    ) -> Result<Vec<Cells>, TransactionError> {
+        SqlSession::ask(self, text, values).await
+    }
+
+    fn refuse(error: StoreError) -> TransactionError {
+        error.into()
     }
 }
 
