@@ -39,6 +39,7 @@ pub(crate) fn purge(
         let Some(range) = ranges::due(connection, now)? else { break };
         purge_range(connection, now, range, limit, &mut purged)?;
     }
+    log::ready(log::tidy_runs(&mut &*connection))?;
     for text in [FORGET, FORGET_ATTEMPTS] {
         let left = i64::try_from(limit.saturating_sub(purged.total())).unwrap_or(i64::MAX);
         purged.deleted += removed(connection, text, now, left)?;

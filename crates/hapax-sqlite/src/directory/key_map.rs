@@ -39,7 +39,7 @@ impl KeyMap {
         let (shard, place) = split(prefix);
         let found = self.shards[shard].from(place);
         let found = found.filter(|slot| slot >> 32 == u64::from(prefix));
-        found.map(|slot| newest - i64::from(low(newest).wrapping_sub(slot as u32))).collect()
+        found.map(|slot| newest - i64::from(low(newest).wrapping_sub(low_half(slot)))).collect()
     }
 }
 
@@ -85,7 +85,7 @@ impl Shard {
         let keys = std::mem::replace(&mut self.slots, vec![EMPTY; room]);
         self.used = 0;
         for key in keys.into_iter().filter(|key| *key != EMPTY) {
-            let (_, place) = split((key >> 32) as u32);
+            let (_, place) = split(low_half(key >> 32));
             self.insert(place, key);
         }
     }
@@ -98,5 +98,10 @@ fn split(prefix: u32) -> (usize, u32) {
 }
 
 fn low(row: i64) -> u32 {
-    row as u32
+    low_half(row.cast_unsigned())
+}
+
+fn low_half(number: u64) -> u32 {
+    let [.., a, b, c, d] = number.to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
 }

@@ -16,6 +16,8 @@ use rusqlite::Connection;
 use self::{filter::BloomFilter, key_map::KeyMap};
 use crate::log::{self, RunEntry};
 
+/// Rows that are added at once.
+const CATCH_UP_ROWS: i64 = 32 << 10;
 /// Of every so many keys that are remembered one may be gone before all are loaded anew.
 const GONE_KEYS_MIN: usize = 100_000;
 
@@ -92,11 +94,13 @@ impl Directory {
 
     /// Adds the rows of a snapshot that are newer than `seen`, which was the newest before it was taken.
     pub(crate) fn catch_up(&self, snapshot: &Connection, seen: i64) -> rusqlite::Result<()> {
-        let rows = log::ready(log::tail(&mut &*snapshot, seen, i64::MAX))?;
-        if !rows.is_empty() {
+        let mut seen = seen;
+        loop {
+            let rows = log::ready(log::tail(&mut &*snapshot, seen, CATCH_UP_ROWS))?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            seen = last.row;
             self.add(rows);
         }
-        Ok(())
     }
 
     /// Where an operation may be.

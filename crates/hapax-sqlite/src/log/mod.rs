@@ -5,7 +5,7 @@
 //!
 //! - `find`: an id is looked for in runs, each of which lists the ids of consecutive rows in order, and in
 //!   the few rows after the last run;
-//! - `runs`: whoever appends rows writes runs in passing, and merges eight neighbours into one, a few pages
+//! - `runs` and `merge`: whoever appends rows writes runs in passing, and merges eight neighbours into one, a few pages
 //!   in each commit; everything is in the transaction, so every snapshot has runs that fit its rows;
 //! - `write`: appends, changes and removes rows;
 //! - `session`: both drivers speak to these tables through it.
@@ -16,6 +16,7 @@
 mod chunk;
 mod find;
 mod listing;
+mod merge;
 mod runs;
 mod session;
 mod write;
@@ -24,7 +25,8 @@ pub(crate) use self::{
     chunk::{RunEntry, prefix},
     find::{find, in_runs},
     listing::Listing,
-    runs::{entries_of, forget_dead, index_rows, is_indexed, keys_about, live_runs, tail},
+    merge::{forget_dead, index_rows, tidy_runs},
+    runs::{entries_of, is_indexed, keys_about, live_runs, tail},
     session::{LogSession, ready},
     write::{append_at, newest_row, remove, remove_due, replace, rewrite},
 };

@@ -7,7 +7,7 @@ use hapax_core::{
 
 use super::{
     find::in_tail,
-    runs::{forget_dead, index_rows},
+    merge::{forget_dead, index_rows},
     session::LogSession,
 };
 use crate::{
