@@ -23,6 +23,8 @@ const PAGE_BYTES: i64 = 4096;
 /// a larger cache here measured slower. The file is not mapped: where it is, a failing disk kills
 /// the process instead of failing a read.
 const CACHE_KIB: i64 = 16 << 10;
+/// Statements each connection keeps ready: all of ours.
+const STATEMENTS: usize = 64;
 
 /// A database file, and how it is to be opened.
 #[derive(Debug, Clone)]
@@ -97,6 +99,7 @@ impl Database {
             FileAccess::Write => self.file.connect()?,
             FileAccess::Read => self.open_to_read()?,
         };
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
@@ -157,6 +160,7 @@ impl Database {
     }
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         if let Some(bytes) = self.options.size_bytes_max {

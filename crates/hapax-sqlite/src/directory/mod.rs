@@ -16,9 +16,7 @@ use rusqlite::Connection;
 use self::{filter::BloomFilter, key_map::KeyMap};
 use crate::log::{self, RunEntry};
 
-/// Rows that are added at once.
-const CATCH_UP_ROWS: i64 = 32 << 10;
-/// Of every so many keys that are remembered one may be gone before all are loaded anew.
+/// So many keys may be gone before those that are there are loaded anew, and as many again as are there.
 const GONE_KEYS_MIN: usize = 100_000;
 
 /// What is remembered of the rows of a file.
@@ -50,7 +48,7 @@ impl Directory {
         let session = &mut &*connection;
         let runs = log::ready(log::live_runs(session))?;
         let covered = runs.last().map_or(0, |run| run.last_row);
-        let tail = log::ready(log::tail(session, covered, i64::MAX))?;
+        let tail = log::ready(log::whole_tail(session, covered))?;
         let mut room = i64::try_from(keys_max.saturating_sub(tail.len())).unwrap_or(i64::MAX);
         let (mut with_rows, mut without) = (tail.len(), 0);
         let mut since = covered + 1;
@@ -96,7 +94,7 @@ impl Directory {
     pub(crate) fn catch_up(&self, snapshot: &Connection, seen: i64) -> rusqlite::Result<()> {
         let mut seen = seen;
         loop {
-            let rows = log::ready(log::tail(&mut &*snapshot, seen, CATCH_UP_ROWS))?;
+            let rows = log::ready(log::tail(&mut &*snapshot, seen))?;
             let Some(last) = rows.last() else { return Ok(()) };
             seen = last.row;
             self.add(rows);

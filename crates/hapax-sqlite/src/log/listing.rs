@@ -4,7 +4,7 @@ use hapax_core::OperationId;
 
 use super::{
     chunk::{RunEntry, first_prefix, prefix},
-    runs::{SortedRun, entries_of, keys_about, live_runs, tail},
+    runs::{SortedRun, entries_of, keys_about, live_runs, whole_tail},
     session::LogSession,
 };
 
@@ -29,7 +29,7 @@ impl Listing {
     ) -> Result<Self, S::Error> {
         let runs = live_runs(session).await?;
         let covered = runs.last().map_or(0, |run| run.last_row);
-        let tail = tail(session, covered, i64::MAX).await?;
+        let tail = whole_tail(session, covered).await?;
         let shares = 1 + (keys_about(&runs) + tail.len()) / SHARE_ROWS;
         let shares = i64::try_from(shares).unwrap_or(i64::MAX);
         let next = id.map_or(0, |id| super::chunk::chunk_of(prefix(id), shares));

@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use super::{
     chunk::{CHUNK_ENTRIES, RunEntry, encode, first_prefix},
-    runs::{BEING_WRITTEN, RUN_ROWS, SortedRun, UNUSED, WHOLE, all, chunk, entries_of, tail},
+    runs::{
+        BEING_WRITTEN, RUN_ROWS, SortedRun, TAIL_ROWS, UNUSED, WHOLE, all, chunk, entries_of, tail,
+    },
     session::LogSession,
 };
 
-/// The most rows a run is made of at once, where many were left.
-const RUN_ROWS_MAX: i64 = 32 << 10;
 /// Neighbours that are merged into one.
 const MERGED_RUNS: usize = 8;
 /// Every so many rows their writer looks after the runs.
@@ -109,7 +109,7 @@ async fn write_next<S: LogSession>(
     if newest - covered < RUN_ROWS {
         return Ok(false);
     }
-    let mut entries = tail(session, covered, RUN_ROWS_MAX).await?;
+    let mut entries = tail(session, covered).await?;
     let Some((first_row, last_row)) = ends_of(&entries) else { return Ok(false) };
     if last_row - first_row >= SPAN_ROWS_MAX {
         entries.retain(|entry| entry.row - first_row < SPAN_ROWS_MAX);
@@ -131,7 +131,7 @@ async fn write_next<S: LogSession>(
     add(session, &run).await?;
     add_chunks(session, &run, 0..run.chunks, &entries).await?;
     runs.push(run);
-    Ok(count == RUN_ROWS_MAX)
+    Ok(count == TAIL_ROWS)
 }
 
 /// Begins to merge neighbours, if there are enough of about the same size, or one that leads to little.
@@ -163,21 +163,22 @@ async fn start_merge<S: LogSession>(
     Ok(())
 }
 
-/// Which runs to merge: neighbours, because runs that are used never overlap.
+/// Which runs to merge: neighbours, because runs that are used never overlap, and such that each at least
+/// doubles, so that no entry is written often.
 fn to_merge(runs: &[SortedRun]) -> Option<Vec<SortedRun>> {
     let whole: Vec<_> = runs.iter().filter(|run| run.state == WHOLE).cloned().collect();
-    let level = |run: &SortedRun| (run.entries / RUN_ROWS).max(1).ilog2() / MERGED_RUNS.ilog2();
-    for wanted in 0..=whole.iter().map(level).max()? {
-        let fits = |run: &SortedRun| run.into_run == 0 && level(run) <= wanted;
-        let is_short =
-            |runs: &[SortedRun]| runs[MERGED_RUNS - 1].last_row - runs[0].first_row < SPAN_ROWS_MAX;
-        let mut neighbours = whole.windows(MERGED_RUNS);
-        if let Some(found) = neighbours.find(|runs| runs.iter().all(fits) && is_short(runs)) {
-            return Some(found.to_vec());
-        }
-    }
+    let entries = |runs: &[SortedRun]| runs.iter().map(|run| run.entries).sum::<i64>();
+    let is_fit = |runs: &&[SortedRun]| {
+        let largest = runs.iter().map(|run| run.entries).max().unwrap_or(0);
+        let rows = runs[MERGED_RUNS - 1].last_row - runs[0].first_row;
+        runs.iter().all(|run| run.into_run == 0)
+            && largest * 2 <= entries(runs)
+            && rows < SPAN_ROWS_MAX
+    };
+    let neighbours = whole.windows(MERGED_RUNS).filter(is_fit).min_by_key(|runs| entries(runs));
     let leads_nowhere = |run: &&SortedRun| run.into_run == 0 && run.dead * 2 > run.entries;
-    whole.iter().find(leads_nowhere).map(|run| vec![run.clone()])
+    let lone = || whole.iter().find(leads_nowhere).map(std::slice::from_ref);
+    neighbours.or_else(lone).map(<[SortedRun]>::to_vec)
 }
 
 /// Writes the next chunks, up to so many, of the smallest run that is being written; how many it wrote.

@@ -26,7 +26,7 @@ pub(crate) use self::{
     find::{find, in_runs},
     listing::Listing,
     merge::{forget_dead, index_rows, tidy_runs},
-    runs::{entries_of, is_indexed, keys_about, live_runs, tail},
+    runs::{entries_of, is_indexed, keys_about, live_runs, tail, whole_tail},
     session::{LogSession, ready},
     write::{append_at, newest_row, remove, remove_due, replace, rewrite},
 };

@@ -10,6 +10,8 @@ use crate::inbox::cell::Cells;
 
 /// Rows after the last run that make another one.
 pub(super) const RUN_ROWS: i64 = 512;
+/// The most rows after the last run that are read at once.
+pub(super) const TAIL_ROWS: i64 = 32 << 10;
 /// Chunks that are read together where all are.
 const SHARE_CHUNKS: usize = 32;
 /// The version of runs this code writes.
@@ -56,7 +58,9 @@ const RUNS: &str = "SELECT run, state, first_row, last_row, entries, dead, chunk
      format FROM hapax_runs ORDER BY first_row, run";
 const CHUNKS: &str =
     "SELECT entries FROM hapax_chunks WHERE chunk BETWEEN ?1 AND ?2 ORDER BY chunk";
-const ROWS_AFTER: &str = "SELECT row, id FROM hapax_claims WHERE row > ?1 ORDER BY row LIMIT ?2";
+/// Up to [`TAIL_ROWS`]. The number is spelled out: where it is a parameter, SQLite prepares the statement anew
+/// each time.
+const ROWS_AFTER: &str = "SELECT row, id FROM hapax_claims WHERE row > ?1 ORDER BY row LIMIT 32768";
 
 /// Whether few rows up to the newest are in no run.
 pub(crate) async fn is_indexed<S: LogSession>(
@@ -64,7 +68,7 @@ pub(crate) async fn is_indexed<S: LogSession>(
     newest: i64,
 ) -> Result<bool, S::Error> {
     let covered = live_runs(session).await?.last().map_or(0, |run| run.last_row);
-    let left = tail(session, covered, RUN_ROWS * 8).await?.len();
+    let left = tail(session, covered).await?.len();
     Ok(newest == covered || left < usize::try_from(RUN_ROWS * 4).unwrap_or(usize::MAX))
 }
 
@@ -81,14 +85,28 @@ pub(crate) fn keys_about(runs: &[SortedRun]) -> usize {
     usize::try_from(keys).unwrap_or(0)
 }
 
-/// The rows after these runs, up to a number of them.
+/// The rows after this one, up to [`TAIL_ROWS`].
 pub(crate) async fn tail<S: LogSession>(
     session: &mut S,
     after: i64,
-    limit: i64,
 ) -> Result<Vec<RunEntry>, S::Error> {
-    let rows = session.ask(ROWS_AFTER, &[after.into(), limit.into()]).await?;
+    let rows = session.ask(ROWS_AFTER, &[after.into()]).await?;
     rows.iter().map(entry_of).collect::<Result<_, _>>().map_err(S::refuse)
+}
+
+/// All rows after this one.
+pub(crate) async fn whole_tail<S: LogSession>(
+    session: &mut S,
+    after: i64,
+) -> Result<Vec<RunEntry>, S::Error> {
+    let mut rows = tail(session, after).await?;
+    let mut last = rows.last().copied();
+    while let Some(RunEntry { row, .. }) = last {
+        let more = tail(session, row).await?;
+        last = more.last().copied();
+        rows.extend(more);
+    }
+    Ok(rows)
 }
 
 /// What this run has in its chunks from one to another, in order; of ids that begin like these.
