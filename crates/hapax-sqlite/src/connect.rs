@@ -1,22 +1,30 @@
 //! How the file is opened: by the writer, and by each reader.
 
-use std::{error::Error, path::Path, path::PathBuf};
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use hapax_sqlite_file::{Connect, DatabaseFile, FileError};
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::{
+    directory::{Directory, SharedDirectory},
     error::{MigrateError, OpenError},
+    log,
     options::Options,
 };
 
-/// The size of a page of a new file, in bytes. Ids are random, so every claim dirties an index page of its own:
-/// small pages keep the log small.
+/// The size of a page of a new file, in bytes. Every commit writes the last page of a few tables again:
+/// small pages keep that small.
 const PAGE_BYTES: i64 = 4096;
 /// How much of the file each connection keeps in memory, in KiB; the system caches the rest, and
 /// a larger cache here measured slower. The file is not mapped: where it is, a failing disk kills
 /// the process instead of failing a read.
 const CACHE_KIB: i64 = 16 << 10;
+/// Statements each connection keeps ready: all of ours.
+const STATEMENTS: usize = 64;
 
 /// A database file, and how it is to be opened.
 #[derive(Debug, Clone)]
@@ -24,6 +32,8 @@ pub(crate) struct Database {
     file: DatabaseFile,
     pub(crate) options: Options,
     access: FileAccess,
+    /// Where operations are; `None` where the file alone is asked.
+    directory: Option<SharedDirectory>,
 }
 
 /// What may be done with the file.
@@ -35,7 +45,8 @@ enum FileAccess {
 
 impl Database {
     pub(crate) fn new(path: PathBuf, options: Options) -> Self {
-        Self { file: DatabaseFile::new(path, options.busy), options, access: FileAccess::Write }
+        let (file, access) = (DatabaseFile::new(path, options.busy), FileAccess::Write);
+        Self { file, options, access, directory: None }
     }
 
     /// A file that is there and is not to be written.
@@ -46,6 +57,34 @@ impl Database {
     /// From now on the path must lead to the file it leads to now.
     pub(crate) fn pin(&mut self) -> Result<(), OpenError> {
         Ok(self.file.pin()?)
+    }
+
+    /// From now on operations are found through memory, which is loaded with where they are.
+    pub(crate) fn remember(&mut self, connection: &mut Connection) -> Result<(), OpenError> {
+        let keys_max = self.options.keys_in_memory_max;
+        let loaded = index_what_is_left(connection).and_then(|()| {
+            let snapshot = connection.transaction()?;
+            Directory::load(&snapshot, keys_max)
+        });
+        let directory = loaded.map_err(|source| self.refused(source))?;
+        self.directory = Some(SharedDirectory::new(directory));
+        Ok(())
+    }
+
+    /// Where operations are, as known now: to be asked for before the snapshot it is used in is taken.
+    pub(crate) fn directory(&self) -> Option<Arc<Directory>> {
+        self.directory.as_ref().map(SharedDirectory::current)
+    }
+
+    /// Loads what is remembered anew, if it holds more than it should.
+    pub(crate) fn remember_less(&self, snapshot: &Connection) -> rusqlite::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let keys_max = self.options.keys_in_memory_max;
+        let keys = log::keys_about(&log::ready(log::live_runs(&mut &*snapshot))?);
+        if directory.current().is_overgrown(keys_max, keys) {
+            directory.replace(Directory::load(snapshot, keys_max)?);
+        }
+        Ok(())
     }
 
     /// The first connection to a file that is not to be written.
@@ -60,6 +99,7 @@ impl Database {
             FileAccess::Write => self.file.connect()?,
             FileAccess::Read => self.open_to_read()?,
         };
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", true)?;
         Ok(connection)
@@ -120,6 +160,7 @@ impl Database {
     }
 
     fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         if let Some(bytes) = self.options.size_bytes_max {
@@ -170,6 +211,20 @@ impl Connect for Database {
     fn fault_at(&self, place: &'static str) -> Result<(), Box<dyn Error + Send + Sync>> {
         Ok(self.options.faults.at(place)?)
     }
+}
+
+/// Writes the index of rows that have none. Whoever appends rows writes it in passing: there is much to
+/// do only where something else has filled the file.
+fn index_what_is_left(connection: &mut Connection) -> rusqlite::Result<()> {
+    let mut newest = log::ready(log::newest_row(&mut &*connection))?;
+    let mut is_behind = !log::ready(log::is_indexed(&mut &*connection, newest))?;
+    while is_behind {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        newest = log::ready(log::newest_row(&mut &*transaction))?;
+        is_behind = log::ready(log::index_rows(&mut &*transaction, (0, newest)))?;
+        transaction.commit()?;
+    }
+    Ok(())
 }
 
 /// The URI of a file that nobody writes.

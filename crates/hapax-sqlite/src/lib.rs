@@ -11,8 +11,10 @@
 //! - `store`: the async face, which hands work to threads and waits for their answers;
 //! - `writer`: what the one thread that writes does, which is `hapax-sqlite-file`'s: it takes everything
 //!   that is queued, performs it in one transaction and pays for one sync to disk;
-//! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`;
-//! - `reader`: threads that read snapshots while the writer writes;
+//! - `commit` and `retire`: what a transaction does, deciding with `hapax_core::apply`; `hot_path`: the writes
+//!   of an undisturbed operation; `ranges`: when a purge has to look where;
+//! - `reader`: threads that read snapshots while the writer writes; `listing`: pages in order of ids;
+//! - `log`: rows in order of time, and how the file says where an id is; `directory`: the same, in memory;
 //! - `outbox`: [`emit`]ted events, and the store as the log a relay reads;
 //! - `row`: a record as columns; `notes`: what people did to records;
 //! - `migrate`: the schema, also for a database of your own; `script`: as SQL; `connect`: how the file is opened;
@@ -33,14 +35,19 @@
 mod clock_mark;
 mod commit;
 mod connect;
+mod directory;
 mod error;
+mod hot_path;
 pub mod inbox;
 mod key;
+mod listing;
+mod log;
 mod migrate;
 pub mod natural;
 mod notes;
 mod options;
 mod outbox;
+mod ranges;
 mod reader;
 mod retire;
 mod row;

@@ -13,14 +13,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use crate::error::MigrateError;
 
 /// The steps, in order; step `n` leads to version `n + 1`. Shipped steps never change.
-pub(crate) const STEPS: &[&str] = &[
-    include_str!("../migrations/0001_operations.sql"),
-    include_str!("../migrations/0002_notes.sql"),
-    include_str!("../migrations/0003_outbox.sql"),
-    include_str!("../migrations/0004_steps.sql"),
-    include_str!("../migrations/0005_relay.sql"),
-    include_str!("../migrations/0006_inbox.sql"),
-];
+pub(crate) const STEPS: &[&str] = &[include_str!("../migrations/0001_baseline.sql")];
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns
 /// the salt for the fingerprints kept there.

@@ -23,6 +23,10 @@ pub struct Options {
     pub readers: usize,
     /// The largest the database file may grow, in bytes; beyond it the store is unavailable.
     pub size_bytes_max: Option<u64>,
+    /// For how many keys, the newest, memory knows where they are: up to sixteen bytes for each. Of those
+    /// beyond, it knows in ten bits whether the file has to be asked. A purge sees to it that there are
+    /// not many more.
+    pub keys_in_memory_max: usize,
     /// The store's clock, asked once for each commit, while the write lock is held.
     pub clock: Clock,
     /// Where tests make the store fail.
@@ -46,14 +50,15 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Full durability, five seconds of patience, two readers, no limit but the disk's, and the
-    /// system's clock.
+    /// Full durability, five seconds of patience, two readers, no limit but the disk's, 64 MB for
+    /// four million keys, and the system's clock.
     fn default() -> Self {
         Self {
             durability: Durability::Full,
             busy: Duration::from_secs(5),
             readers: 2,
             size_bytes_max: None,
+            keys_in_memory_max: 4_000_000,
             clock: Clock::default(),
             faults: Faults::default(),
         }

@@ -9,19 +9,20 @@ use std::{
 };
 
 use hapax_core::{
-    Noted, OperationId, Record, StateTag, StoreError, StoredStep, Timestamp, apply,
+    Noted, OperationId, Record, StoreError, StoredStep, Timestamp, apply,
     limits::{LEASE_MAX, PAGE_RECORDS_MAX},
     store::{Filter, Listed, Loaded, Page},
 };
 use hapax_sqlite_file::Connect as _;
-use rusqlite::{Connection, Transaction, named_params};
+use rusqlite::{Connection, Transaction};
 use tokio::sync::mpsc;
 
 use crate::{
     connect::Database,
+    directory::Directory,
     error::{nothing_written, store_error},
-    notes,
-    row::{self, NumberedRow, columns},
+    listing, notes,
+    row::{self, NumberedRow, columns, open_tables},
     steps,
 };
 
@@ -61,8 +62,9 @@ impl ReadSession {
         ids: &[OperationId],
     ) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
         self.database.options.faults.at(place::LOAD).map_err(StoreError::unavailable)?;
-        let found: Vec<_> =
-            self.snapshot(|snapshot| ids.iter().map(|id| row::find(snapshot, *id)).collect())?;
+        let found: Vec<_> = self.known_snapshot(|snapshot, directory| {
+            ids.iter().map(|id| row::find(snapshot, directory, *id)).collect()
+        })?;
         let now = self.now();
         let open = |stored: NumberedRow| Ok(Box::new(stored.row.open(now)?));
         let loaded = found.into_iter().map(|found| {
@@ -74,7 +76,15 @@ impl ReadSession {
 
     pub(crate) fn steps(&mut self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
         self.database.options.faults.at(place::STEPS).map_err(StoreError::unavailable)?;
-        self.snapshot(|snapshot| steps::of(snapshot, id))?
+        self.known_snapshot(|snapshot, directory| {
+            let Some(found) = row::find(snapshot, directory, id)? else {
+                return Ok(Ok(Vec::new()));
+            };
+            match found {
+                Ok(NumberedRow { row, .. }) => steps::of(snapshot, id, row.created_at),
+                Err(error) => Ok(Err(error)),
+            }
+        })?
     }
 
     /// The longest overdue first. Rows that cannot be read are left for whoever loads them.
@@ -85,8 +95,8 @@ impl ReadSession {
             let mut statement = snapshot.prepare_cached(concat!(
                 "SELECT ",
                 columns!(),
-                " FROM hapax_operations INDEXED BY hapax_operations_in_flight
-                 WHERE state IN (1, 2) AND (until <= ?1 OR until > ?2) ORDER BY until"
+                open_tables!(),
+                "WHERE o.state IN (1, 2) AND (o.until <= ?1 OR o.until > ?2) ORDER BY o.until"
             ))?;
             let no_lease_ends_after = now.plus(LEASE_MAX).as_micros();
             let mut rows = statement.query([now.as_micros(), no_lease_ends_after])?;
@@ -102,34 +112,13 @@ impl ReadSession {
     }
 
     pub(crate) fn list(&mut self, filter: &Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
-        let sql = format!(
-            concat!(
-                "SELECT ",
-                columns!(),
-                " FROM hapax_operations INDEXED BY {} AND id > :after
-                 AND (:tenant IS NULL OR tenant = :tenant) AND (:scope IS NULL OR scope = :scope)
-                 ORDER BY id LIMIT :limit"
-            ),
-            rows_in(filter.state),
-        );
-        let limit = page.limit.min(PAGE_RECORDS_MAX);
-        let rows: Vec<_> = self.snapshot(|snapshot| {
-            let mut statement = snapshot.prepare_cached(&sql)?;
-            let params = named_params! {
-                ":after": page.after.as_ref().map_or(&[][..], |id| &id.as_bytes()[..]),
-                ":tenant": filter.tenant.as_ref().map(hapax_core::Tenant::as_str),
-                ":scope": filter.scope.as_ref().map(hapax_core::Scope::as_str),
-                ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
-            };
-            let read = |found: &rusqlite::Row<'_>| Ok((found.get(1)?, row::read(found)));
-            statement.query_map(params, read)?.collect()
-        })?;
-        let listed =
-            rows.into_iter().map(|(id, stored): (_, Result<NumberedRow, StoreError>)| Listed {
-                id: OperationId::from_bytes(id),
-                summary: stored.and_then(|stored| Ok(stored.row.summary()?)),
-            });
-        Ok(listed.collect())
+        self.snapshot(|snapshot| listing::list(snapshot, filter, page))
+    }
+
+    /// Sees to it that what is remembered of the file is not too much.
+    pub(crate) fn remember_less(&mut self) -> Result<(), StoreError> {
+        let database = self.database.clone();
+        self.snapshot(|snapshot| database.remember_less(snapshot))
     }
 
     pub(crate) fn notes(
@@ -146,6 +135,21 @@ impl ReadSession {
         self.database.options.clock.now()
     }
 
+    /// Reads one snapshot, taken now, all of whose rows the directory knows.
+    fn known_snapshot<T>(
+        &mut self,
+        read: impl FnOnce(&Transaction<'_>, Option<&Directory>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let directory = self.database.directory();
+        let seen = directory.as_ref().map(|directory| directory.newest());
+        self.snapshot(|snapshot| {
+            if let (Some(directory), Some(seen)) = (&directory, seen) {
+                directory.catch_up(snapshot, seen)?;
+            }
+            read(snapshot, directory.as_deref())
+        })
+    }
+
     /// Reads one snapshot, taken now.
     pub(crate) fn snapshot<T>(
         &mut self,
@@ -160,22 +164,5 @@ impl ReadSession {
         let found = read.map_err(nothing_written)?;
         self.connection = Some(connection);
         Ok(found)
-    }
-}
-
-/// The smallest index that holds every row in this state, and how to ask it.
-///
-/// Numbers are spelled out and a partial index's own condition is repeated, because SQLite uses
-/// such an index only where it recognises that.
-fn rows_in(state: Option<StateTag>) -> &'static str {
-    match state {
-        None => "hapax_operations_id WHERE true",
-        Some(StateTag::Pending) => "hapax_operations_in_flight WHERE state IN (1, 2) AND state = 1",
-        Some(StateTag::Running) => "hapax_operations_in_flight WHERE state IN (1, 2) AND state = 2",
-        Some(StateTag::Completed) => "hapax_operations_id WHERE state = 3",
-        Some(StateTag::Failed) => "hapax_operations_id WHERE state = 4",
-        Some(StateTag::InDoubt) => "hapax_operations_in_doubt WHERE state = 5",
-        Some(StateTag::Released) => "hapax_operations_id WHERE state = 6",
-        Some(StateTag::Buried) => "hapax_operations_id WHERE state = 7",
     }
 }

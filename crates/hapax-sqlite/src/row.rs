@@ -1,69 +1,122 @@
-//! A record as columns.
-
-use std::time::Duration;
+//! A record as columns of the log.
 
 use bytes::Bytes;
 use hapax_core::{
-    Attempt, OperationId, StateTag, StoreError, Timestamp,
+    OperationId, StoreError,
     codec::{Row, Sealed},
-    time::micros,
 };
 use rusqlite::{
-    CachedStatement, Connection, ToSql, params,
+    Connection, ToSql,
     types::{FromSqlError, ToSqlOutput, ValueRef},
 };
 
-use crate::key::{self, KeyColumn};
+use crate::{
+    directory::Directory,
+    key::{self, KeyColumn},
+    log,
+};
 
-/// Every column a [`Row`] is read from, in the order [`read`] expects.
+/// Every column a [`Row`] is read from, in the order [`read`] expects, with those of its contents.
 macro_rules! columns {
+    ($contents:literal) => {
+        concat!(
+            "c.row, c.id, c.format, c.tenant, c.scope, c.key, c.fingerprint, \
+             coalesce(e.state, o.state), c.fence, c.owner, c.recovery, \
+             iif(e.state IS NULL, o.doubt, 0), iif(e.state IS NULL, o.until, 0), c.created_at, \
+             coalesce(e.changed_after, c.changed_after), coalesce(e.kept_for, c.kept_for), \
+             c.tombstone, ",
+            $contents
+        )
+    };
     () => {
-        "row, id, format, tenant, scope, key, fingerprint, state, fence, owner, recovery, doubt, \
-         until, created_at, changed_after, kept_for, tombstone, request, head, body, digest"
+        $crate::row::columns!("c.request, e.head, e.body, e.digest")
     };
 }
-pub(crate) use columns;
+/// What [`columns!`] are read from.
+macro_rules! tables {
+    () => {
+        " FROM hapax_claims AS c LEFT JOIN hapax_ends AS e ON e.row = c.row \
+          LEFT JOIN hapax_open AS o ON o.row = c.row "
+    };
+}
+/// The same, of what has not ended.
+macro_rules! open_tables {
+    () => {
+        " FROM hapax_open AS o CROSS JOIN hapax_claims AS c ON c.row = o.row \
+          LEFT JOIN hapax_ends AS e ON e.row = o.row "
+    };
+}
+pub(crate) use {columns, open_tables, tables};
 
-/// The row under an id.
-pub(crate) const FIND: &str =
-    concat!("SELECT ", columns!(), " FROM hapax_operations WHERE id = ?1");
+/// The row with a number, if it has this id.
+pub(crate) const FIND_AT: &str =
+    concat!("SELECT ", columns!(), tables!(), "WHERE c.row = ?1 AND c.id = ?2");
 
-/// A new row, unless its id is taken; the parameters are those of [`insert`].
-pub(crate) const INSERT: &str = "INSERT INTO hapax_operations (id, format, tenant, scope, key, fingerprint, state, fence, owner, \
-    recovery, doubt, until, created_at, changed_after, kept_for, tombstone, request, head, \
-    body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, \
-    ?16, ?17, ?18, ?19, ?20) ON CONFLICT (id) DO NOTHING";
+/// The number of the newest row there ever was.
+pub(crate) const NEWEST: &str = "SELECT max(ifnull((SELECT max(row) FROM hapax_claims), 0), \
+     ifnull((SELECT value FROM hapax_meta WHERE name = 'newest_row'), 0))";
 
-/// Over the row with a number; the parameters are those of [`update`].
-pub(crate) const UPDATE: &str = "UPDATE hapax_operations SET format = ?2, fingerprint = ?3, state = ?4, fence = ?5, owner = ?6, \
-    recovery = ?7, doubt = ?8, until = ?9, created_at = ?10, changed_after = ?11, \
-    kept_for = ?12, tombstone = ?13, request = ?14, head = ?15, body = ?16, digest = ?17 \
-    WHERE row = ?1";
+/// A new claim.
+pub(crate) const CLAIM: &str = "INSERT INTO hapax_claims (row, id, format, tenant, scope, key, \
+     fingerprint, fence, owner, recovery, created_at, changed_after, kept_for, tombstone, request) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
-/// The end of a claim that was never used.
-pub(crate) const WITHDRAW: &str = "DELETE FROM hapax_operations \
-    WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1";
+/// What has not ended.
+pub(crate) const OPEN: &str =
+    "INSERT INTO hapax_open (row, state, doubt, until) VALUES (?1, ?2, ?3, ?4)";
+pub(crate) const DROP_OPEN: &str = "DELETE FROM hapax_open WHERE row = ?1";
 
-/// The end of an attempt that runs under a fence and an owner.
-const FINISH: &str = "UPDATE hapax_operations SET state = ?4, until = 0, changed_after = ?5 - created_at, \
-    kept_for = max(kept_for, ?5 + ?6 - created_at), request = NULL, head = ?7, body = ?8, \
-    digest = ?9 WHERE id = ?1 AND fence = ?2 AND owner = ?3 AND state = 2 AND format = 1";
+/// How it ended.
+pub(crate) const END: &str = "INSERT INTO hapax_ends (row, state, changed_after, kept_for, head, \
+     body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING";
 
-/// A [`Row`] and the number SQLite keeps it under.
+/// A [`Row`] and its number in the log.
 pub(crate) struct NumberedRow {
     pub(crate) number: i64,
     pub(crate) row: Row,
 }
 
-/// The row stored under this id.
+/// The number of the row after the newest.
+///
+/// The four lower bytes are never all zero, so that memory can do with those.
+pub(crate) fn number_after(newest: i64) -> i64 {
+    let next = newest + 1;
+    if next & i64::from(u32::MAX) == 0 { next + 1 } else { next }
+}
+
+/// The row stored under this id, in a snapshot whose rows the directory knows.
 ///
 /// The outer error is the database's; the inner one is this row's alone.
 pub(crate) fn find(
     connection: &Connection,
+    directory: Option<&Directory>,
     id: OperationId,
 ) -> rusqlite::Result<Option<Result<NumberedRow, StoreError>>> {
-    let mut statement = connection.prepare_cached(FIND)?;
-    let mut rows = statement.query([id.as_bytes()])?;
+    let Some(directory) = directory else { return log::ready(log::find(&mut &*connection, id)) };
+    let candidates = directory.candidates(id);
+    for row in candidates.rows {
+        if let Some(found) = find_at(connection, row, id)? {
+            return Ok(Some(found));
+        }
+    }
+    if candidates.maybe_older {
+        for row in log::ready(log::in_runs(&mut &*connection, id))? {
+            if let Some(found) = find_at(connection, row, id)? {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The row with this number, if it has this id.
+pub(crate) fn find_at(
+    connection: &Connection,
+    row: i64,
+    id: OperationId,
+) -> rusqlite::Result<Option<Result<NumberedRow, StoreError>>> {
+    let mut statement = connection.prepare_cached(FIND_AT)?;
+    let mut rows = statement.query((row, id.as_bytes()))?;
     Ok(rows.next()?.map(read))
 }
 
@@ -99,119 +152,6 @@ fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<NumberedRow> {
         outcome,
     };
     Ok(NumberedRow { number: row.get(0)?, row: stored })
-}
-
-/// The two writes of an undisturbed operation, made ready once for many of them.
-pub(crate) struct ReadyStatements<'c> {
-    insert: CachedStatement<'c>,
-    finish: CachedStatement<'c>,
-}
-
-impl<'c> ReadyStatements<'c> {
-    pub(crate) fn on(connection: &'c Connection) -> rusqlite::Result<Self> {
-        let (insert, finish) =
-            (connection.prepare_cached(INSERT)?, connection.prepare_cached(FINISH)?);
-        Ok(Self { insert, finish })
-    }
-
-    /// Writes a new row, unless its id is taken; says whether it did.
-    pub(crate) fn insert(&mut self, row: &Row) -> rusqlite::Result<bool> {
-        insert_with(&mut self.insert, row)
-    }
-
-    /// Ends a running attempt without looking at its row first; says whether it did.
-    ///
-    /// Only what the row itself can vouch for: that it runs under this fence and owner.
-    pub(crate) fn finish(
-        &mut self,
-        now: Timestamp,
-        attempt: &Attempt,
-        (state, keep, outcome): (StateTag, Duration, Option<&Sealed>),
-    ) -> rusqlite::Result<bool> {
-        let written = self.finish.execute(params![
-            attempt.id.as_bytes(),
-            attempt.fence.get(),
-            attempt.owner.0,
-            state as i16,
-            now.as_micros(),
-            micros(keep),
-            outcome.map(|sealed| &*sealed.head),
-            outcome.map(|sealed| &*sealed.body),
-            outcome.map(|sealed| &sealed.digest[..]),
-        ])?;
-        Ok(written == 1)
-    }
-}
-
-/// Writes a new row, unless its id is taken; says whether it did.
-pub(crate) fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<bool> {
-    insert_with(&mut connection.prepare_cached(INSERT)?, row)
-}
-
-fn insert_with(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<bool> {
-    let [head, body, digest] = outcome(row);
-    let written = statement.execute(params![
-        row.id.as_bytes(),
-        row.format,
-        row.tenant,
-        row.scope,
-        KeyColumn::of(&row.key),
-        row.fingerprint,
-        row.state,
-        row.fence,
-        row.owner,
-        row.recovery,
-        row.doubt,
-        row.until,
-        row.created_at,
-        row.changed_at.wrapping_sub(row.created_at),
-        row.expires_at.wrapping_sub(row.created_at),
-        row.tombstone,
-        row.request.as_deref(),
-        head,
-        body,
-        digest,
-    ])?;
-    Ok(written == 1)
-}
-
-/// Writes over the row with this number, if it is there; which operation it belongs to stays.
-pub(crate) fn update(connection: &Connection, number: i64, row: &Row) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(UPDATE)?;
-    let [head, body, digest] = outcome(row);
-    let written = statement.execute(params![
-        number,
-        row.format,
-        row.fingerprint,
-        row.state,
-        row.fence,
-        row.owner,
-        row.recovery,
-        row.doubt,
-        row.until,
-        row.created_at,
-        row.changed_at.wrapping_sub(row.created_at),
-        row.expires_at.wrapping_sub(row.created_at),
-        row.tombstone,
-        row.request.as_deref(),
-        head,
-        body,
-        digest,
-    ])?;
-    Ok(written == 1)
-}
-
-pub(crate) fn delete(connection: &Connection, number: i64) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM hapax_operations WHERE row = ?1")?.execute([number])?;
-    Ok(())
-}
-
-/// Head, body and digest.
-fn outcome(row: &Row) -> [Option<&[u8]>; 3] {
-    match &row.outcome {
-        Some(Sealed { head, body, digest }) => [Some(head), Some(body), Some(digest)],
-        None => [None; 3],
-    }
 }
 
 fn bytes(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Bytes>> {

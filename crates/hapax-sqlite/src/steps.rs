@@ -6,23 +6,31 @@ use hapax_core::{
     step::{StepRow, open_life},
     store::KeepStep,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 /// Keeps a step, if its attempt runs the operation; says whether it does.
 ///
-/// Only what the row itself can vouch for: that it runs under this fence and owner, in this life.
+/// Only what its row, which is one of these, can vouch for: that it runs under this fence and owner, in
+/// this life.
 pub(crate) fn keep(
     connection: &Connection,
     now: Timestamp,
+    rows: &[i64],
     keep: &KeepStep,
 ) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
-        "SELECT 1 FROM hapax_operations WHERE id = ?1 AND fence = ?2 AND owner = ?3 \
-         AND created_at = ?4 AND state = ?5 AND format = 1",
+        "SELECT 1 FROM hapax_claims AS c JOIN hapax_open AS o ON o.row = c.row \
+         LEFT JOIN hapax_ends AS e ON e.row = c.row \
+         WHERE c.row = ?6 AND c.id = ?1 AND c.fence = ?2 AND c.owner = ?3 AND c.created_at = ?4 \
+         AND o.state = ?5 AND c.format = 1 AND e.row IS NULL",
     )?;
     let (id, fence, owner) = (keep.id.as_bytes(), keep.fence.get(), keep.owner.0);
     let (life, running) = (keep.life.as_micros(), StateTag::Running as i16);
-    if !statement.exists(params![id, fence, owner, life, running])? {
+    let mut is_running = false;
+    for row in rows {
+        is_running |= statement.exists(params![id, fence, owner, life, running, row])?;
+    }
+    if !is_running {
         return Ok(false);
     }
     let row = StepRow::seal(now, keep);
@@ -47,15 +55,12 @@ pub(crate) fn keep(
     Ok(true)
 }
 
-/// The steps of the present life; the inner error is this operation's alone.
+/// The steps of the life that began then; the inner error is this operation's alone.
 pub(crate) fn of(
     connection: &Connection,
     id: OperationId,
+    life: i64,
 ) -> rusqlite::Result<Result<Vec<StoredStep>, StoreError>> {
-    let life = "SELECT created_at FROM hapax_operations WHERE id = ?1";
-    let life: Option<i64> =
-        connection.prepare_cached(life)?.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
-    let Some(life) = life else { return Ok(Ok(Vec::new())) };
     let mut statement = connection.prepare_cached(
         "SELECT life, number, format, name, version, at, result, digest FROM hapax_steps \
          WHERE id = ?1 ORDER BY number",

@@ -5,7 +5,7 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
+    Attempt, Note, Noted, OneLine, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
     outbox::Bell,
     store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
@@ -77,6 +77,7 @@ impl Store {
         let migrated = migrate(&mut connection);
         let salt = migrated.map_err(|error| database.not_migrated(error))?;
         database.pin()?;
+        database.remember(&mut connection)?;
         Self::serve(&database, salt, Some(connection))
     }
 
@@ -201,7 +202,12 @@ impl store::Store for Store {
 
     async fn purge(&self, limit: usize) -> Result<Purged, StoreError> {
         let purge = move |connection: &Connection, now| retire::purge(connection, now, limit);
-        self.change_at(&writer::PURGE, purge).await
+        let purged = self.change_at(&writer::PURGE, purge).await?;
+        if let Err(error) = self.read(ReadSession::remember_less).await.flatten() {
+            let error = OneLine::of(&error);
+            tracing::warn!(%error, "what is remembered of the file stays as large as it is");
+        }
+        Ok(purged)
     }
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
@@ -221,7 +227,7 @@ impl store::Store for Store {
     }
 
     async fn withdraw(&self, attempt: Attempt) -> Result<bool, StoreError> {
-        self.change(move |connection, _| commit::withdraw(connection, &attempt)).await
+        self.change(move |connection, now| commit::withdraw(connection, now, &attempt)).await
     }
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use hapax_sqlite_file::{FileWriter, GroupSize, GroupWrite, Places, TransactError
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::{commit, connect::Database, error::store_error};
+use crate::{commit::LogTransaction, connect::Database, error::store_error};
 
 /// Batches that may wait for the writer; beyond them callers wait to hand theirs over.
 pub(crate) const QUEUE_BATCHES_MAX: usize = 1024;
@@ -34,14 +34,23 @@ impl GroupWrite<Database> for Commit {
     }
 
     fn perform(group: Vec<Self>, writer: &mut FileWriter<Database>) {
+        let directory = writer.database().directory();
         let answers = writer.write(&COMMIT, |database, connection| {
             let now = database.options.clock.now();
+            let directory = directory
+                .as_deref()
+                .ok_or_else(|| TransactError::unavailable("the file was opened to be read"))?;
+            let mut transaction = LogTransaction::begin(connection, directory)?;
             let batches = group.iter();
-            let answers = batches.map(|asked| commit::perform(connection, now, &asked.batch));
-            answers.collect::<rusqlite::Result<Vec<_>>>().map_err(TransactError::from)
+            let answers = batches.map(|asked| transaction.perform(now, &asked.batch));
+            let answers = answers.collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok((answers, transaction.finish()?))
         });
         match answers {
-            Ok(answers) => {
+            Ok((answers, rows)) => {
+                if let Some(directory) = directory {
+                    directory.add(rows);
+                }
                 for (Self { reply, .. }, answers) in group.into_iter().zip(answers) {
                     // Whoever asked may have left.
                     let _ = reply.send(answers);

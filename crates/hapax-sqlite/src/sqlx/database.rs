@@ -15,13 +15,13 @@ use tokio::{
 use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
-    row,
     transaction::{CleanConnection, ForOperation, Transaction},
 };
 use crate::{
     clock_mark,
     error::MigrateError,
     inbox::PATIENCE,
+    log,
     options::Clock,
     row::NumberedRow,
     transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, is_due, place},
@@ -108,10 +108,10 @@ impl Database {
     /// The answer to an operation that needs no transaction, if there is one.
     async fn look(&self, entrance: &Entrance) -> Result<Option<TransactionAnswer>, StoreError> {
         let mut held = self.hold().await?;
-        let found = match row::find(&mut held, entrance.operation.id()).await {
+        let found = match log::find(&mut held, entrance.operation.id()).await {
             Ok(found) => found,
-            Err(error) if is_busy(&error) => None,
-            Err(error) => return Err(nothing_written(error)),
+            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => None,
+            Err(TransactionError::Store(error)) => return Err(error),
         };
         let found = found.transpose()?;
         let clock = self.read_clock(&mut held, found.as_ref()).await?;
@@ -178,7 +178,7 @@ impl transaction::Database for Database {
             }
             Err(error) => return Err(nothing_written(error).into()),
         }
-        let found = row::find(&mut held, entrance.operation.id()).await.map_err(nothing_written)?;
+        let found = log::find(&mut held, entrance.operation.id()).await?;
         let found = found.transpose()?;
         let clock = self.read_clock(&mut held, found.as_ref()).await?;
         let claimed = match enter(clock, entrance, found)? {
@@ -226,7 +226,7 @@ impl transaction::Database for Database {
         let mut held = self.hold().await?;
         held.begin_immediate(None).await.map_err(nothing_written)?;
         held.execute(MAKE_CERTAIN).await.map_err(nothing_written)?;
-        let found = row::find(&mut held, attempt.id).await.map_err(nothing_written)?;
+        let found = log::find(&mut held, attempt.id).await?;
         held.commit().await.map_err(nothing_written)?;
         let open = |stored: NumberedRow| stored.row.open(self.clock.now());
         Ok(found.transpose()?.map(open).transpose().map_err(StoreError::from)?)

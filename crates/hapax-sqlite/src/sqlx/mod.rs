@@ -26,7 +26,6 @@ mod error;
 mod inbox;
 mod migrate;
 mod outbox;
-mod row;
 mod transaction;
 
 pub use hapax_sql::inbox::ForMessages;

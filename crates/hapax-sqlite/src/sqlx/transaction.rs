@@ -4,7 +4,10 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, Timestamp, outbox::Ringer, transaction::End};
+use hapax_core::{
+    Event, StoreError, Timestamp, TransactionError, outbox::Ringer, transaction::End,
+};
+use hapax_sql::{Session, TransactionFault, Value};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -14,10 +17,13 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     error::{by_hand, nothing_written},
+    inbox::DriverRow,
     outbox::emit,
-    row,
 };
-use crate::transaction::{Meddled, OpenClaim, RELEASE, UNDO};
+use crate::{
+    log::{self, LogSession},
+    transaction::{Meddled, OpenClaim, RELEASE, UNDO},
+};
 
 type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 
@@ -89,11 +95,13 @@ impl Transaction {
         self.publish().await?;
         let ForOperation(claimed) = &self.purpose;
         let sealed = claimed.ended(now, end)?;
-        let written = row::write(&mut self.held, claimed.number, &sealed).await;
-        if written.map_err(nothing_written)? {
-            Ok(Timestamp::from_micros(sealed.expires_at))
-        } else {
-            Err(StoreError::unavailable(Meddled))
+        match log::replace(&mut self.held, claimed.number, &sealed).await {
+            Ok(true) => Ok(Timestamp::from_micros(sealed.expires_at)),
+            Ok(false) => Err(StoreError::unavailable(Meddled)),
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
+            Err(TransactionError::Store(error)) => Err(error),
         }
     }
 }
@@ -190,6 +198,23 @@ impl CleanConnection {
             sqlx::raw_sql(set).execute(&mut *self.connection).await?;
         }
         Ok(before)
+    }
+}
+
+impl LogSession for CleanConnection {
+    type Row = DriverRow;
+    type Error = TransactionError;
+
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<DriverRow>, TransactionError> {
+        Session::ask(self, text, values).await.map_err(TransactionFault::before_commit)
+    }
+
+    fn refuse(error: StoreError) -> TransactionError {
+        error.into()
     }
 }
 

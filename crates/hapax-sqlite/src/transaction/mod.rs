@@ -58,7 +58,7 @@ pub(crate) const MAKE_CERTAIN: &str = "INSERT INTO hapax_meta (name, value) VALU
 /// An operation that is claimed in an open transaction, though nothing is written yet.
 #[derive(Debug)]
 pub(crate) struct OpenClaim {
-    /// The row to write over; `None` where there is none yet.
+    /// The row to write in place of; `None` where there is none yet.
     pub(crate) number: Option<i64>,
     record: Record,
 }

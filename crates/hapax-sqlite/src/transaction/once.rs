@@ -11,6 +11,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::{
     clock_mark,
     error::{commit_failed, nothing_written},
+    log,
     options::Clock,
     row::{self, NumberedRow},
     transaction::{
@@ -67,7 +68,7 @@ pub fn once<E>(
     let entrance = unit.entrance();
     unit.pass(place::BEFORE_BEGIN)?;
     // A finished operation is answered without waiting for anybody's lock.
-    match row::find(connection, unit.operation.id()) {
+    match row::find(connection, None, unit.operation.id()) {
         Ok(found) => {
             let found = found.transpose()?;
             let clock = unit.read_clock(connection, found.as_ref())?;
@@ -87,7 +88,7 @@ pub fn once<E>(
         }
         Err(error) => return Err(nothing_written(error).into()),
     };
-    let found = row::find(&transaction, unit.operation.id()).map_err(nothing_written)?;
+    let found = row::find(&transaction, None, unit.operation.id()).map_err(nothing_written)?;
     let found = found.transpose()?;
     let clock = unit.read_clock(&transaction, found.as_ref())?;
     let claimed = match enter(clock, &entrance, found)? {
@@ -223,10 +224,7 @@ impl OnceRequest {
     ) -> Result<(), StoreError> {
         transaction.execute_batch(RELEASE).map_err(by_hand)?;
         let row = claimed.ended(self.clock.now(), end)?;
-        let written = match claimed.number {
-            Some(number) => row::update(&transaction, number, &row),
-            None => row::insert(&transaction, &row),
-        };
+        let written = log::ready(log::replace(&mut &*transaction, claimed.number, &row));
         if !written.map_err(nothing_written)? {
             return Err(StoreError::unavailable(Meddled));
         }
@@ -261,7 +259,7 @@ fn find_out(
     let behavior = TransactionBehavior::Immediate;
     let transaction = connection.transaction_with_behavior(behavior).map_err(unknown)?;
     transaction.execute(MAKE_CERTAIN, []).map_err(unknown)?;
-    let found = row::find(&transaction, attempt.id).map_err(unknown)?.transpose()?;
+    let found = row::find(&transaction, None, attempt.id).map_err(unknown)?.transpose()?;
     transaction.commit().map_err(unknown)?;
     let is_own = |NumberedRow { row, .. }: &NumberedRow| {
         row.fence == attempt.fence.get() && row.owner == attempt.owner.0

@@ -83,16 +83,20 @@ impl Backend for Sqlite {
             }
             Damage::NewerStep => "format = format + 1",
         };
-        let table = match damage {
-            Damage::FlippedBodyBit
-            | Damage::LostOutcome
-            | Damage::UnknownState
-            | Damage::NewerRow
-            | Damage::NewerOutcome => "hapax_operations",
-            Damage::FlippedStepBit | Damage::NewerStep => "hapax_steps",
+        let by_row = "row = (SELECT row FROM hapax_claims WHERE id = ?1)";
+        let tables: &[_] = match damage {
+            Damage::FlippedBodyBit | Damage::LostOutcome | Damage::NewerOutcome => {
+                &[("hapax_ends", by_row)]
+            }
+            Damage::UnknownState => &[("hapax_ends", by_row), ("hapax_open", by_row)],
+            Damage::NewerRow => &[("hapax_claims", "id = ?1")],
+            Damage::FlippedStepBit | Damage::NewerStep => &[("hapax_steps", "id = ?1")],
         };
-        let sql = format!("UPDATE {table} SET {change} WHERE id = ?1");
-        let changed = self.client().execute(&sql, [id.as_bytes()]).expect("the row changes");
-        assert_eq!(changed, 1, "there is a row to damage");
+        let client = self.client();
+        let damage = |(table, which): &(&str, &str)| {
+            let sql = format!("UPDATE {table} SET {change} WHERE {which}");
+            client.execute(&sql, [id.as_bytes()]).expect("the row changes")
+        };
+        assert_eq!(tables.iter().map(damage).sum::<usize>(), 1, "there is a row to damage");
     }
 }

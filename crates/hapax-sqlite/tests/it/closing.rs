@@ -29,7 +29,7 @@ fn dropping_the_last_handle_finishes_what_is_queued() {
         let _ = pin!(store.commit(batch)).poll(context);
     }
     drop(store);
-    let count = "SELECT count(*) FROM hapax_operations";
+    let count = "SELECT count(*) FROM hapax_claims";
     assert_eq!(sqlite.client().query_row(count, [], |row| row.get(0)), Ok(QUEUED));
 }
 

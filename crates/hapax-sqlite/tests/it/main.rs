@@ -7,6 +7,7 @@ mod closing;
 mod equal;
 mod guest;
 mod inbox;
+mod index;
 mod natural;
 mod opening;
 mod outbox;

@@ -197,10 +197,10 @@ fn a_migration_that_was_killed_is_done_anew() {
     dying.execute_batch("PRAGMA journal_mode = WAL; PRAGMA cache_size = 1").expect("set");
     dying
         .execute_batch(
-            "BEGIN IMMEDIATE; CREATE TABLE hapax_operations (half);
+            "BEGIN IMMEDIATE; CREATE TABLE hapax_claims (half);
              CREATE TABLE hapax_meta (name, value); INSERT INTO hapax_meta VALUES ('version', 1);
              WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-             INSERT INTO hapax_operations SELECT zeroblob(4000) FROM n",
+             INSERT INTO hapax_claims SELECT zeroblob(4000) FROM n",
         )
         .expect("half of a migration is in the log");
     for suffix in ["", "-wal"] {
@@ -209,21 +209,4 @@ fn a_migration_that_was_killed_is_done_anew() {
         assert!(bytes > 0 || suffix.is_empty(), "the log holds what was not committed");
     }
     drop(copy.store());
-}
-
-#[tokio::test]
-async fn a_file_from_before_there_were_notes_is_brought_up_to_date() {
-    let sqlite = Sqlite::new();
-    let old = sqlite.client();
-    old.execute_batch(include_str!("../../migrations/0001_operations.sql")).expect("created");
-    old.execute_batch(
-        "PRAGMA journal_mode = WAL;
-         INSERT INTO hapax_meta (name, value) VALUES ('salt', zeroblob(32)), ('version', 1)",
-    )
-    .expect("marked");
-    drop(old);
-    let store = sqlite.store();
-    assert!(store.salt() == hapax_core::Salt::from_bytes([0; 32]));
-    let id = hapax_core::OperationId::from_bytes([1; 16]);
-    assert!(store.notes(id, 1).await.expect("readable").is_empty());
 }

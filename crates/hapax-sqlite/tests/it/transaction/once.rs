@@ -81,7 +81,7 @@ fn what_may_be_tried_again_leaves_nothing_behind() {
     }));
     assert!(panicked.is_err());
     assert_eq!((payments(&shop), shop.is_autocommit()), (0, true));
-    let rows = "SELECT count(*) FROM hapax_operations";
+    let rows = "SELECT count(*) FROM hapax_claims";
     assert_eq!(shop.query_row(rows, [], |row| row.get(0)), Ok(0), "the key is free");
     pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it runs");
     assert_eq!(payments(&shop), 1);
@@ -130,7 +130,7 @@ fn past_retention_the_operation_is_new_and_its_fence_grows() {
     let mut shop = open(&sqlite);
     for fence in [1, 2] {
         pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it runs");
-        let found = "SELECT fence FROM hapax_operations";
+        let found = "SELECT fence FROM hapax_claims";
         assert_eq!(shop.query_row(found, [], |row| row.get(0)), Ok(fence));
         sqlite.move_clock(DAY);
     }
@@ -254,7 +254,7 @@ fn nobody_ever_sees_an_operation_while_it_runs() {
     let sqlite = Sqlite::new();
     let (mut shop, onlooker) = (open(&sqlite), open(&sqlite));
     let seen = |when: &str| {
-        let rows = "SELECT count(*) FROM hapax_operations";
+        let rows = "SELECT count(*) FROM hapax_claims";
         assert_eq!(onlooker.query_row(rows, [], |row| row.get(0)), Ok(0), "{when}");
     };
     once(&mut shop, &unit(&sqlite, "a"), |tx| {
@@ -328,7 +328,7 @@ fn a_record_that_cannot_be_read_is_neither_run_nor_written_over() {
     let sqlite = Sqlite::new();
     let mut shop = open(&sqlite);
     pay(&mut shop, &unit(&sqlite, "a"), 201).expect("it runs");
-    shop.execute("UPDATE hapax_operations SET state = 99", []).expect("damaged");
+    shop.execute("UPDATE hapax_ends SET state = 99", []).expect("damaged");
     let refused = pay(&mut shop, &unit(&sqlite, "a"), 201);
     assert!(
         matches!(refused, Err(TransactionOnceError::Store(StoreError::Damaged(_)))),

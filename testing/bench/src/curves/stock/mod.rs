@@ -65,7 +65,9 @@ impl Stock {
         let mut writer = file::StockFileWriter::open(path)?;
         self.put(&arm, async |rows| writer.write(&rows)).await?;
         writer.finish()?;
-        self.check(arm).await
+        arm.close().await;
+        let store = sqlite::Store::open(path, sqlite::Options::default())?;
+        self.check(EngineArm::start(store, at_rest())?).await
     }
 
     /// Fills a database that may be new.
