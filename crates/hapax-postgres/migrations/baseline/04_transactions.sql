@@ -196,9 +196,9 @@ BEGIN
         now := hapax.clock();
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-            retention, tombstone, created_at, changed_at, expires_at, until, filed_at)
+            tombstone, created_at, changed_at, expires_at, until)
         VALUES (operation, 1, tenant, scope, key, fingerprint, 1, owner, 3, 0, 2,
-            retention, tombstone, now, now, now + retention, now + 30000000, now + 30000000)
+            tombstone, now, now, now + retention, now + 30000000)
         ON CONFLICT (id) DO NOTHING;
         IF FOUND THEN
             decision := 'execute';
@@ -226,11 +226,10 @@ BEGIN
         IF decision IN ('spent', 'abandoned') THEN
             UPDATE hapax.operations AS o
             SET fence = o.fence + 1, owner = owner, state = 2, doubt = 0, answer = NULL,
-                until = now + 30000000, filed_at = now + 30000000, changed_at = now,
+                until = now + 30000000, changed_at = now,
                 request = CASE WHEN decision = 'abandoned' THEN o.request END,
                 created_at = CASE WHEN decision = 'spent' THEN now ELSE o.created_at END,
                 expires_at = CASE WHEN decision = 'spent' THEN now + retention ELSE o.expires_at END,
-                retention = CASE WHEN decision = 'spent' THEN retention ELSE o.retention END,
                 tombstone = CASE WHEN decision = 'spent' THEN tombstone ELSE o.tombstone END,
                 recovery = CASE WHEN decision = 'spent' THEN 3 ELSE o.recovery END,
                 fingerprint = CASE WHEN decision = 'spent' THEN fingerprint ELSE o.fingerprint END
@@ -238,6 +237,9 @@ BEGIN
               AND o.state = found_one.state AND o.until = found_one.until
             RETURNING o.fence, hapax.as_time(o.expires_at) INTO fence, expires_at;
             CONTINUE WHEN NOT FOUND;
+            -- In case it is never ended: whoever makes a record run again files it.
+            INSERT INTO hapax.unfinished AS u (id, look_at) VALUES (operation, now + 30000000)
+            ON CONFLICT (id) DO UPDATE SET look_at = excluded.look_at;
             decision := 'execute';
             RETURN;
         END IF;
@@ -319,9 +321,9 @@ BEGIN
     IF pg_try_advisory_xact_lock(lock) THEN
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-            retention, tombstone, created_at, changed_at, expires_at, until, filed_at)
+            tombstone, created_at, changed_at, expires_at, until)
         VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2,
-            kept, late, now, now, now + kept, now + 30000000, now + 30000000)
+            late, now, now, now + kept, now + 30000000)
         ON CONFLICT (id) DO NOTHING;
         IF FOUND THEN
             decision := 'execute';

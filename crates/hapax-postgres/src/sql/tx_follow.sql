@@ -1,10 +1,9 @@
 UPDATE hapax.operations AS o
 SET fence = $6::int8, owner = $7::int8, state = 2, doubt = 0, answer = NULL,
-    until = c.now + 30000000, filed_at = c.now + 30000000, changed_at = c.now,
+    until = c.now + 30000000, changed_at = c.now,
     request = CASE WHEN NOT $8::bool THEN o.request END,
     created_at = CASE WHEN $8 THEN c.now ELSE o.created_at END,
     expires_at = CASE WHEN $8 THEN c.now + $9::int8 ELSE o.expires_at END,
-    retention = CASE WHEN $8 THEN $9 ELSE o.retention END,
     tombstone = CASE WHEN $8 THEN $10::int8 ELSE o.tombstone END,
     recovery = CASE WHEN $8 THEN $11::int2 ELSE o.recovery END,
     fingerprint = CASE WHEN $8 THEN $12::bytea ELSE o.fingerprint END
