@@ -38,6 +38,8 @@ enum Command {
     Sim(trials::Sim),
     /// Real processes killed at every named place and at random.
     Crash(trials::Crash),
+    /// The loss of power at every write and sync of an SQLite file.
+    Power(trials::Power),
     /// Gateways killed at random, and exchanges with them cut at every byte.
     Chaos(chaos::Chaos),
     /// Bytes nobody thought of, for everything that reads what others wrote.
@@ -63,6 +65,7 @@ impl Args {
             Command::Tidy => tidy::run(root),
             Command::Sim(sim) => sim.run(root),
             Command::Crash(crash) => crash.run(root),
+            Command::Power(power) => power.run(root),
             Command::Chaos(chaos) => chaos.run(root),
             Command::Fuzz(fuzz) => fuzz.run(root),
             Command::Bench(bench) => bench.run(root),

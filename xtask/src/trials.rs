@@ -1,4 +1,4 @@
-//! `cargo xtask sim` and `cargo xtask crash`: the long forms of what `ci` runs short.
+//! `cargo xtask sim`, `cargo xtask crash` and `cargo xtask power`: the long forms of what `ci` runs short.
 
 use std::path::Path;
 
@@ -81,6 +81,41 @@ impl Crash {
             release(root, &["-p", "hapax-crash"], &args)?;
         }
         Ok(())
+    }
+}
+
+/// How long the power is taken away.
+#[derive(Debug, Args)]
+pub struct Power {
+    /// For how long workloads are recorded and judged, in seconds; each is judged once in any case.
+    #[arg(long, default_value_t = 600)]
+    seconds: u64,
+    /// How many images of one recording are judged, at most; enough for every call of most workloads.
+    #[arg(long, default_value_t = 20_000)]
+    images: u64,
+    /// Repeats the choices of an earlier run, but for how threads run: what was left is kept where the finding says.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// A workload to record: `opening`, `mixed`, `checkpoints`, `many-keys` or `processes`; all of them if
+    /// none is named.
+    #[arg(long)]
+    workload: Vec<String>,
+    /// With `Durability::Normal`: the last commits may be lost, but nothing may be damaged or half done.
+    #[arg(long)]
+    normal: bool,
+}
+
+impl Power {
+    /// Runs the hunt, optimised.
+    pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
+        let Self { seconds, images, seed, workload, normal } = self;
+        let mut args = vec!["hunt".to_owned()];
+        args.extend(["--seconds".to_owned(), seconds.to_string()]);
+        args.extend(["--images".to_owned(), images.to_string()]);
+        args.extend(seed.iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+        args.extend(workload.iter().flat_map(|name| ["--workload".to_owned(), name.clone()]));
+        args.extend(normal.then(|| "--normal".to_owned()));
+        release(root, &["-p", "hapax-power"], &args)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
 use crate::operation::{OperationId, SignedId, Tenant};
 
@@ -33,6 +33,22 @@ impl Salt {
     /// The bytes a store keeps.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+
+    /// The number of the lock that belongs to a name of a kind. SQL computes it too
+    /// (`hapax.lock_number`); whoever does not know the salt cannot.
+    ///
+    /// ```
+    /// use hapax_core::Salt;
+    ///
+    /// let salt = Salt::from_bytes([7; 32]);
+    /// assert_ne!(salt.lock_number("event", "a"), salt.lock_number("operation", "a"));
+    /// ```
+    pub fn lock_number(&self, kind: &str, name: &str) -> i64 {
+        let named = Sha256::new().chain_update(self.0).chain_update(kind).chain_update("\n");
+        let digest = named.chain_update(name).finalize();
+        let (number, _) = digest.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        i64::from_be_bytes(*number)
     }
 
     /// The fingerprint key of one tenant.

@@ -86,6 +86,8 @@ pub const STEP_NAME_BYTES_MAX: usize = 64;
 pub const STEP_RESULT_BYTES_MAX: usize = 1 << 20;
 /// Most steps of one operation: all of them are read when it is resumed.
 pub const STEPS_MAX: u16 = 256;
+/// Most messages that a consumer acts on in one transaction: each has a lock until the commit.
+pub const MESSAGES_TOGETHER_MAX: usize = 256;
 /// Times a claim is decided anew because another writer was faster, before giving up.
 pub const CLAIM_ROUNDS_MAX: u32 = 16;
 

@@ -29,25 +29,35 @@ pub trait Database: Clone + Send + Sync + 'static {
     /// The salt of the store in this database.
     fn salt(&self) -> impl Future<Output = Result<Salt, TransactionError>> + Send;
 
-    /// Begins a transaction and claims in it, waiting up to [`Entrance::wait`] while another
-    /// transaction has the same operation.
+    /// Begins a transaction and looks at what is stored, waiting up to [`Entrance::wait`] while
+    /// another transaction has the same operation.
     fn begin(
         &self,
         entrance: &Entrance,
     ) -> impl Future<Output = Result<Entered<Self::Transaction>, TransactionError>> + Send;
 
-    /// Takes back everything the transaction did since the claim.
-    fn undo(
+    /// Begins a transaction without a look: as if the operation were new, which only
+    /// [`Database::finish`] finds out. A database that looks for nothing extra does so here, too.
+    fn begin_unseen(
         &self,
-        transaction: &mut Self::Transaction,
-    ) -> impl Future<Output = Result<(), TransactionError>> + Send;
+        entrance: &Entrance,
+    ) -> impl Future<Output = Result<Entered<Self::Transaction>, TransactionError>> + Send {
+        self.begin(entrance)
+    }
 
-    /// Stores how the attempt ended, and commits.
+    /// Stores how the attempt ended, and commits; until when that is kept.
     fn finish(
         &self,
         transaction: Self::Transaction,
         end: &End,
-    ) -> impl Future<Output = Result<(), TransactionError>> + Send;
+    ) -> impl Future<Output = Result<Timestamp, TransactionError>> + Send;
+
+    /// Takes back everything the work did, and stores how the attempt ended; until when that is kept.
+    fn fail(
+        &self,
+        transaction: Self::Transaction,
+        end: &End,
+    ) -> impl Future<Output = Result<Timestamp, TransactionError>> + Send;
 
     /// Takes back everything, the claim included.
     fn roll_back(&self, transaction: Self::Transaction) -> impl Future<Output = ()> + Send;
@@ -79,6 +89,23 @@ pub struct Entrance {
     pub wait: Duration,
 }
 
+/// When a transaction looks at what is stored about its operation.
+///
+/// ```
+/// use hapax_core::transaction::KeyLook;
+///
+/// assert_eq!(KeyLook::default(), KeyLook::AtBegin);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyLook {
+    /// Before the work: a duplicate waits for the first, and is answered without being run.
+    #[default]
+    AtBegin,
+    /// When the outcome is stored: cheaper for what is new, but a duplicate is run too, rolled back,
+    /// and then answered. For work that does nothing outside of the transaction.
+    AtEnd,
+}
+
 /// What came of an operation at the door.
 #[derive(Debug)]
 pub enum Entered<T> {
@@ -95,8 +122,6 @@ pub struct Granted<T> {
     pub transaction: T,
     /// The attempt: its fence goes downstream with the key.
     pub attempt: Attempt,
-    /// Until when its outcome will be kept.
-    pub expires_at: Timestamp,
 }
 
 /// Why an operation is not run in a transaction.
@@ -203,12 +228,21 @@ pub enum TransactionError {
     /// tried again.
     #[error("another transaction was in the way; everything was rolled back")]
     Conflict(#[source] Cause),
+    /// The operation was not new after all: another record of it is there, or another transaction
+    /// has it. Everything was rolled back; whoever looks now finds it.
+    #[error("the operation was not new; everything was rolled back")]
+    Taken(#[source] Cause),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl TransactionError {
+    /// The operation was not new, and everything was rolled back.
+    pub fn taken(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Taken(Cause::from(cause.into()))
+    }
+
     /// Another transaction was in the way, and everything was rolled back.
     pub fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Conflict(Cause::from(cause.into()))

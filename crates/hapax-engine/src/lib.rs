@@ -54,7 +54,8 @@ pub use self::{
     steps::{Probed, Ran, Run, StepError, Steps, WorkflowError, Workflows},
     tenant_keys::TenantKeys,
     transactional::{
-        Answered, Completion, Fate, InTransactionError, TransactionOptions, Transactional, Tx,
+        Answered, Completion, Fate, InTransactionError, KeyLook, TransactionOptions, Transactional,
+        Tx,
     },
     wall_clock::wall_clock,
 };

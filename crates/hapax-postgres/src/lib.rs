@@ -48,6 +48,7 @@ mod sqlx_0_9 {
     use sqlx as driver;
 
     mod inbox;
+    mod session;
     pub mod transaction;
 }
 #[cfg(feature = "sqlx-0_8")]
@@ -56,6 +57,7 @@ mod sqlx_0_8 {
     #[path = "driver_0_8.rs"]
     mod driver;
     mod inbox;
+    mod session;
     pub mod transaction;
 }
 mod steps;

@@ -1,19 +1,14 @@
 //! How far the store's clock is trusted, as kept in the file.
 
-use hapax_core::{
-    StoreError, Timestamp, TransactionError,
-    clock::{ClockMark, ClockReading},
-};
+use hapax_core::{Timestamp, clock::ClockMark};
 use rusqlite::{Connection, params};
-
-use crate::inbox::{cell::Cells, sql_session::SqlSession};
 
 /// Three columns; `NULL` where nobody ever watched the clock.
 pub(crate) const READ: &str = "SELECT \
      (SELECT value FROM hapax_meta WHERE name = 'clock_steady_since'), \
      (SELECT value FROM hapax_meta WHERE name = 'clock_seen_at'), \
      (SELECT value FROM hapax_meta WHERE name = 'clock_trusted_until')";
-const KEEP: &str = "INSERT INTO hapax_meta (name, value) VALUES \
+pub(crate) const KEEP: &str = "INSERT INTO hapax_meta (name, value) VALUES \
      ('clock_steady_since', ?1), ('clock_seen_at', ?2), ('clock_trusted_until', ?3) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 1";
 
@@ -30,24 +25,6 @@ pub(crate) fn keep(connection: &Connection, mark: ClockMark) -> rusqlite::Result
     statement.query_map(params![since, seen, until], |_| Ok(()))?.collect()
 }
 
-/// What the clock says and what is kept of it, through whichever driver.
-pub(crate) async fn ask(
-    desk: &mut impl SqlSession,
-    now: Timestamp,
-) -> Result<ClockReading, TransactionError> {
-    let rows = desk.ask(READ, &[]).await?;
-    let mark = rows.first().map(of_cells).transpose()?.flatten();
-    Ok(ClockReading { now, mark })
-}
-
-/// Keeps this of the clock, through whichever driver.
-pub(crate) async fn tell(
-    desk: &mut impl SqlSession,
-    mark: ClockMark,
-) -> Result<(), TransactionError> {
-    desk.ask(KEEP, &columns(mark).map(Into::into)).await.map(|_| ())
-}
-
 /// The three columns of [`READ`] as a mark.
 pub(crate) fn mark_of([since, seen, until]: [Option<i64>; 3]) -> Option<ClockMark> {
     let instant = Timestamp::from_micros;
@@ -56,10 +33,6 @@ pub(crate) fn mark_of([since, seen, until]: [Option<i64>; 3]) -> Option<ClockMar
         seen_at: instant(seen?),
         trusted_until: instant(until?),
     })
-}
-
-fn of_cells(row: &Cells) -> Result<Option<ClockMark>, StoreError> {
-    Ok(mark_of([row.maybe_number(0)?, row.maybe_number(1)?, row.maybe_number(2)?]))
 }
 
 fn columns(mark: ClockMark) -> [i64; 3] {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::{
     clock_mark,
-    inbox::tables::{FORGET, FORGET_ATTEMPTS},
+    inbox::statements::{FORGET, FORGET_ATTEMPTS},
     notes,
     row::{self, NumberedRow, columns},
     steps,
@@ -59,7 +59,7 @@ fn removed(
     most: i64,
 ) -> rusqlite::Result<usize> {
     let mut statement = connection.prepare_cached(text)?;
-    let mut rows = statement.query([now.as_micros(), most])?;
+    let mut rows = statement.query([most, now.as_micros()])?;
     let mut removed = 0;
     while rows.next()?.is_some() {
         removed += 1;

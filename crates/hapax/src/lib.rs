@@ -28,9 +28,9 @@ pub use hapax_core::{
 };
 pub use hapax_engine::{
     Admission, Answered, BeginError, BeginRequest, ClockWatch, Completion, Engine, Fate, Finisher,
-    InTransactionError, Options, Permit, Probed, Ran, RequestIdentity, Run, SettleError, Settled,
-    Stats, StepError, Steps, TransactionOptions, Transactional, WorkflowError, Workflows, operator,
-    steps, transactional, wall_clock,
+    InTransactionError, KeyLook, Options, Permit, Probed, Ran, RequestIdentity, Run, SettleError,
+    Settled, Stats, StepError, Steps, TransactionOptions, Transactional, WorkflowError, Workflows,
+    operator, steps, transactional, wall_clock,
 };
 #[cfg(feature = "messaging")]
 pub use hapax_messaging as messaging;

@@ -18,7 +18,10 @@ use hapax::{
     outbox::{Destination, Topics},
     postgres::{
         Outbox, OutboxOptions,
-        transaction::deadpool::{Database, Transaction},
+        transaction::{
+            ForMessages,
+            deadpool::{Database, Transaction},
+        },
     },
 };
 use serde_json::{Value, json};
@@ -104,7 +107,10 @@ pub async fn mail(places: &Places, mut stop: watch::Receiver<bool>) -> Result<()
 }
 
 /// Nothing here knows that messages come twice.
-async fn write_mail(tx: Tx<Transaction>, message: Arc<Message>) -> Result<(), HandlerError> {
+async fn write_mail(
+    tx: Tx<Transaction<ForMessages>>,
+    message: Arc<Message>,
+) -> Result<(), HandlerError> {
     let order: Value = serde_json::from_slice(&message.payload)?;
     let (Some(number), Some(customer)) = (order["order"].as_str(), order["customer"].as_str())
     else {

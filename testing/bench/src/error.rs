@@ -70,6 +70,8 @@ pub(crate) enum BenchError {
     Client(#[from] CallBenchError),
     #[error("a destination's name was refused")]
     Destination(#[from] hapax::outbox::InvalidDestination),
+    #[error("an event was refused")]
+    Event(#[from] hapax::outbox::InvalidEvent),
     #[error("a message could not be acted on")]
     Transaction(#[from] hapax::TransactionError),
     #[error("statements can only be counted on the way to a server that listens on TCP")]

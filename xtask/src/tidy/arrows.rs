@@ -40,6 +40,11 @@ const RULES: &[ArrowRule] = &[
         reason: "the engine drives any store and serves any front end",
     },
     ArrowRule {
+        package: "hapax-sql",
+        forbidden: &[RUNTIMES, HTTP, DRIVERS, BACKENDS, &["hapax-engine"]],
+        reason: "what is said to any database names none, and no driver",
+    },
+    ArrowRule {
         package: "hapax-sqlite",
         forbidden: &[HTTP, &["hapax-engine", "hapax-postgres", "tokio-postgres"]],
         reason: "a backend knows the core alone",
@@ -92,7 +97,8 @@ const RULES: &[ArrowRule] = &[
 ];
 
 /// The crates that may pick a backend: the facade, by features, and the programs.
-const MAY_PICK_A_BACKEND: &[&str] = &["hapax", "hapax-bench", "hapax-cli", "hapax-crash"];
+const MAY_PICK_A_BACKEND: &[&str] =
+    &["hapax", "hapax-bench", "hapax-cli", "hapax-crash", "hapax-power"];
 
 /// The crates in `testing/`, which are never shipped: nothing in `crates/` reaches them.
 const NEVER_SHIPPED: &[&str] = &[
@@ -100,6 +106,7 @@ const NEVER_SHIPPED: &[&str] = &[
     "hapax-bench-guard",
     "hapax-crash",
     "hapax-fuzz",
+    "hapax-power",
     "hapax-services",
     "hapax-verify",
 ];

@@ -29,6 +29,15 @@ fn a_backend_may_not_reach_the_engine_http_or_another_backend() {
 }
 
 #[test]
+fn what_is_said_to_any_database_names_none() {
+    compare(&arrows::judge("hapax-sql", ["hapax-core", "bytes"]), &[]);
+    compare(
+        &arrows::judge("hapax-sql", ["hapax-postgres", "rusqlite", "tokio"]),
+        &["reaches `tokio`", "reaches `rusqlite`", "reaches `hapax-postgres`"],
+    );
+}
+
+#[test]
 fn a_file_knows_nothing_of_what_is_kept_in_it() {
     compare(&arrows::judge("hapax-sqlite-file", ["rusqlite", "tokio"]), &[]);
     compare(

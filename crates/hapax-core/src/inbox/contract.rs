@@ -40,7 +40,19 @@ pub trait Inbox: Clone + Send + Sync + 'static {
         arrival: &MessageArrival,
     ) -> impl Future<Output = Result<MessageEntered<Self::Transaction>, TransactionError>> + Send;
 
-    /// Writes how it ended, and commits.
+    /// Begins one transaction for several messages of one consumer, if nobody has acted on any of
+    /// them; `None` if somebody has, is at one of them, or if these cannot be taken together: nothing
+    /// is written then, and each is to be [entered](Self::enter) alone. Never waits for another
+    /// delivery.
+    ///
+    /// Taken together are messages that have [records](super::Proof::Record), or that follow each other in one
+    /// partition; not those that have to be in turn.
+    fn enter_all(
+        &self,
+        arrivals: &[MessageArrival],
+    ) -> impl Future<Output = Result<Option<Self::Transaction>, TransactionError>> + Send;
+
+    /// Writes how it ended, for all messages of the transaction alike, and commits.
     fn leave(
         &self,
         transaction: Self::Transaction,

@@ -75,7 +75,9 @@ pub struct TryAgain;
 impl From<TransactionError> for InTransactionError {
     fn from(error: TransactionError) -> Self {
         match error {
-            TransactionError::Conflict(cause) => Self::Conflict(cause),
+            TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+                Self::Conflict(cause)
+            }
             TransactionError::Store(error @ StoreError::Unconfirmed(_)) => Self::Unknown(error),
             TransactionError::Store(error) => Self::Store(error),
         }

@@ -11,7 +11,7 @@ mod unit;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-pub use hapax_core::transaction::{Answered, Fate};
+pub use hapax_core::transaction::{Answered, Fate, KeyLook};
 use hapax_core::{
     AttemptAnswer, Database, Fingerprint, Operation, Outcome, Policy, RequestParts, Salt,
     Timestamp, TransactionError,
@@ -69,6 +69,8 @@ pub struct Transactional<D> {
 pub struct TransactionOptions {
     /// Retention, and what recovery may do.
     pub policy: Policy,
+    /// When what is stored is looked at: before the work, or when its outcome is stored.
+    pub look: KeyLook,
     /// How long to wait for another transaction with the same operation before it is busy.
     pub wait: Duration,
     /// How long the work may take before everything is rolled back.
@@ -88,6 +90,7 @@ impl Default for TransactionOptions {
         };
         Self {
             policy: Policy::default(),
+            look: KeyLook::AtBegin,
             wait: Duration::from_secs(2),
             timeout: Duration::from_secs(30),
             conflicts: Schedule::new(backoff, 6).unwrap_or_default(),

@@ -5,9 +5,9 @@ use std::{error::Error, panic::AssertUnwindSafe, time::Duration};
 use futures_util::FutureExt;
 use hapax_core::{
     Attempt, AttemptAnswer, AttemptEnd, Database, Fingerprint, Operation, Owner, StoreError,
-    Timestamp, TransactionError, settle,
+    TransactionError, settle,
     store::{Cause, Settle, Settlement},
-    transaction::{End, Entered, Entrance, Granted, TransactionAnswer},
+    transaction::{End, Entered, Entrance, Granted, KeyLook, TransactionAnswer},
 };
 use tokio::time::{sleep, timeout};
 
@@ -21,6 +21,8 @@ const QUESTION_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct TransactionRun<D> {
     database: D,
     entrance: Entrance,
+    /// When the next attempt looks: once somebody was met, at its begin.
+    look: KeyLook,
     options: TransactionOptions,
 }
 
@@ -33,7 +35,7 @@ impl<D: Database> TransactionRun<D> {
     ) -> Self {
         let (policy, wait) = (options.policy, options.wait);
         let entrance = Entrance { operation, fingerprint, owner: Owner::draw(), policy, wait };
-        Self { database, entrance, options }
+        Self { database, entrance, look: options.look, options }
     }
 
     /// Tries until nobody is in the way, within the schedule.
@@ -49,82 +51,123 @@ impl<D: Database> TransactionRun<D> {
     {
         let (mut tries, mut pause) = (1, Duration::ZERO);
         loop {
-            let conflict = match self.attempt(&mut work).await {
-                Err(InTransactionError::Conflict(cause)) => cause,
-                ended => return ended,
+            let (conflict, taken) = match self.attempt(&mut work).await {
+                Ok(completion) => return self.unless_done_before(Ok(completion)).await,
+                Err(Interruption::Ended(error)) => {
+                    return self.unless_done_before(Err(error)).await;
+                }
+                Err(Interruption::Conflict(cause)) => (cause, false),
+                Err(Interruption::Taken(cause)) => (cause, true),
             };
             let next = self.options.conflicts.pause(tries, pause, fastrand::u64(..));
             let Some(next) = next else { return Err(InTransactionError::Conflict(conflict)) };
             tracing::debug!(tries, error = %conflict, "another transaction was in the way");
-            (tries, pause) = (tries + 1, next);
+            // Somebody else's record is there to be looked at, at once.
+            (tries, pause) = (tries + 1, if taken { Duration::ZERO } else { next });
             sleep(pause).await;
             self.entrance.owner = Owner::draw();
+            self.look = KeyLook::AtBegin;
         }
     }
 
-    async fn attempt<W, F, T, E>(&self, work: &mut W) -> Result<Completion<T>, InTransactionError>
+    /// What ended without a commit, and was run without a look, may have been a duplicate: then that
+    /// is the answer.
+    async fn unless_done_before<T>(
+        &self,
+        ended: Result<Completion<T>, InTransactionError>,
+    ) -> Result<Completion<T>, InTransactionError> {
+        let nothing_stored = match &ended {
+            Ok(Completion::Stored { .. } | Completion::Replayed { .. }) => false,
+            Ok(Completion::RolledBack { .. }) => true,
+            Err(
+                InTransactionError::Failed(_)
+                | InTransactionError::Panicked
+                | InTransactionError::TimedOut { .. },
+            ) => true,
+            Err(
+                InTransactionError::Refused(_)
+                | InTransactionError::Kept
+                | InTransactionError::Conflict(_)
+                | InTransactionError::Store(_)
+                | InTransactionError::Unknown(_),
+            ) => false,
+        };
+        if self.look == KeyLook::AtBegin || !nothing_stored {
+            return ended;
+        }
+        match self.database.begin(&self.entrance).await? {
+            Entered::Answer(answer) => told(answer),
+            Entered::Execute(granted) => {
+                self.database.roll_back(granted.transaction).await;
+                ended
+            }
+        }
+    }
+
+    async fn attempt<W, F, T, E>(&self, work: &mut W) -> Result<Completion<T>, Interruption>
     where
         W: FnMut(Tx<D::Transaction>) -> F,
         F: Future<Output = Result<(AttemptAnswer, T), E>>,
         E: Into<WorkError> + Send,
     {
-        let Granted { transaction, attempt, expires_at } =
-            match self.database.begin(&self.entrance).await? {
-                Entered::Execute(granted) => granted,
-                Entered::Answer(answer) => return told(answer),
-            };
+        let entered = match self.look {
+            KeyLook::AtBegin => self.database.begin(&self.entrance).await?,
+            KeyLook::AtEnd => self.database.begin_unseen(&self.entrance).await?,
+        };
+        let Granted { transaction, attempt } = match entered {
+            Entered::Execute(granted) => granted,
+            Entered::Answer(answer) => return Ok(told(answer)?),
+        };
         let (tx, lender) = lend(transaction, attempt);
         let limit = self.options.timeout;
         // Calling the work is inside, too: it may panic before its future exists.
         let worked = AssertUnwindSafe(async { work(tx).await }).catch_unwind();
         let worked = timeout(limit, worked).await;
-        let Some(transaction) = lender.take() else { return Err(InTransactionError::Kept) };
+        let Some(transaction) = lender.take() else {
+            return Err(Interruption::Ended(InTransactionError::Kept));
+        };
         let failed = match worked {
-            Ok(Ok(Ok(answer))) => {
-                return self.end(transaction, attempt, expires_at, answer).await;
-            }
+            Ok(Ok(Ok(answer))) => return self.end(transaction, attempt, answer).await,
             Ok(Ok(Err(error))) => self.failed(error.into()),
-            Ok(Err(_panic)) => InTransactionError::Panicked,
-            Err(_elapsed) => InTransactionError::TimedOut { limit },
+            Ok(Err(_panic)) => Interruption::Ended(InTransactionError::Panicked),
+            Err(_elapsed) => Interruption::Ended(InTransactionError::TimedOut { limit }),
         };
         self.database.roll_back(transaction).await;
         Err(failed)
     }
 
-    fn failed(&self, error: WorkError) -> InTransactionError {
+    fn failed(&self, error: WorkError) -> Interruption {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*error);
         while let Some(error) = cause {
             if error.is::<TryAgain>() || self.database.is_conflict(error) {
-                return InTransactionError::Conflict(words(error.to_string()));
+                return Interruption::Conflict(words(error.to_string()));
             }
             cause = error.source();
         }
-        InTransactionError::Failed(error)
+        Interruption::Ended(InTransactionError::Failed(error))
     }
 
     /// Does with the transaction what the answer means.
     async fn end<T>(
         &self,
-        mut transaction: D::Transaction,
+        transaction: D::Transaction,
         attempt: Attempt,
-        expires_at: Timestamp,
         (answer, value): (AttemptAnswer, T),
-    ) -> Result<Completion<T>, InTransactionError> {
+    ) -> Result<Completion<T>, Interruption> {
         let ended = AttemptEnd::Answered(answer);
         let Settle { to, keep, .. } = settle(&attempt, ended, &self.options.policy);
-        let end = match to {
-            to @ Settlement::Completed(_) => End { to, keep },
-            to @ Settlement::Failed(_) => {
-                self.database.undo(&mut transaction).await?;
-                End { to, keep }
+        let stored = match to {
+            to @ Settlement::Completed(_) => {
+                self.database.finish(transaction, &End { to, keep }).await
             }
+            to @ Settlement::Failed(_) => self.database.fail(transaction, &End { to, keep }).await,
             Settlement::Released | Settlement::Declined | Settlement::InDoubt(_) => {
                 self.database.roll_back(transaction).await;
                 return Ok(Completion::RolledBack { value });
             }
         };
-        match self.database.finish(transaction, &end).await {
-            Ok(()) => Ok(Completion::Stored { value, expires_at }),
+        match stored {
+            Ok(expires_at) => Ok(Completion::Stored { value, expires_at }),
             Err(TransactionError::Store(lost @ StoreError::Unconfirmed(_))) => {
                 tracing::warn!(operation = %attempt.id, "a commit was not confirmed; reading it again");
                 self.find_out(attempt, value, lost).await
@@ -139,7 +182,7 @@ impl<D: Database> TransactionRun<D> {
         attempt: Attempt,
         value: T,
         mut lost: StoreError,
-    ) -> Result<Completion<T>, InTransactionError> {
+    ) -> Result<Completion<T>, Interruption> {
         let mut pause = QUESTION_PAUSE;
         for _ in 0..QUESTIONS_MAX {
             match self.database.find_out(&attempt).await {
@@ -149,15 +192,43 @@ impl<D: Database> TransactionRun<D> {
                     return Ok(Completion::Stored { value, expires_at: record.expires_at });
                 }
                 Ok(_) => {
-                    return Err(InTransactionError::Conflict(words("the commit did not arrive")));
+                    return Err(Interruption::Conflict(words("the commit did not arrive")));
                 }
-                Err(TransactionError::Conflict(cause)) => lost = StoreError::Unconfirmed(cause),
+                Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                    lost = StoreError::Unconfirmed(cause);
+                }
                 Err(TransactionError::Store(error)) => lost = error,
             }
             sleep(pause).await;
             pause *= 2;
         }
-        Err(InTransactionError::Unknown(lost))
+        Err(Interruption::Ended(InTransactionError::Unknown(lost)))
+    }
+}
+
+/// Why an attempt has no end of its own.
+enum Interruption {
+    /// Others were in the way.
+    Conflict(Cause),
+    /// The operation was not new.
+    Taken(Cause),
+    /// This is the end of it.
+    Ended(InTransactionError),
+}
+
+impl From<TransactionError> for Interruption {
+    fn from(error: TransactionError) -> Self {
+        match error {
+            TransactionError::Conflict(cause) => Self::Conflict(cause),
+            TransactionError::Taken(cause) => Self::Taken(cause),
+            error @ TransactionError::Store(_) => Self::Ended(error.into()),
+        }
+    }
+}
+
+impl From<InTransactionError> for Interruption {
+    fn from(error: InTransactionError) -> Self {
+        Self::Ended(error)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     naming::Naming,
     options::{Options, ProgressStorage},
     source::Source,
-    worker::{DeliveryEnd, Worker},
+    worker::{Acceptance, DeliveryEnd, Worker},
 };
 use crate::sink::Sink;
 
@@ -30,8 +30,8 @@ const TENANT: &str = "messages";
 /// then; a workflow that gives a message up answers that it failed.
 ///
 /// The policy of the workflow says for how long operations are remembered; it should be at least
-/// [`Options::retention`], which is compared with the broker's redelivery. Guards, offsets and attempts
-/// are not looked at.
+/// [`Options::retention`], which is compared with the broker's redelivery. Guards, offsets, attempts
+/// and batches are not looked at.
 ///
 /// ```
 /// use hapax_core::{AttemptAnswer, Outcome, Policy, Scope};
@@ -99,7 +99,7 @@ impl External {
         stop: impl Future<Output = ()> + Send,
     ) -> Result<(), RunError> {
         let Self { name, engine, workflows, options, naming, dead } = self;
-        let settings = Options { progress: ProgressStorage::Records, ..options.clone() };
+        let settings = Options { progress: ProgressStorage::Records, batch: 1, ..options.clone() };
         let worker = ExternalWorker { name, engine, workflows, dead, options };
         drive(source, worker, naming, settings, stop).await
     }
@@ -148,6 +148,11 @@ impl Worker for ExternalWorker {
             Ok(_) => DeliveryEnd::Again(self.options.outage_pause),
             Err(error) => self.later(&error),
         }
+    }
+
+    /// Each is an operation of its own.
+    async fn act_together(&self, _: &[Acceptance]) -> Option<DeliveryEnd> {
+        None
     }
 
     async fn put_aside(&self, message: Arc<Message>, reason: LetterReason) -> DeliveryEnd {

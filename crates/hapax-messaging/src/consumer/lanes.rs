@@ -66,6 +66,17 @@ impl<T> Lanes<T> {
         next
     }
 
+    /// What waits first in this lane, if it is like this; the lane stays busy.
+    pub(super) fn behind(
+        &mut self,
+        lane: Option<&DeliveryLane>,
+        is_like: impl FnOnce(&T) -> bool,
+    ) -> Option<T> {
+        let next = self.busy.get_mut(lane?)?.pop_front_if(|item| is_like(item))?;
+        self.waiting -= 1;
+        Some(next)
+    }
+
     /// Everything that waits in this lane, which is free afterwards.
     pub(super) fn clear(&mut self, lane: Option<&DeliveryLane>) -> VecDeque<T> {
         let cleared = lane.and_then(|lane| self.busy.remove(lane)).unwrap_or_default();
@@ -109,6 +120,21 @@ mod tests {
         assert_eq!(lanes.next(a.as_ref()), Some(4));
         assert_eq!(lanes.next(a.as_ref()), None);
         assert_eq!(lanes.enter(a.as_ref(), 6), Some(6));
+    }
+
+    #[test]
+    fn a_lane_stays_busy_when_those_behind_go_along() {
+        let mut lanes = Lanes::default();
+        let a = lane("a");
+        for item in 0..4 {
+            lanes.enter(a.as_ref(), item);
+        }
+        assert_eq!(lanes.behind(a.as_ref(), |item| *item == 1), Some(1));
+        assert_eq!(lanes.behind(a.as_ref(), |item| *item == 3), None);
+        assert_eq!(lanes.waiting(), 2);
+        assert_eq!(lanes.enter(a.as_ref(), 9), None);
+        assert_eq!(lanes.next(a.as_ref()), Some(2));
+        assert_eq!(lanes.behind(None, |_| true), None);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One effect for each message, however often it is delivered.
 //!
 //! A message goes through the files in order. `run` takes it from its source and finds out who it is
-//! (`naming`) and whom it must wait for (`lanes`); `transactional` acts on it in one transaction with
-//! its record; `run` settles it with the broker afterwards.
+//! (`naming`), whom it must wait for (`lanes`) and who goes with it; `transactional` acts on it in one
+//! transaction with its record, `together` on several in one; `delivery` settles them with the broker
+//! afterwards.
 //!
 //! - `source`: [`Source`], what a broker's adapter implements;
 //! - `builder`: [`Consumer`], put together and run; `options`: how it treats its messages;
@@ -14,14 +15,17 @@
 mod builder;
 mod clock;
 mod dead_letters;
+mod delivery;
 mod error;
 mod external;
 mod handler;
 mod lanes;
 mod naming;
 mod options;
+mod places;
 mod run;
 mod source;
+mod together;
 mod transactional;
 mod worker;
 
@@ -37,6 +41,6 @@ pub use self::{
     handler::{HandlerError, Tx},
     naming::Naming,
     options::{GapPolicy, GivenUp, Options, ProgressStorage},
+    places::PLACES,
     source::{Arrived, Delivery, Disposition, Incoming, Receipt, Source, SourceError},
-    transactional::PLACES,
 };

@@ -24,8 +24,20 @@ pub struct Options {
     /// For how long what became of a message is remembered. Must not be shorter than the broker may
     /// deliver a message again.
     pub retention: Duration,
-    /// Most messages acted on at the same time; those of one key one after the other.
+    /// Most transactions at the same time; messages of one key are acted on one after the other.
     pub concurrency: usize,
+    /// Most messages acted on in one transaction, one after the other: one commit for all of them.
+    ///
+    /// Nobody waits for a transaction to be full: it has what is ready when it begins, and what waits
+    /// behind that under the same key. If one of them was acted on before, or fails, or another
+    /// transaction is in the way, everything is rolled back and they are acted on one by one: handlers
+    /// are then called again, only what fails alone costs an attempt, and nothing overtakes under its
+    /// key. With [`ProgressStorage::Offsets`] a transaction has messages of one partition. Under a
+    /// [guard](Self::guard) each message has a transaction of its own, because whether one has its turn
+    /// depends on what became of those before it.
+    ///
+    /// At most [`MESSAGES_TOGETHER_MAX`](hapax_core::limits::MESSAGES_TOGETHER_MAX).
+    pub batch: usize,
     /// How long a handler may take before it counts as failed.
     pub timeout: Duration,
     /// How often a message is tried that its handler fails, and after which pauses it comes again;
@@ -49,7 +61,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Seven days, eight at a time, thirty seconds each, ten attempts from a second to five minutes
+    /// Seven days, eight transactions at a time with a message each, thirty seconds for a handler, ten attempts from a second to five minutes
     /// apart, progress by record, and no guard.
     fn default() -> Self {
         let backoff = Backoff {
@@ -60,6 +72,7 @@ impl Default for Options {
         Self {
             retention: Duration::from_secs(7 * 86_400),
             concurrency: 8,
+            batch: 1,
             timeout: Duration::from_secs(30),
             attempts: Schedule::new(backoff, 10).unwrap_or_default(),
             busy_pause: Duration::from_secs(1),

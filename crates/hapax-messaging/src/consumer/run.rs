@@ -1,54 +1,35 @@
 //! The loop: takes what a source delivers, lets it be acted on, and settles it.
 
-use std::{collections::HashMap, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    future::ready,
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::FutureExt;
 use hapax_core::{
     Fence,
-    inbox::{LetterReason, Message, Partition, Proof},
+    inbox::{LetterReason, Partition, Proof},
+    limits::MESSAGES_TOGETHER_MAX,
 };
 use tokio::{
     task::{JoinHandle, JoinSet},
-    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until},
+    time::{MissedTickBehavior, interval, sleep},
 };
 
 use super::{
+    delivery::{Parcel, SettledDelivery, deliver},
     error::RunError,
     lanes::{DeliveryLane, Lanes},
     naming::Naming,
     options::{Options, ProgressStorage},
-    source::{Arrived, Delivery, Disposition, Receipt, Source},
+    source::{Arrived, Delivery, Disposition, Receipt as _, Source},
     worker::{DeliveryEnd, Worker},
 };
 
-/// The shortest time between two signs of work to a broker.
-const HEARTBEAT_MIN: Duration = Duration::from_millis(100);
 /// How many messages wait behind others for each that is acted on.
 const WAITING_FOR_EACH: usize = 4;
-
-/// A message that was delivered, and what is to be done with it.
-struct Parcel<R> {
-    message: Arc<Message>,
-    proof: Proof,
-    receipt: R,
-    lane: Option<DeliveryLane>,
-    /// Why it cannot be acted on at all.
-    aside: Option<LetterReason>,
-}
-
-impl<R> Parcel<R> {
-    fn is_of(&self, partitions: &[Partition]) -> bool {
-        let place = self.message.place.as_ref();
-        place.is_some_and(|place| partitions.contains(&place.partition))
-    }
-}
-
-/// What a task leaves behind.
-struct SettledDelivery {
-    lane: Option<DeliveryLane>,
-    partition: Option<Partition>,
-    ended: DeliveryEnd,
-}
 
 pub(super) struct ConsumerLoop<S: Source, W> {
     source: S,
@@ -56,7 +37,9 @@ pub(super) struct ConsumerLoop<S: Source, W> {
     naming: Naming,
     options: Options,
     lanes: Lanes<Parcel<S::Receipt>>,
-    tasks: JoinSet<SettledDelivery>,
+    /// Messages whose lanes are theirs, and that nobody acts on yet.
+    ready: VecDeque<Parcel<S::Receipt>>,
+    tasks: JoinSet<Vec<SettledDelivery>>,
     /// Partitions of messages that are being acted on.
     active: HashMap<Partition, usize>,
     fences: HashMap<Partition, Fence>,
@@ -71,6 +54,7 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
             naming,
             options,
             lanes: Lanes::default(),
+            ready: VecDeque::new(),
             tasks: JoinSet::new(),
             active: HashMap::new(),
             fences: HashMap::new(),
@@ -86,12 +70,17 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
         let mut patrols = interval(self.options.patrol);
         patrols.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = loop {
-            let has_room = self.tasks.len() < self.options.concurrency.max(1)
-                && self.lanes.waiting() < self.options.concurrency.max(1) * WAITING_FOR_EACH;
+            let concurrency = self.options.concurrency.max(1);
+            let is_free = self.tasks.len() < concurrency;
+            let has_room = is_free
+                && self.ready.len() < self.batch()
+                && self.lanes.waiting() < concurrency * WAITING_FOR_EACH.max(self.batch());
             tokio::select! {
                 biased;
                 () = &mut stop => break Ok(()),
-                Some(settled) = self.tasks.join_next() => self.settled(settled.ok()).await,
+                Some(settled) = self.tasks.join_next() => {
+                    self.settled(settled.unwrap_or_default()).await;
+                }
                 _ = patrols.tick() => self.look_around(),
                 arrived = self.source.next(), if has_room => {
                     let arrived = match arrived {
@@ -104,12 +93,15 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
                         Err(error) => break Err(error),
                     }
                 }
+                // The source has nothing more at hand, or a transaction is full.
+                () = ready(()), if is_free && !self.ready.is_empty() => self.begin(),
             }
         };
         // What waits behind others was not begun: its receipts are dropped, and it comes again.
         self.lanes = Lanes::default();
+        self.ready.clear();
         while let Some(settled) = self.tasks.join_next().await {
-            self.settled(settled.ok()).await;
+            self.settled(settled.unwrap_or_default()).await;
         }
         if let Some(patrol) = self.patrol.take() {
             // Not aborted: a transaction is never left half-way.
@@ -128,7 +120,12 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
             Arrived::Message(delivery) => self.take_in(delivery)?,
             Arrived::Assigned(partitions) => return self.assigned(partitions, stop).await,
             Arrived::Revoked(partitions) => self.revoked(partitions).await?,
-            Arrived::End => return Ok(false),
+            Arrived::End => {
+                while !self.ready.is_empty() {
+                    self.begin();
+                }
+                return Ok(false);
+            }
         }
         Ok(true)
     }
@@ -150,69 +147,99 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
         let lane = DeliveryLane::of(&message, by_offset);
         let parcel = Parcel { message: Arc::new(message), proof, receipt, lane, aside };
         let lane = parcel.lane.clone();
-        if let Some(parcel) = self.lanes.enter(lane.as_ref(), parcel) {
-            self.begin(parcel);
-        }
+        self.ready.extend(self.lanes.enter(lane.as_ref(), parcel));
         Ok(())
     }
 
-    fn begin(&mut self, parcel: Parcel<S::Receipt>) {
-        let worker = Arc::clone(&self.worker);
-        let (heartbeat, outage_pause) = (self.options.heartbeat, self.options.outage_pause);
-        let partition = parcel.message.place.as_ref().map(|place| place.partition.clone());
-        if let Some(partition) = &partition {
-            *self.active.entry(partition.clone()).or_default() += 1;
+    /// Acts on what is ready, in a task of its own.
+    fn begin(&mut self) {
+        let parcels = self.next_batch();
+        for partition in parcels.iter().filter_map(Parcel::partition) {
+            *self.active.entry(partition).or_default() += 1;
         }
-        self.tasks.spawn(async move {
-            let Parcel { message, proof, receipt, lane, aside } = parcel;
-            let acting = async {
-                match aside {
-                    None => worker.act(message, proof).await,
-                    Some(reason) => worker.put_aside(message, reason).await,
-                }
-            };
-            let acted = AssertUnwindSafe(beating(acting, &receipt, heartbeat)).catch_unwind().await;
-            let ended = acted.unwrap_or(DeliveryEnd::Again(outage_pause));
-            let disposition = match ended {
-                DeliveryEnd::Final => Disposition::Done,
-                DeliveryEnd::Again(pause) => Disposition::Later(pause),
-                DeliveryEnd::Fenced => return SettledDelivery { lane, partition, ended },
-            };
-            if let Err(error) = receipt.settle(disposition).await {
-                // It comes again, and is answered by what is stored.
-                tracing::warn!(%error, "the broker did not hear what became of a message");
+        let (worker, options) = (Arc::clone(&self.worker), self.options.clone());
+        self.tasks.spawn(async move { deliver(&*worker, parcels, &options).await });
+    }
+
+    /// What is ready, and then what waits behind it, as far as one transaction takes it. Messages that
+    /// are put aside go alone, and so do those of a partition whose offset is kept.
+    fn next_batch(&mut self) -> VecDeque<Parcel<S::Receipt>> {
+        let most = self.batch();
+        let mut batch: VecDeque<_> = self.ready.pop_front().into_iter().collect();
+        let can_act = |parcel: &Parcel<_>| parcel.aside.is_none();
+        if !batch.iter().all(can_act) {
+            return batch;
+        }
+        if self.options.progress == ProgressStorage::Records {
+            while batch.len() < most
+                && let Some(parcel) = self.ready.pop_front_if(|parcel| can_act(parcel))
+            {
+                batch.push_back(parcel);
             }
-            SettledDelivery { lane, partition, ended }
-        });
+        }
+        let mut at = 0;
+        while batch.len() < most && at < batch.len() {
+            let lane = batch[at].lane.clone();
+            match self.lanes.behind(lane.as_ref(), can_act) {
+                Some(parcel) => batch.push_back(parcel),
+                None => at += 1,
+            }
+        }
+        batch
+    }
+
+    /// Most messages of one transaction. Under a guard, what becomes of a message decides about those
+    /// behind it.
+    fn batch(&self) -> usize {
+        match self.options.guard {
+            Some(_) => 1,
+            None => self.options.batch.clamp(1, MESSAGES_TOGETHER_MAX),
+        }
+    }
+
+    /// Lets the lanes of these messages go on.
+    async fn settled(&mut self, settled: Vec<SettledDelivery>) {
+        for SettledDelivery { partition, .. } in &settled {
+            if let Some(partition) = partition
+                && let Some(count) = self.active.get_mut(partition)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.active.remove(partition);
+                }
+            }
+        }
+        // What became of the last of a lane is what its lane goes by.
+        let mut lanes: HashMap<DeliveryLane, SettledDelivery> = HashMap::new();
+        for delivery in settled {
+            if let Some(lane) = delivery.lane.clone() {
+                lanes.insert(lane, delivery);
+            }
+        }
+        for (lane, SettledDelivery { partition, ended, .. }) in lanes {
+            self.lane_settled(&lane, partition, ended).await;
+        }
     }
 
     /// Lets the next message of a lane go on, or puts all of them back.
-    async fn settled(&mut self, settled: Option<SettledDelivery>) {
-        let Some(SettledDelivery { lane, partition, ended }) = settled else { return };
-        if let Some(partition) = &partition
-            && let Some(count) = self.active.get_mut(partition)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.active.remove(partition);
-            }
-        }
+    async fn lane_settled(
+        &mut self,
+        lane: &DeliveryLane,
+        partition: Option<Partition>,
+        ended: DeliveryEnd,
+    ) {
         match ended {
-            DeliveryEnd::Final => {
-                if let Some(parcel) = self.lanes.next(lane.as_ref()) {
-                    self.begin(parcel);
-                }
-            }
+            DeliveryEnd::Final => self.ready.extend(self.lanes.next(Some(lane))),
             DeliveryEnd::Again(pause) => {
                 // Nothing of the lane overtakes what comes again.
-                for parcel in self.lanes.clear(lane.as_ref()) {
+                for parcel in self.lanes.clear(Some(lane)) {
                     if let Err(error) = parcel.receipt.settle(Disposition::Later(pause)).await {
                         tracing::warn!(%error, "a message was not put back; it comes again later");
                     }
                 }
             }
             DeliveryEnd::Fenced => {
-                drop(self.lanes.clear(lane.as_ref()));
+                drop(self.lanes.clear(Some(lane)));
                 if let Some(partition) = partition {
                     tracing::warn!(%partition, "a partition was taken by somebody else");
                     self.fences.remove(&partition);
@@ -245,9 +272,15 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
     /// Finishes what was begun in these partitions, and lets go of them.
     async fn revoked(&mut self, partitions: Vec<Partition>) -> Result<(), RunError> {
         self.lanes.remove(|parcel| parcel.is_of(&partitions));
+        let is_gone = |parcel: &Parcel<_>| parcel.is_of(&partitions);
+        let (gone, kept): (VecDeque<_>, _) = self.ready.drain(..).partition(is_gone);
+        self.ready = kept;
+        for parcel in gone {
+            self.ready.extend(self.lanes.next(parcel.lane.as_ref()));
+        }
         while partitions.iter().any(|partition| self.active.contains_key(partition)) {
-            let settled = self.tasks.join_next().await;
-            self.settled(settled.and_then(Result::ok)).await;
+            let Some(settled) = self.tasks.join_next().await else { break };
+            self.settled(settled.unwrap_or_default()).await;
         }
         for partition in &partitions {
             self.fences.remove(partition);
@@ -282,32 +315,5 @@ async fn take<W: Worker>(
             Err(error) => tracing::warn!(%error, %partition, "a partition was not taken yet"),
         }
         sleep(pause).await;
-    }
-}
-
-/// Tells the broker now and then that a message is still being worked on.
-async fn beating<R: Receipt>(
-    acting: impl Future<Output = DeliveryEnd>,
-    receipt: &R,
-    heartbeat: Duration,
-) -> DeliveryEnd {
-    let mut acting = std::pin::pin!(acting);
-    let mut next = Instant::now() + heartbeat;
-    loop {
-        tokio::select! {
-            biased;
-            ended = &mut acting => return ended,
-            () = sleep_until(next) => {
-                let patience = match receipt.working().await {
-                    Ok(patience) => patience,
-                    Err(error) => {
-                        tracing::warn!(%error, "the broker did not hear that a message is worked on");
-                        None
-                    }
-                };
-                let span = patience.map_or(heartbeat, |patience| heartbeat.min(patience / 3));
-                next = Instant::now() + span.max(HEARTBEAT_MIN);
-            }
-        }
     }
 }

@@ -1,6 +1,8 @@
 //! One message in one transaction: enter, act, leave; again, where others were in the way.
 
-use std::{error::Error, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    any::Any, error::Error, marker::PhantomData, panic::AssertUnwindSafe, sync::Arc, time::Duration,
+};
 
 use futures_util::FutureExt;
 use hapax_core::{
@@ -12,14 +14,15 @@ use hapax_core::{
     },
 };
 use hapax_engine::transactional::lend;
-use tokio::time::{sleep, timeout};
+use tokio::time::{error::Elapsed, sleep, timeout};
 
 use super::{
     clock::InboxClock,
     dead_letters::DeadLetters,
     handler::{HandlerError, Tx},
     options::{GivenUp, Options, ProgressStorage},
-    worker::{DeliveryEnd, Worker},
+    places::place,
+    worker::{Acceptance, DeliveryEnd, Worker},
 };
 
 /// Times one delivery is tried because another transaction was in the way, before it is left to come
@@ -32,29 +35,6 @@ const WAITING_MAX: usize = 100;
 /// Most records forgotten by one statement.
 const FORGOTTEN_MAX: usize = 1000;
 
-/// The places of [`Faults`] a message passes, in order.
-pub const PLACES: &[&str] = &[
-    place::BEFORE_ENTER,
-    place::AFTER_ENTER,
-    place::AFTER_HANDLER,
-    place::AFTER_LEAVE,
-    place::BEFORE_MISSED,
-    place::AFTER_MISSED,
-    place::BEFORE_LETTER,
-    place::AFTER_LETTER,
-];
-
-mod place {
-    pub(super) const BEFORE_ENTER: &str = "consumer.before_enter";
-    pub(super) const AFTER_ENTER: &str = "consumer.after_enter";
-    pub(super) const AFTER_HANDLER: &str = "consumer.after_handler";
-    pub(super) const AFTER_LEAVE: &str = "consumer.after_leave";
-    pub(super) const BEFORE_MISSED: &str = "consumer.before_missed";
-    pub(super) const AFTER_MISSED: &str = "consumer.after_missed";
-    pub(super) const BEFORE_LETTER: &str = "consumer.before_letter";
-    pub(super) const AFTER_LETTER: &str = "consumer.after_letter";
-}
-
 /// Acts on messages in transactions of one database.
 pub(super) struct TransactionalWorker<I, H, F> {
     pub(super) inbox: I,
@@ -66,6 +46,10 @@ pub(super) struct TransactionalWorker<I, H, F> {
     pub(super) clock: InboxClock,
     pub(super) future: PhantomData<fn() -> F>,
 }
+
+/// What a handler answered, unless it panicked or took too long.
+pub(super) type HandlerAnswer =
+    Result<Result<Result<(), HandlerError>, Box<dyn Any + Send>>, Elapsed>;
 
 /// What a try came to.
 enum TryOutcome {
@@ -109,6 +93,10 @@ where
             }
         }
         DeliveryEnd::Again(self.options.busy_pause)
+    }
+
+    async fn act_together(&self, messages: &[Acceptance]) -> Option<DeliveryEnd> {
+        self.try_together(messages).await
     }
 
     async fn put_aside(&self, message: Arc<Message>, reason: LetterReason) -> DeliveryEnd {
@@ -225,7 +213,9 @@ where
                 MessageAnswer::Busy => DeliveryEnd::Again(self.options.busy_pause),
                 MessageAnswer::Fenced => DeliveryEnd::Fenced,
             })),
-            Err(TransactionError::Conflict(_)) => Err(TryOutcome::InTheWay),
+            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => {
+                Err(TryOutcome::InTheWay)
+            }
             Err(TransactionError::Store(error)) => Err(TryOutcome::Ended(self.outage(&error))),
         }
     }
@@ -242,12 +232,8 @@ where
             self.inbox.take_back(transaction).await;
             return TryOutcome::Ended(self.outage(&error));
         }
-        let (tx, lender) = lend(transaction, ());
-        let message_lent = Arc::clone(message);
-        // Calling the handler is inside, too: it may panic before its future exists.
-        let worked = AssertUnwindSafe(async { (self.handler)(tx, message_lent).await });
-        let worked = timeout(self.options.timeout, worked.catch_unwind()).await;
-        let Some(transaction) = lender.take() else {
+        let (transaction, worked) = self.handle(message, transaction).await;
+        let Some(transaction) = transaction else {
             return self.missed(message, proof, "the handler kept its transaction").await;
         };
         if let Err(error) = self.pass(place::AFTER_HANDLER) {
@@ -275,13 +261,27 @@ where
         self.missed(message, proof, &why).await
     }
 
+    /// Lends the transaction to the handler, and takes it back.
+    pub(super) async fn handle(
+        &self,
+        message: &Arc<Message>,
+        transaction: I::Transaction,
+    ) -> (Option<I::Transaction>, HandlerAnswer) {
+        let (tx, lender) = lend(transaction, ());
+        let message = Arc::clone(message);
+        // Calling the handler is inside, too: it may panic before its future exists.
+        let worked = AssertUnwindSafe(async { (self.handler)(tx, message).await });
+        let worked = timeout(self.options.timeout, worked.catch_unwind()).await;
+        (lender.take(), worked)
+    }
+
     async fn leave(&self, transaction: I::Transaction, end: &MessageEnd, held: u32) -> TryOutcome {
         match self.inbox.leave(transaction, end).await {
             Ok(()) => match self.pass(place::AFTER_LEAVE) {
                 Ok(()) => TryOutcome::Done { held },
                 Err(error) => TryOutcome::Ended(self.outage(&error)),
             },
-            Err(TransactionError::Conflict(_)) => TryOutcome::InTheWay,
+            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => TryOutcome::InTheWay,
             // Not confirmed: when the message comes again, what is stored answers it.
             Err(TransactionError::Store(error)) => TryOutcome::Ended(self.outage(&error)),
         }
@@ -383,13 +383,13 @@ where
         false
     }
 
-    fn outage(&self, error: &StoreError) -> DeliveryEnd {
+    pub(super) fn outage(&self, error: &StoreError) -> DeliveryEnd {
         let error: &dyn Error = error;
         tracing::warn!(error, "a message is left to come again");
         DeliveryEnd::Again(self.options.outage_pause)
     }
 
-    fn pass(&self, place: &'static str) -> Result<(), StoreError> {
+    pub(super) fn pass(&self, place: &'static str) -> Result<(), StoreError> {
         self.faults.at(place).map_err(StoreError::unavailable)
     }
 }

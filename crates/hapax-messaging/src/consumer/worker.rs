@@ -17,6 +17,13 @@ pub(super) trait Worker: Send + Sync + 'static {
     /// Acts on a message, unless that was done before.
     fn act(&self, message: Arc<Message>, proof: Proof) -> impl Future<Output = DeliveryEnd> + Send;
 
+    /// Acts on several messages in one transaction, in this order; what became of all of them alike.
+    /// `None` if nothing is to be said of all: nothing was done, and each is to be acted on alone.
+    fn act_together(
+        &self,
+        messages: &[Acceptance],
+    ) -> impl Future<Output = Option<DeliveryEnd>> + Send;
+
     /// Puts a message aside that cannot be acted on at all.
     fn put_aside(
         &self,
@@ -30,6 +37,13 @@ pub(super) trait Worker: Send + Sync + 'static {
 
     /// Looks after what nobody delivers.
     fn patrol(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A message to be acted on, and what shows whether it was before.
+#[derive(Debug, Clone)]
+pub(super) struct Acceptance {
+    pub(super) message: Arc<Message>,
+    pub(super) proof: Proof,
 }
 
 /// What became of a delivery.

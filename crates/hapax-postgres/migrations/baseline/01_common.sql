@@ -3,8 +3,9 @@
 -- The files of this folder are the first version of the schema, and run in one transaction. What a role that
 -- may only call the functions can reach, see and hold up:
 -- 1. Whatever a SECURITY DEFINER function reaches either has a search path of its own, which ends in
---    pg_temp, or is bound to its names when it is created (a body without quotes). A path that does not
---    name pg_temp is searched *after* it, so that a caller's temporary view would be read as ours.
+--    pg_temp, or is bound to its names when it is created (a body without quotes), or looks up nothing: every
+--    call, operator and type in it names its schema. A path that does not name pg_temp is searched *after* it,
+--    so that a caller's temporary view would be read as ours.
 -- 2. The functions that callers name (`hapax.begin`, `hapax.finish`, ...) take text, JSON and bytes alike.
 --    They turn them into bytes with the caller's own rights, because a value of the caller's own type runs
 --    the caller's own code; what runs with the owner's rights (`..._bytes`) takes built-in types alone.
@@ -19,6 +20,7 @@
 --   HX003 done already in this transaction  HX004 too large to be stored
 --   HX005 the id was used for other content HX006 the stored record is damaged
 --   HX007 written by a newer version        HX008 another delivery is being worked on
+--   HX009 another transaction has the operation
 
 CREATE TABLE hapax.meta (
     only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -52,7 +54,7 @@ LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$ SELECT least(hapax.clock(), (SELECT m.trusted_until FROM hapax.clock_mark AS m)) $$;
 
 CREATE FUNCTION hapax.as_time(instant bigint) RETURNS timestamptz
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 RETURN timestamptz 'epoch' + instant * interval '1 microsecond';
 
 CREATE FUNCTION hapax.as_text(bytes bytea) RETURNS text

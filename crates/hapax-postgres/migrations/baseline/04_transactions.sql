@@ -4,20 +4,21 @@
 
 -- Public. The digest under which an operation is kept.
 CREATE FUNCTION hapax.operation_id(tenant text, scope text, key text) RETURNS uuid
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    RETURN encode(substr(sha256(
-        int4send(octet_length(tenant)) || convert_to(tenant, 'UTF8')
-        || int4send(octet_length(scope)) || convert_to(scope, 'UTF8')
-        || int4send(octet_length(key)) || convert_to(key, 'UTF8')), 1, 16), 'hex')::uuid;
-END
-$$;
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN encode(substr(sha256(
+    int4send(octet_length(tenant)) || convert_to(tenant, 'UTF8')
+    || int4send(octet_length(scope)) || convert_to(scope, 'UTF8')
+    || int4send(octet_length(key)) || convert_to(key, 'UTF8')), 1, 16), 'hex')::uuid;
 
--- HMAC-SHA-256 with a key that is padded and masked already: see hapax.masks.
-CREATE FUNCTION hapax.mac(inner_mask bytea, outer_mask bytea, message bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN sha256(outer_mask || sha256(inner_mask || message));
+-- The number of an operation's lock.
+CREATE FUNCTION hapax.operation_lock(salt bytea, operation uuid) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN hapax.lock_number(salt, 'operation', encode(uuid_send(operation), 'hex'));
+
+-- What the transaction is called as an owner.
+CREATE FUNCTION hapax.transaction_owner() RETURNS bigint
+LANGUAGE sql VOLATILE
+RETURN pg_current_xact_id()::text::bigint;
 
 -- A key of thirty-two bytes, padded to a block and masked as HMAC does.
 CREATE FUNCTION hapax.mask(secret bytea, with_byte text) RETURNS bytea
@@ -25,45 +26,71 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr(bit_send(('x' || encode(secret, 'hex'))::bit(256) # ('x' || repeat(with_byte, 32))::bit(256)), 5)
        || decode(repeat(with_byte, 32), 'hex');
 
+-- HMAC-SHA-256 with a key that is padded and masked already.
+CREATE FUNCTION hapax.mac(inner_mask bytea, outer_mask bytea, message bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sha256(outer_mask || sha256(inner_mask || message));
+
+-- The same of a part of a request, which has a name.
+CREATE FUNCTION hapax.part_mac(inner_mask bytea, outer_mask bytea, name bytea, part bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hapax.mac(inner_mask, outer_mask,
+                 int8send(octet_length(name)) || name || int8send(octet_length(part)) || part);
+
+CREATE FUNCTION hapax.tenant_secret(salt bytea, tenant text) RETURNS bytea
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN hapax.mac(hapax.mask(salt, '36'), hapax.mask(salt, '5c'),
+                 int8send(octet_length(tenant)) || convert_to(tenant, 'UTF8'));
+
+-- The parts together, and the beginning of each.
+CREATE FUNCTION hapax.whole_mac(inner_mask bytea, outer_mask bytea, m bytea, p bytea, q bytea, h bytea, b bytea)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(hapax.mac(inner_mask, outer_mask,
+                        int8send(5) || 'whole'::bytea || int8send(160) || m || p || q || h || b), 1, 16)
+       || substr(m, 1, 4) || substr(p, 1, 4) || substr(q, 1, 4) || substr(h, 1, 4) || substr(b, 1, 4);
+
+CREATE FUNCTION hapax.no_headers_mac(inner_mask bytea, outer_mask bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hapax.mac(inner_mask, outer_mask, int8send(7) || 'headers'::bytea || int8send(0));
+
+CREATE FUNCTION hapax.utf8(value text) RETURNS bytea
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN convert_to(value, 'UTF8');
+
 -- The keyed hash of what makes two requests the same; equal to what the Rust side computes. For whoever has
--- read the salt already.
+-- read the salt already. Each step once: a step within another would be computed wherever it is used.
 CREATE FUNCTION hapax.fingerprint_with(salt bytea, tenant text, method text, path text, query text, body bytea) RETURNS bytea
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE -- every name is qualified
 AS $$
 DECLARE
-    secret bytea;
-    i bytea;
-    o bytea;
-    -- Not textsend, which writes in the encoding of whoever asks.
-    m bytea := convert_to(method, 'UTF8');
-    p bytea := convert_to(path, 'UTF8');
-    q bytea := convert_to(query, 'UTF8');
-    h bytea;
-    b bytea;
-    whole bytea;
+    secret pg_catalog.bytea;
+    i pg_catalog.bytea;
+    o pg_catalog.bytea;
+    m pg_catalog.bytea;
+    p pg_catalog.bytea;
+    q pg_catalog.bytea;
+    h pg_catalog.bytea;
+    b pg_catalog.bytea;
 BEGIN
-    secret := hapax.mac(hapax.mask(salt, '36'), hapax.mask(salt, '5c'),
-                        int8send(octet_length(tenant)) || textsend(tenant));
+    secret := hapax.tenant_secret(salt, tenant);
     i := hapax.mask(secret, '36');
     o := hapax.mask(secret, '5c');
-    m := hapax.mac(i, o, int8send(6) || 'method'::bytea || int8send(octet_length(m)) || m);
-    p := hapax.mac(i, o, int8send(4) || 'path'::bytea || int8send(octet_length(p)) || p);
-    q := hapax.mac(i, o, int8send(5) || 'query'::bytea || int8send(octet_length(q)) || q);
-    h := hapax.mac(i, o, int8send(7) || 'headers'::bytea || int8send(0));
-    b := hapax.mac(i, o, int8send(4) || 'body'::bytea || int8send(octet_length(body)) || body);
-    whole := hapax.mac(i, o, int8send(5) || 'whole'::bytea || int8send(160) || m || p || q || h || b);
-    RETURN substr(whole, 1, 16) || substr(m, 1, 4) || substr(p, 1, 4) || substr(q, 1, 4)
-           || substr(h, 1, 4) || substr(b, 1, 4);
+    m := hapax.utf8(method);
+    p := hapax.utf8(path);
+    q := hapax.utf8(query);
+    m := hapax.part_mac(i, o, 'method', m);
+    p := hapax.part_mac(i, o, 'path', p);
+    q := hapax.part_mac(i, o, 'query', q);
+    h := hapax.no_headers_mac(i, o);
+    b := hapax.part_mac(i, o, 'body', body);
+    RETURN hapax.whole_mac(i, o, m, p, q, h, b);
 END
 $$;
 
 CREATE FUNCTION hapax.fingerprint(tenant text, method text, path text, query text, body bytea) RETURNS bytea
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    RETURN hapax.fingerprint_with((SELECT m.salt FROM hapax.meta AS m), tenant, method, path, query, body);
-END
-$$;
+LANGUAGE sql STABLE
+RETURN hapax.fingerprint_with((SELECT m.salt FROM hapax.meta AS m), tenant, method, path, query, body);
 
 -- The stored form of a status and headers: an object of names and texts, or lists of texts.
 CREATE FUNCTION hapax.seal_head(status integer, headers jsonb) RETURNS bytea
@@ -269,38 +296,132 @@ BEGIN
 END
 $$;
 
+-- What the functions below ask and compute, bound to its names: they run with the rights of the owner under whatever
+-- path their caller has, so nothing in them may be looked up by it. A path of their own would do too, and costs
+-- a lean call a seventh more.
+
+CREATE FUNCTION hapax.is_name(name text, longest integer) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN octet_length(name) <= longest AND name ~ '^[ -~]*[!-~][ -~]*$';
+
+CREATE FUNCTION hapax.are_usual(retention interval, tombstone interval, wait interval) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN retention = '24 hours' AND tombstone = '0' AND wait = '2 seconds';
+
+CREATE FUNCTION hapax.later(instant bigint, span bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN instant + span;
+
+CREATE FUNCTION hapax.at_least(instant bigint, span bigint, until bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN greatest(until, instant + span);
+
+-- How long ago the transaction began, in microseconds.
+CREATE FUNCTION hapax.transaction_age() RETURNS bigint
+LANGUAGE sql VOLATILE
+RETURN (date_part('epoch', clock_timestamp() - now()) * 1000000)::bigint;
+
+CREATE FUNCTION hapax.earlier(instant bigint, span bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN instant - span;
+
+CREATE FUNCTION hapax.is_status(status integer, lowest integer, highest integer) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN status BETWEEN lowest AND highest;
+
+CREATE FUNCTION hapax.is_bodily(headers jsonb, body bytea) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN headers IS NOT NULL AND octet_length(body) <= 16777216;
+
+CREATE FUNCTION hapax.has_headers(headers jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN headers <> '{}';
+
+CREATE FUNCTION hapax.plain_head(status integer) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN decode('0100', 'hex') || int2send(status::smallint) || decode('0000', 'hex');
+
+-- The stored form of an outcome, without the digest in front.
+CREATE FUNCTION hapax.unsigned_answer(head bytea, body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN int4send(octet_length(head)) || head || body;
+
+CREATE FUNCTION hapax.signed_answer(operation uuid, unsigned bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(sha256(uuid_send(operation) || unsigned), 1, 16) || unsigned;
+
+-- Whether this is the row of an attempt that is at work.
+CREATE FUNCTION hapax.is_attempt(
+    format smallint, state smallint, row_fence bigint, row_owner bigint, fence bigint, owner bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN format = 1 AND state = 2 AND row_fence = fence AND row_owner = owner;
+
+-- Whether what is stored for an answer fits; says what is wrong if it does not.
+CREATE FUNCTION hapax.refuse_answer(function text, status integer, lowest integer, highest integer, headers jsonb, body bytea)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    IF octet_length(body) > 16777216 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the body is larger than 16 MiB',
+            HINT = 'Store it elsewhere, and a reference to it here.';
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HX001',
+        MESSAGE = format('an argument of hapax.%s is NULL, or the status is not %s to %s', function, lowest, highest),
+        HINT = CASE function
+            WHEN 'finish' THEN 'Call hapax.fail for an answer of 400 or more.'
+            WHEN 'fail' THEN 'Call hapax.finish for an answer below 400; roll back instead if a retry may succeed.'
+            ELSE 'Give the status of an answer, headers as an object and a body.' END;
+END
+$$;
+
+-- Says which part of an operation's name or request is wrong.
+CREATE FUNCTION hapax.refuse_operation(
+    tenant text, scope text, key text, request bytea, method text, path text, query text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM hapax.refuse_name('the tenant', tenant, 255);
+    PERFORM hapax.refuse_name('the scope', scope, 1024);
+    PERFORM hapax.refuse_name('the key', key, 255);
+    IF num_nulls(request, method, path, query) > 0 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'a part of the request is NULL',
+            HINT = 'Leave a part out, or give an empty value, if it does not tell requests apart.';
+    END IF;
+END
+$$;
+
+CREATE FUNCTION hapax.are_parts(
+    tenant text, scope text, key text, request bytea, method text, path text, query text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hapax.is_name(tenant, 255) AND hapax.is_name(scope, 1024) AND hapax.is_name(key, 255)
+    AND request IS NOT NULL AND method IS NOT NULL AND path IS NOT NULL AND query IS NOT NULL;
+
+-- Public. The same as hapax.begin, for whoever has bytes: without the detour.
 CREATE FUNCTION hapax.begin_bytes(
     tenant text, scope text, key text,
     request bytea DEFAULT '', method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
     retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
     OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
     OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    now bigint;
-    name text;
-    salt bytea;
+    instant bigint;
+    salt pg_catalog.bytea;
     bound boolean;
     lock bigint;
     owner bigint;
     kept bigint := 86400000000;
     late bigint := 0;
     patience bigint := 2000000;
-    print bytea;
+    print pg_catalog.bytea;
 BEGIN
-    IF (octet_length(tenant) <= 255 AND octet_length(scope) <= 1024 AND octet_length(key) <= 255
-        AND tenant ~ '^[ -~]*[!-~][ -~]*$' AND scope ~ '^[ -~]*[!-~][ -~]*$' AND key ~ '^[ -~]*[!-~][ -~]*$') IS NOT TRUE THEN
-        PERFORM hapax.refuse_name('the tenant', tenant, 255);
-        PERFORM hapax.refuse_name('the scope', scope, 1024);
-        PERFORM hapax.refuse_name('the key', key, 255);
+    IF hapax.are_parts(tenant, scope, key, request, method, path, query) IS NOT TRUE THEN
+        PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
     END IF;
-    IF num_nulls(request, method, path, query) > 0 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'a part of the request is NULL',
-            HINT = 'Leave a part out, or give an empty value, if it does not tell requests apart.';
-    END IF;
-    IF (retention = '24 hours' AND tombstone = '0' AND wait = '2 seconds') IS NOT TRUE THEN
+    IF hapax.are_usual(retention, tombstone, wait) IS NOT TRUE THEN
         kept := hapax.span('the retention', retention, '1 second', '400 days');
         late := hapax.span('the tombstone', tombstone, '0', '400 days');
         patience := hapax.span('the wait', wait, '0', '60 seconds');
@@ -309,30 +430,27 @@ BEGIN
     IF bound THEN
         PERFORM hapax.check_tenant(tenant);
     END IF;
-    name := encode(substr(sha256(
-        int4send(octet_length(tenant)) || textsend(tenant)
-        || int4send(octet_length(scope)) || textsend(scope)
-        || int4send(octet_length(key)) || textsend(key)), 1, 16), 'hex');
-    operation := name::uuid;
-    lock := hapax.lock_number(salt, 'operation', name);
-    owner := pg_current_xact_id()::text::bigint;
+    operation := hapax.operation_id(tenant, scope, key);
+    lock := hapax.operation_lock(salt, operation);
+    owner := hapax.transaction_owner();
     print := hapax.fingerprint_with(salt, tenant, method, path, query, request);
-    now := hapax.clock();
-    IF pg_try_advisory_xact_lock(lock) THEN
+    IF pg_catalog.pg_try_advisory_xact_lock(lock) THEN
+        instant := hapax.clock();
+        expires_at := hapax.as_time(hapax.later(instant, kept));
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
             tombstone, created_at, changed_at, expires_at, until)
-        VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2,
-            late, now, now, now + kept, now + 30000000)
+        VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2, late, instant, instant,
+            hapax.later(instant, kept), hapax.later(instant, 30000000))
         ON CONFLICT (id) DO NOTHING;
         IF FOUND THEN
             decision := 'execute';
             fence := 1;
-            expires_at := timestamptz 'epoch' + (now + kept) * interval '1 microsecond';
             RETURN;
         END IF;
     END IF;
-    SELECT c.* INTO decision, fence, status, headers, body, retry_after, differs, expires_at
+    SELECT c.decision, c.fence, c.status, c.headers, c.body, c.retry_after, c.differs, c.expires_at
+    INTO decision, fence, status, headers, body, retry_after, differs, expires_at
     FROM hapax.begin_contended(operation, lock, owner, tenant, scope, key, print, kept, late, patience) AS c;
 END
 $$;
@@ -361,53 +479,54 @@ BEGIN
 END
 $$;
 
--- Ends what this transaction began.
-CREATE FUNCTION hapax.end_operation(
-    operation uuid, fence bigint, state smallint, status integer, headers jsonb, body bytea) RETURNS void
+-- Says why there is nothing to end.
+CREATE FUNCTION hapax.refuse_end(operation uuid, fence bigint, owner bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
-DECLARE
-    now bigint := hapax.clock();
-    owner bigint := pg_current_xact_id()::text::bigint;
-    answer bytea;
-    was smallint;
 BEGIN
-    IF octet_length(body) > 16777216 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the body is larger than 16 MiB',
-            HINT = 'Store it elsewhere, and a reference to it here.';
+    PERFORM FROM hapax.operations AS o WHERE o.id = operation AND o.fence = fence AND o.owner = owner;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX003', MESSAGE = 'the operation was ended already in this transaction',
+            HINT = 'Call hapax.finish or hapax.fail once per operation.';
     END IF;
-    answer := hapax.seal_head(status, headers);
-    answer := int4send(octet_length(answer)) || answer || body;
-    answer := substr(sha256(uuid_send(operation) || answer), 1, 16) || answer;
-    UPDATE hapax.operations AS o
-    SET state = state, until = 0, doubt = 0, changed_at = now, request = NULL,
-        expires_at = greatest(o.expires_at, now + 30000000), answer = answer
-    WHERE o.id = operation AND o.format = 1 AND o.fence = fence AND o.owner = owner AND o.state = 2;
-    IF NOT FOUND THEN
-        SELECT o.state INTO was FROM hapax.operations AS o
-        WHERE o.id = operation AND o.fence = fence AND o.owner = owner;
-        IF FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX003', MESSAGE = 'the operation was ended already in this transaction',
-                HINT = 'Call hapax.finish or hapax.fail once per operation.';
-        END IF;
-        RAISE EXCEPTION USING ERRCODE = 'HX002', MESSAGE = 'the operation was not begun in this transaction under this fence',
-            HINT = 'Call hapax.begin in the same transaction, before any savepoint you roll back to, and pass on its operation and fence.';
-    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HX002', MESSAGE = 'the operation was not begun in this transaction under this fence',
+        HINT = 'Call hapax.begin in the same transaction, before any savepoint you roll back to, and pass on its operation and fence.';
 END
 $$;
 
 CREATE FUNCTION hapax.finish_bytes(
     operation uuid, fence bigint, status integer DEFAULT 200, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
+#variable_conflict use_variable
+DECLARE
+    instant bigint;
+    owner bigint;
+    stored pg_catalog.bytea;
 BEGIN
-    IF num_nulls(operation, fence, headers, body) > 0 OR (status BETWEEN 100 AND 399) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.finish is NULL, or the status is not 100 to 399',
-            HINT = 'Call hapax.fail for an answer of 400 or more.';
+    IF operation IS NULL OR fence IS NULL OR hapax.is_status(status, 100, 399) IS NOT TRUE
+        OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
+        PERFORM hapax.refuse_answer('finish', status, 100, 399, headers, body);
     END IF;
-    PERFORM hapax.end_operation(operation, fence, 3::smallint, status, headers, body);
+    IF hapax.has_headers(headers) THEN
+        stored := hapax.seal_head(status, headers);
+    ELSE
+        stored := hapax.plain_head(status);
+    END IF;
+    stored := hapax.unsigned_answer(stored, body);
+    stored := hapax.signed_answer(operation, stored);
+    owner := hapax.transaction_owner();
+    instant := hapax.clock();
+    UPDATE hapax.operations AS o
+    SET state = 3, until = 0, doubt = 0, changed_at = instant, request = NULL,
+        expires_at = hapax.at_least(instant, 30000000, o.expires_at), answer = stored
+    WHERE o.id OPERATOR(pg_catalog.=) operation
+      AND hapax.is_attempt(o.format, o.state, o.fence, o.owner, fence, owner);
+    IF NOT FOUND THEN
+        PERFORM hapax.refuse_end(operation, fence, owner);
+    END IF;
 END
 $$;
 
@@ -421,14 +540,35 @@ AS $$ SELECT hapax.finish_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
 CREATE FUNCTION hapax.fail_bytes(
     operation uuid, fence bigint, status integer DEFAULT 400, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
+#variable_conflict use_variable
+DECLARE
+    instant bigint;
+    owner bigint;
+    stored pg_catalog.bytea;
 BEGIN
-    IF num_nulls(operation, fence, headers, body) > 0 OR (status BETWEEN 400 AND 599) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.fail is NULL, or the status is not 400 to 599',
-            HINT = 'Call hapax.finish for an answer below 400; roll back instead if a retry may succeed.';
+    IF operation IS NULL OR fence IS NULL OR hapax.is_status(status, 400, 599) IS NOT TRUE
+        OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
+        PERFORM hapax.refuse_answer('fail', status, 400, 599, headers, body);
     END IF;
-    PERFORM hapax.end_operation(operation, fence, 4::smallint, status, headers, body);
+    IF hapax.has_headers(headers) THEN
+        stored := hapax.seal_head(status, headers);
+    ELSE
+        stored := hapax.plain_head(status);
+    END IF;
+    stored := hapax.unsigned_answer(stored, body);
+    stored := hapax.signed_answer(operation, stored);
+    owner := hapax.transaction_owner();
+    instant := hapax.clock();
+    UPDATE hapax.operations AS o
+    SET state = 4, until = 0, doubt = 0, changed_at = instant, request = NULL,
+        expires_at = hapax.at_least(instant, 30000000, o.expires_at), answer = stored
+    WHERE o.id OPERATOR(pg_catalog.=) operation
+      AND hapax.is_attempt(o.format, o.state, o.fence, o.owner, fence, owner);
+    IF NOT FOUND THEN
+        PERFORM hapax.refuse_end(operation, fence, owner);
+    END IF;
 END
 $$;
 
@@ -439,6 +579,97 @@ CREATE FUNCTION hapax.fail(
 RETURNS void
 LANGUAGE sql
 AS $$ SELECT hapax.fail_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
+
+-- Ends a transaction that would record an operation which another one has.
+CREATE FUNCTION hapax.refuse_taken() RETURNS smallint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'HX009', MESSAGE = 'another transaction has this operation',
+        HINT = 'Roll back, and ask hapax.begin what became of it.';
+END
+$$;
+
+-- Says why the statement of docs/sql.md records nothing: a name is wrong, or another transaction has the operation.
+CREATE FUNCTION hapax.refuse_record(tenant text, scope text, key text) RETURNS smallint
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM hapax.refuse_operation(tenant, scope, key, '', '', '', '');
+    RETURN hapax.refuse_taken();
+END
+$$;
+
+CREATE FUNCTION hapax.record_bytes(
+    tenant text, scope text, key text, request bytea, status integer, headers jsonb, body bytea,
+    method text, path text, query text, retention interval, tombstone interval) RETURNS timestamptz
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+AS $$
+#variable_conflict use_variable
+DECLARE
+    instant bigint;
+    since bigint;
+    until bigint;
+    salt pg_catalog.bytea;
+    bound boolean;
+    operation pg_catalog.uuid;
+    kept bigint := 86400000000;
+    late bigint := 0;
+    ended smallint := 3;
+    print pg_catalog.bytea;
+    stored pg_catalog.bytea;
+BEGIN
+    IF hapax.are_parts(tenant, scope, key, request, method, path, query) IS NOT TRUE THEN
+        PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
+    END IF;
+    IF hapax.are_usual(retention, tombstone, '2 seconds') IS NOT TRUE THEN
+        kept := hapax.span('the retention', retention, '1 second', '400 days');
+        late := hapax.span('the tombstone', tombstone, '0', '400 days');
+    END IF;
+    IF hapax.is_status(status, 100, 599) IS NOT TRUE OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
+        PERFORM hapax.refuse_answer('record', status, 100, 599, headers, body);
+    END IF;
+    IF hapax.is_status(status, 400, 599) THEN
+        ended := 4;
+    END IF;
+    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
+    IF bound THEN
+        PERFORM hapax.check_tenant(tenant);
+    END IF;
+    operation := hapax.operation_id(tenant, scope, key);
+    IF NOT pg_catalog.pg_try_advisory_xact_lock(hapax.operation_lock(salt, operation)) THEN
+        PERFORM hapax.refuse_taken();
+    END IF;
+    IF hapax.has_headers(headers) THEN
+        stored := hapax.seal_head(status, headers);
+    ELSE
+        stored := hapax.plain_head(status);
+    END IF;
+    stored := hapax.unsigned_answer(stored, body);
+    stored := hapax.signed_answer(operation, stored);
+    print := hapax.fingerprint_with(salt, tenant, method, path, query, request);
+    instant := hapax.clock();
+    since := hapax.earlier(instant, hapax.transaction_age());
+    until := hapax.at_least(instant, 30000000, hapax.later(since, kept));
+    INSERT INTO hapax.operations (
+        id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
+        tombstone, created_at, changed_at, expires_at, until, answer)
+    VALUES (operation, 1, tenant, scope, key, print, 1, hapax.transaction_owner(), 3, 0, ended, late, since, instant,
+        until, 0, stored);
+    RETURN hapax.as_time(until);
+END
+$$;
+
+-- Public. Stores, in one call before COMMIT, that an operation was run and what it answered: status 100 to 399 for what
+-- was done, 400 to 599 for what failed for good. Says until when that is kept. If the operation is not new this is an
+-- error (23505, or HX009 while another transaction has it), so that nothing of this transaction is committed: roll
+-- back, and ask hapax.begin what became of it. Give the request and the body in one type.
+CREATE FUNCTION hapax.record(
+    tenant text, scope text, key text, request anycompatible DEFAULT ''::bytea, status integer DEFAULT 200,
+    headers jsonb DEFAULT '{}', body anycompatible DEFAULT ''::bytea, method text DEFAULT '', path text DEFAULT '',
+    query text DEFAULT '', retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0') RETURNS timestamptz
+LANGUAGE sql
+AS $$ SELECT hapax.record_bytes($1, $2, $3, hapax.as_bytes($4), $5, $6, hapax.as_bytes($7), $8, $9, $10, $11, $12) $$;
 
 -- Public. What is stored about an operation; no row if nothing is.
 CREATE FUNCTION hapax.status(tenant text, scope text, key text)

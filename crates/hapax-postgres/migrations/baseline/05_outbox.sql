@@ -2,8 +2,9 @@
 --
 -- A position is given before its transaction commits, so a reader meets gaps. What keeps it right:
 --   1 a transaction that emits takes the lock of its key, and keeps it to its end;
---   2 then it announces itself as a writer of the current segment, a shared lock, kept likewise;
---   3 then it takes the position.
+--   2 it announces itself as a writer of the current segment, by the lock that an insert into the segment's own
+--     table takes before it runs, kept likewise;
+--   3 after both it takes the position.
 -- By 1, whoever sees an event sees all earlier ones of its key, or they never come. By 2, a position
 -- that was missing while nobody who was then announced for its segment is left never comes.
 
@@ -40,17 +41,34 @@ CREATE SEQUENCE hapax.outbox_positions OWNED BY hapax.outbox.position;
 
 -- Always the same, wherever it is computed.
 CREATE FUNCTION hapax.outbox_lane(topic text, key text) RETURNS smallint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (get_byte(sha256(convert_to(topic || E'\n' || key, 'UTF8')), 0) & 63)::smallint;
 
--- Refuses headers that are not names and texts, or too many, or too large.
-CREATE FUNCTION hapax.check_event_headers(headers jsonb) RETURNS void
+-- Whether an event needs no closer look: hapax.check_event takes it.
+CREATE FUNCTION hapax.is_plain_event(topic text, key text, payload bytea, headers jsonb, content_type text, id uuid)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
+    AND octet_length(content_type) BETWEEN 1 AND 255 AND octet_length(payload) <= 1048576 AND headers = '{}' AND id IS NOT NULL;
+
+-- Refuses an event with a part that is missing or too large, or with headers that are not names and texts.
+CREATE FUNCTION hapax.check_event(topic text, key text, payload bytea, headers jsonb, content_type text, id uuid)
+RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     bytes bigint;
     fault boolean;
 BEGIN
+    IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
+        AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.emit is NULL, empty or longer than 255 bytes',
+            HINT = 'Give a topic, a key and a content type of 1 to 255 bytes each, and a payload.';
+    END IF;
+    IF octet_length(payload) > 1048576 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
+            HINT = 'Store it elsewhere, and publish a reference to it.';
+    END IF;
     fault := jsonb_typeof(headers) <> 'object';
     IF NOT fault THEN
         SELECT sum(octet_length(h.key) + octet_length(h.value #>> '{}')),
@@ -69,67 +87,65 @@ BEGIN
 END
 $$;
 
+-- The segment that the next position lies in, if nobody takes one before.
+CREATE FUNCTION hapax.outbox_segment() RETURNS bigint
+LANGUAGE sql VOLATILE
+RETURN (coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) + 1) >> 16;
+
+CREATE FUNCTION hapax.is_in_segment(at bigint, segment bigint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN at >> 16 = segment;
+
+CREATE FUNCTION hapax.is_in_table(segment bigint, number integer) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN segment & 15 = number;
+
+-- The lock that keeps the order of a key's events. Of two transactions with the same key, the later to commit has
+-- the higher position.
+CREATE FUNCTION hapax.event_lock(salt bytea, topic text, key text) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN hapax.lock_number(salt, 'event', topic || E'\n' || key);
+
+-- hapax.emit_bytes, with an insert for each table of the ring: naming the table is what announces the writer. An
+-- insert whose position lies in another segment writes nothing, and that position is given up. The limit tells the
+-- planner that there is one salt: it would otherwise expect a thousand, and plan anew each time.
+DO $do$
+DECLARE
+    inserts text;
+BEGIN
+    SELECT string_agg(format($insert$
+        %1$s hapax.is_in_table(segment, %2$s) THEN
+            INSERT INTO hapax.outbox_%2$s (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
+            SELECT p.taken, hapax.clock(), id, %2$s, hapax.outbox_lane(topic, key), 1, topic, key, content_type, headers, payload
+            FROM (SELECT CASE WHEN pg_catalog.pg_advisory_xact_lock(hapax.event_lock(m.salt, topic, key)) IS NULL THEN NULL
+                              ELSE pg_catalog.nextval('hapax.outbox_positions') END AS taken
+                  FROM hapax.meta AS m LIMIT 1) AS p
+            WHERE hapax.is_in_segment(p.taken, segment);$insert$,
+        CASE n WHEN 0 THEN 'IF' ELSE 'ELSIF' END, n), '' ORDER BY n)
+    INTO inserts FROM generate_series(0, 15) AS n;
+    EXECUTE format($function$
 CREATE FUNCTION hapax.emit_bytes(
     topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
     id uuid DEFAULT gen_random_uuid()) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    name text := topic || E'\n' || key;
-    salt bytea;
-    segment integer;
-    position bigint;
-    locked boolean;
+    segment bigint;
 BEGIN
-    IF num_nulls(payload, headers, id) > 0 OR (octet_length(topic) BETWEEN 1 AND 255 AND octet_length(key) BETWEEN 1 AND 255
-        AND octet_length(content_type) BETWEEN 1 AND 255) IS NOT TRUE THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'an argument of hapax.emit is NULL, empty or longer than 255 bytes',
-            HINT = 'Give a topic, a key and a content type of 1 to 255 bytes each, and a payload.';
+    IF hapax.is_plain_event(topic, key, payload, headers, content_type, id) IS NOT TRUE THEN
+        PERFORM hapax.check_event(topic, key, payload, headers, content_type, id);
     END IF;
-    IF octet_length(payload) > 1048576 THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX004', MESSAGE = 'the payload is larger than 1 MiB',
-            HINT = 'Store it elsewhere, and publish a reference to it.';
-    END IF;
-    IF headers <> '{}' THEN
-        PERFORM hapax.check_event_headers(headers);
-    END IF;
-    SELECT m.salt INTO STRICT salt FROM hapax.meta AS m;
-    -- Of two transactions with the same key, the later to commit has the higher position. An
-    -- assignment: PERFORM would run a statement for it.
-    locked := pg_advisory_xact_lock(hapax.lock_number(salt, 'event', name)) IS NULL;
-    segment := coalesce(pg_sequence_last_value('hapax.outbox_positions'), 0) >> 16;
     LOOP
-        -- The announcement: a lock that only who may write the log can take, or wait for.
-        CASE segment & 15
-            WHEN 0 THEN LOCK TABLE hapax.outbox_0 IN ROW EXCLUSIVE MODE;
-            WHEN 1 THEN LOCK TABLE hapax.outbox_1 IN ROW EXCLUSIVE MODE;
-            WHEN 2 THEN LOCK TABLE hapax.outbox_2 IN ROW EXCLUSIVE MODE;
-            WHEN 3 THEN LOCK TABLE hapax.outbox_3 IN ROW EXCLUSIVE MODE;
-            WHEN 4 THEN LOCK TABLE hapax.outbox_4 IN ROW EXCLUSIVE MODE;
-            WHEN 5 THEN LOCK TABLE hapax.outbox_5 IN ROW EXCLUSIVE MODE;
-            WHEN 6 THEN LOCK TABLE hapax.outbox_6 IN ROW EXCLUSIVE MODE;
-            WHEN 7 THEN LOCK TABLE hapax.outbox_7 IN ROW EXCLUSIVE MODE;
-            WHEN 8 THEN LOCK TABLE hapax.outbox_8 IN ROW EXCLUSIVE MODE;
-            WHEN 9 THEN LOCK TABLE hapax.outbox_9 IN ROW EXCLUSIVE MODE;
-            WHEN 10 THEN LOCK TABLE hapax.outbox_10 IN ROW EXCLUSIVE MODE;
-            WHEN 11 THEN LOCK TABLE hapax.outbox_11 IN ROW EXCLUSIVE MODE;
-            WHEN 12 THEN LOCK TABLE hapax.outbox_12 IN ROW EXCLUSIVE MODE;
-            WHEN 13 THEN LOCK TABLE hapax.outbox_13 IN ROW EXCLUSIVE MODE;
-            WHEN 14 THEN LOCK TABLE hapax.outbox_14 IN ROW EXCLUSIVE MODE;
-            WHEN 15 THEN LOCK TABLE hapax.outbox_15 IN ROW EXCLUSIVE MODE;
-        END CASE;
-        position := nextval('hapax.outbox_positions');
-        -- The one in a segment for which this transaction is not announced is given up.
-        EXIT WHEN position >> 16 = segment;
-        segment := position >> 16;
+        segment := hapax.outbox_segment();%s
+        END IF;
+        EXIT WHEN FOUND;
     END LOOP;
-    INSERT INTO hapax.outbox (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
-    VALUES (position, hapax.clock(), id, segment & 15, get_byte(sha256(convert_to(name, 'UTF8')), 0) & 63, 1,
-            topic, key, content_type, headers, payload);
     RETURN id;
 END
-$$;
+$$;$function$, inserts);
+END
+$do$;
 
 -- Public. Says that something happened, to be published if this transaction commits; returns the
 -- event's id. Events of one topic and key are published in the order their transactions committed.

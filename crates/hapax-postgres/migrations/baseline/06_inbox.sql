@@ -110,58 +110,53 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION hapax.first_delivery_bytes(
-    consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
-    retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+CREATE FUNCTION hapax.is_delivery(tenant text, consumer text, message_id text, content bytea) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hapax.is_name(tenant, 255) AND hapax.is_name(consumer, 1024) AND hapax.is_name(message_id, 255) AND content IS NOT NULL;
+
+-- Says which part of a delivery is wrong.
+CREATE FUNCTION hapax.refuse_delivery(tenant text, consumer text, message_id text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
-#variable_conflict use_variable
-DECLARE
-    kept bigint := hapax.span('the retention', retention, '1 second', '400 days');
-    patience bigint := hapax.span('the wait', wait, '0', '60 seconds');
-    digest bytea := substr(sha256(content), 1, 16);
-    salt bytea;
-    bound boolean;
-    number integer;
-    found_one record;
 BEGIN
     PERFORM hapax.refuse_name('the tenant', tenant, 255);
     PERFORM hapax.refuse_name('the scope', consumer, 1024);
     PERFORM hapax.refuse_name('the key', message_id, 255);
-    IF content IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the content is NULL',
-            HINT = 'Leave it out, or give an empty value, if it does not tell messages apart.';
-    END IF;
-    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
-    IF bound THEN
-        PERFORM hapax.check_tenant(tenant);
-    END IF;
-    number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
-    IF number IS NULL
-        OR NOT hapax.lock_operation(hapax.lock_number(salt, 'message', number || E'\n' || message_id), patience) THEN
-        RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
-            HINT = 'Roll back and leave the message to be delivered again.';
-    END IF;
-    -- Deliveries were operations once, and effects outside of the database still are.
-    SELECT o.state, o.fingerprint INTO found_one FROM hapax.operations AS o
-    WHERE o.id = hapax.operation_id(tenant, consumer, message_id)
-      AND (o.state NOT IN (3, 4) OR o.expires_at > hapax.trusted_clock()) AND o.state NOT IN (6, 7);
-    IF FOUND THEN
-        IF substr(found_one.fingerprint, 1, 16)
-            <> substr(hapax.fingerprint_with(salt, tenant, '', '', '', content), 1, 16) THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX005', MESSAGE = 'the message id was used for other content',
-                HINT = 'Put the message aside: one of the two is not what its id says.';
-        ELSIF found_one.state NOT IN (3, 4) THEN
-            RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
-                HINT = 'Roll back and leave the message to be delivered again.';
-        END IF;
-        RETURN false;
-    END IF;
-    INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id)
-    VALUES (hapax.clock(), number, 1, digest, message_id) ON CONFLICT ON CONSTRAINT inbox_pkey DO NOTHING;
-    IF FOUND THEN
-        RETURN true;
-    END IF;
+    RAISE EXCEPTION USING ERRCODE = 'HX001', MESSAGE = 'the content is NULL',
+        HINT = 'Leave it out, or give an empty value, if it does not tell messages apart.';
+END
+$$;
+
+CREATE FUNCTION hapax.are_usual_delivery_spans(retention interval, wait interval) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN retention = '7 days' AND wait = '2 seconds';
+
+CREATE FUNCTION hapax.message_digest(content bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(sha256(content), 1, 16);
+
+CREATE FUNCTION hapax.message_lock(salt bytea, consumer integer, message_id text) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN hapax.lock_number(salt, 'message', consumer || E'\n' || message_id);
+
+-- Refuses a message that another delivery is at.
+CREATE FUNCTION hapax.refuse_busy_delivery() RETURNS void
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'HX008', MESSAGE = 'another delivery of this message is being worked on',
+        HINT = 'Roll back and leave the message to be delivered again.';
+END
+$$;
+
+-- A delivery of a message that has a record.
+CREATE FUNCTION hapax.later_delivery(number integer, message_id text, digest bytea, kept bigint) RETURNS boolean
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    found_one record;
+BEGIN
     SELECT i.content, i.state, i.received_at INTO STRICT found_one FROM hapax.inbox AS i
     WHERE i.consumer = number AND i.message_id = message_id;
     IF found_one.state <> 3 AND found_one.received_at + kept <= hapax.trusted_clock() THEN
@@ -173,6 +168,58 @@ BEGIN
             HINT = 'Put the message aside: one of the two is not what its id says.';
     END IF;
     RETURN false;
+END
+$$;
+
+CREATE FUNCTION hapax.first_delivery_bytes(
+    consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
+    retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+AS $$
+#variable_conflict use_variable
+DECLARE
+    kept bigint := 604800000000;
+    patience bigint := 2000000;
+    digest pg_catalog.bytea;
+    salt pg_catalog.bytea;
+    bound boolean;
+    number integer;
+    lock bigint;
+BEGIN
+    IF hapax.is_delivery(tenant, consumer, message_id, content) IS NOT TRUE THEN
+        PERFORM hapax.refuse_delivery(tenant, consumer, message_id);
+    END IF;
+    IF hapax.are_usual_delivery_spans(retention, wait) IS NOT TRUE THEN
+        kept := hapax.span('the retention', retention, '1 second', '400 days');
+        patience := hapax.span('the wait', wait, '0', '60 seconds');
+    END IF;
+    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants),
+           (SELECT c.number FROM hapax.inbox_consumers AS c
+            WHERE c.tenant OPERATOR(pg_catalog.=) tenant AND c.name OPERATOR(pg_catalog.=) consumer
+              AND c.retention OPERATOR(pg_catalog.>=) kept)
+    INTO STRICT salt, bound, number FROM hapax.meta AS m;
+    IF bound THEN
+        PERFORM hapax.check_tenant(tenant);
+    END IF;
+    IF number IS NULL THEN
+        number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
+        IF number IS NULL THEN
+            PERFORM hapax.refuse_busy_delivery();
+        END IF;
+    END IF;
+    lock := hapax.message_lock(salt, number, message_id);
+    IF NOT pg_catalog.pg_try_advisory_xact_lock(lock) THEN
+        IF NOT hapax.lock_operation(lock, patience) THEN
+            PERFORM hapax.refuse_busy_delivery();
+        END IF;
+    END IF;
+    digest := hapax.message_digest(content);
+    INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id)
+    VALUES (hapax.clock(), number, 1, digest, message_id) ON CONFLICT ON CONSTRAINT inbox_pkey DO NOTHING;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
+    RETURN hapax.later_delivery(number, message_id, digest, kept);
 END
 $$;
 

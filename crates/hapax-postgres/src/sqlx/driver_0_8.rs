@@ -3,11 +3,11 @@
 //! That crate would bring its SQLite into every lock file, and only one SQLite can be linked.
 
 pub(crate) use sqlx_core_0_8::{
-    Error, column::Column, executor::Executor, pool, query::query, row::Row,
-    transaction::Transaction, type_info::TypeInfo,
+    Error, column::Column, pool, query::query, row::Row, transaction::Transaction,
+    type_info::TypeInfo,
 };
 pub(crate) use sqlx_postgres_0_8::{PgConnection, PgPool, Postgres};
 
 pub(crate) mod postgres {
-    pub(crate) use sqlx_postgres_0_8::{PgColumn, PgRow};
+    pub(crate) use sqlx_postgres_0_8::PgRow;
 }

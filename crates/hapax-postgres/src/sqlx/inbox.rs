@@ -1,92 +1,65 @@
 //! The inbox on a sqlx pool.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::error::Error;
 
 use hapax_core::{
-    Key, Scope, StoreError, TransactionError,
-    clock::{ClockMark, ClockReading},
-    inbox::{
-        First, Inbox, Letter, Message, MessageArrival, MessageEnd, MessageEntered, Partition,
-        RegisteredConsumer, Taken, Waiting,
-    },
+    Salt, StoreError, TransactionError,
+    inbox::{First, Inbox, MessageArrival, MessageEnd, MessageEntered},
     transaction::Database as _,
+};
+use hapax_sql::{
+    TransactionFault,
+    inbox::{ForMessages, InboxContext, unit},
 };
 
 use super::{
-    driver::{
-        self as sqlx, Column as _, PgConnection, Postgres, Row as _, TypeInfo as _,
-        pool::PoolConnection, postgres::PgRow,
-    },
-    transaction::{Database, DriverConnection, Transaction, publish, roll_back},
+    driver::{self as sqlx, Postgres, pool::PoolConnection},
+    session::DriverConnection,
+    transaction::{Database, Transaction, roll_back},
 };
 use crate::{
-    inbox::{
-        cell::{Cell, Cells},
-        sql_session::SqlSession,
-        tables,
-        unit::{self, Carried},
-    },
-    transaction::{
-        begin_statement,
-        error::{TransactionFault, is_gone},
-        events::EmittedEvents,
-        unit::TransactionPurpose,
-    },
+    inbox::statements::CONTEXT,
+    transaction::{error::is_gone, events::EmittedEvents},
 };
 
 impl Inbox for Database {
-    type Transaction = Transaction;
-
-    async fn enlist(
-        &self,
-        name: &Scope,
-        retention: Duration,
-    ) -> Result<RegisteredConsumer, StoreError> {
-        tables::enlist(&mut DriverConnection(&mut *self.session().await?), name, retention).await
-    }
+    type Transaction = Transaction<ForMessages>;
 
     async fn enter(
         &self,
         arrival: &MessageArrival,
-    ) -> Result<MessageEntered<Transaction>, TransactionError> {
-        let (text, values) = unit::opening(arrival)?;
-        let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
-        let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
-        let entered = async {
-            let mut line = DriverConnection(&mut inner);
-            let opened = line.ask(text, &values).await.map_err(TransactionFault::before_commit)?;
-            unit::enter(&mut line, arrival, opened).await
-        };
-        match entered.await {
-            Ok(Ok(carried)) => {
-                let Carried { last, held, .. } = carried;
-                let purpose = TransactionPurpose::Message(carried);
-                let transaction =
-                    Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
-                Ok(MessageEntered::First(First { transaction, last, held }))
-            }
-            Ok(Err(answer)) => {
-                roll_back(inner).await;
-                Ok(MessageEntered::Answer(answer))
-            }
-            Err(error) => {
-                roll_back(inner).await;
-                Err(error)
-            }
-        }
+    ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
+        let (salt, mut inner) = (self.salt().await?, self.begun().await?);
+        let entered = unit::enter(&mut DriverConnection(&mut *inner), CONTEXT, None, arrival).await;
+        Ok(match self.kept(inner, salt, entered).await? {
+            Ok(transaction) => MessageEntered::First(First {
+                last: transaction.purpose.last(),
+                held: transaction.purpose.held(),
+                transaction,
+            }),
+            Err(answer) => MessageEntered::Answer(answer),
+        })
+    }
+
+    async fn enter_all(
+        &self,
+        arrivals: &[MessageArrival],
+    ) -> Result<Option<Self::Transaction>, TransactionError> {
+        let (salt, mut inner) = (self.salt().await?, self.begun().await?);
+        let mut line = DriverConnection(&mut *inner);
+        let entered = unit::enter_all(&mut line, CONTEXT, None, arrivals).await;
+        Ok(self.kept(inner, salt, entered.map(|entered| entered.ok_or(()))).await?.ok())
     }
 
     async fn leave(
         &self,
-        mut transaction: Transaction,
+        mut transaction: Self::Transaction,
         end: &MessageEnd,
     ) -> Result<(), TransactionError> {
         let written = async {
-            let TransactionPurpose::Message(carried) = &transaction.purpose else {
-                return Err(StoreError::unavailable("the transaction is an operation's").into());
-            };
-            unit::leave(&mut DriverConnection(&mut transaction.inner), carried, end).await?;
-            let published = publish(&mut transaction.inner, &mut transaction.events).await;
+            let mut line = DriverConnection(&mut *transaction.inner);
+            unit::leave(&mut line, CONTEXT, &transaction.purpose, end).await?;
+            let published = transaction.events.publish(&mut line).await;
             published.map_err(TransactionFault::before_commit)
         };
         if let Err(error) = written.await {
@@ -96,8 +69,8 @@ impl Inbox for Database {
         transaction.commit().await
     }
 
-    async fn take_back(&self, transaction: Transaction) {
-        self.roll_back(transaction).await;
+    async fn take_back(&self, transaction: Self::Transaction) {
+        self.undo_all(transaction).await;
     }
 
     fn is_in_the_way(&self, error: &(dyn Error + 'static)) -> bool {
@@ -108,76 +81,38 @@ impl Inbox for Database {
         self.is_conflict(error) || error.downcast_ref::<sqlx::Error>().is_some_and(gone)
     }
 
-    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
-        tables::missed(&mut DriverConnection(&mut *self.session().await?), consumer, id).await
-    }
-
-    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
-        tables::bury(&mut DriverConnection(&mut *self.session().await?), consumer, letter).await
-    }
-
-    async fn take(
-        &self,
-        consumer: &RegisteredConsumer,
-        partition: &Partition,
-    ) -> Result<Taken, StoreError> {
-        tables::take(&mut DriverConnection(&mut *self.session().await?), consumer, partition).await
-    }
-
-    async fn waiting(
-        &self,
-        consumer: &RegisteredConsumer,
-        waiting: &Waiting,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
-        tables::waiting(&mut DriverConnection(&mut *self.session().await?), consumer, waiting).await
-    }
-
-    async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
-        tables::forget(&mut DriverConnection(&mut *self.session().await?), limit).await
-    }
-
-    async fn clock(&self) -> Result<ClockReading, StoreError> {
-        tables::clock(&mut DriverConnection(&mut *self.session().await?)).await
-    }
-
-    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        tables::keep_clock(&mut DriverConnection(&mut *self.session().await?), mark).await
-    }
+    hapax_sql::inbox_tables!();
 }
 
 impl Database {
-    async fn session(&self) -> Result<PoolConnection<Postgres>, StoreError> {
-        self.pool.acquire().await.map_err(StoreError::unavailable)
-    }
-}
-
-impl SqlSession for DriverConnection<'_> {
-    async fn ask(
-        &mut self,
-        text: &'static str,
-        values: &[Cell],
-    ) -> Result<Vec<Cells>, TransactionFault> {
-        let mut query = sqlx::query(text);
-        for value in values {
-            query = match value {
-                Cell::Number(number) => query.bind(*number),
-                Cell::Text(text) => query.bind(text.clone()),
-                Cell::Bytes(bytes) => query.bind(bytes.clone()),
-            };
+    /// A transaction for what was entered in this one, or its end.
+    async fn kept<A>(
+        &self,
+        inner: sqlx::Transaction<'static, Postgres>,
+        salt: Salt,
+        entered: Result<Result<ForMessages, A>, TransactionError>,
+    ) -> Result<Result<Transaction<ForMessages>, A>, TransactionError> {
+        match entered {
+            Ok(Ok(purpose)) => {
+                let events = EmittedEvents::none(&self.log, salt);
+                Ok(Ok(Transaction { inner, purpose, events }))
+            }
+            Ok(Err(answer)) => {
+                roll_back(inner).await;
+                Ok(Err(answer))
+            }
+            Err(error) => {
+                roll_back(inner).await;
+                Err(error)
+            }
         }
-        let connection: &mut PgConnection = self.0;
-        let rows = query.fetch_all(connection).await?;
-        rows.iter().map(cells).collect()
     }
-}
 
-fn cells(row: &PgRow) -> Result<Cells, TransactionFault> {
-    let cell = |(at, column): (usize, &sqlx::postgres::PgColumn)| {
-        Ok(match column.type_info().name() {
-            "INT8" => Cell::Number(row.try_get(at)?),
-            "BYTEA" => Cell::Bytes(row.try_get(at)?),
-            _ => Cell::Text(row.try_get(at)?),
-        })
-    };
-    row.columns().iter().enumerate().map(cell).collect::<Result<_, TransactionFault>>().map(Cells)
+    async fn session(&self) -> Result<DriverConnection<PoolConnection<Postgres>>, StoreError> {
+        self.pool.acquire().await.map(DriverConnection).map_err(StoreError::unavailable)
+    }
+
+    fn context(&self) -> InboxContext {
+        CONTEXT
+    }
 }

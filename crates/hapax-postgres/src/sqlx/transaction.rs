@@ -10,24 +10,28 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Event, OperationId, Record, Salt, Timestamp, TransactionError,
+    Attempt, Event, Record, Salt, Timestamp, TransactionError,
     outbox::Ringer,
-    store::{Claim, Over},
-    time::micros,
     transaction::{self, End, Entered, Entrance, Granted},
 };
-
-use super::driver::{self as sqlx, Executor, PgConnection, PgPool, Postgres, Row, postgres::PgRow};
-use crate::{
-    answer::Answer,
-    transaction::{
-        CANCEL, CLAIM, EMIT, END, FOLLOW, Isolation, LOCK, READ, SALT, SAVEPOINT, UNDO,
-        begin_statement,
-        error::{CONFLICTS, TransactionFault},
-        events::EmittedEvents,
-        session::{ClaimValues, Session, TransactionRow, read_row},
-        unit::{self, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
+use hapax_sql::{
+    TransactionFault,
+    operation::{
+        ForOperation,
+        unit::{self, RecordPlace},
     },
+};
+use tokio::sync::OnceCell;
+
+use super::{
+    driver::{self as sqlx, PgConnection, PgPool, Postgres, Row},
+    session::{DriverConnection, fault},
+};
+use crate::transaction::{
+    CANCEL, Isolation, OPERATION, SCHEMA, begin_statement,
+    error::CONFLICTS,
+    events::{EmittedEvents, EventLog},
+    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -35,14 +39,15 @@ use crate::{
 pub struct Database {
     pub(crate) pool: PgPool,
     pub(crate) isolation: Option<Isolation>,
-    pub(crate) ringer: Option<Ringer>,
+    pub(crate) log: EventLog,
+    schema: Arc<OnceCell<KnownSchema>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: PgPool) -> Self {
-        Self { pool, isolation: None, ringer: None }
+        Self { pool, isolation: None, log: EventLog::default(), schema: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -55,15 +60,101 @@ impl Database {
     /// send at once.
     #[must_use]
     pub fn rings(self, ringer: Ringer) -> Self {
-        Self { ringer: Some(ringer), ..self }
+        Self { log: self.log.ringing(ringer), ..self }
+    }
+
+    /// Publishes these events by themselves, together or not at all: for what happened outside of any
+    /// transaction. An event about something that is written goes with it: [`Transaction::emit`].
+    ///
+    /// After [`StoreError::Unconfirmed`](hapax_core::StoreError::Unconfirmed) nobody knows whether they
+    /// were; to emit them again may publish them twice.
+    pub async fn emit(&self, events: Vec<Event>) -> Result<(), TransactionError> {
+        let salt = transaction::Database::salt(self).await?;
+        let mut waiting = EmittedEvents::of(&self.log, salt, events);
+        let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(connection);
+        if let Err(fault) = waiting.publish_alone(&mut line).await {
+            // A connection that may be inside of a transaction goes to nobody else.
+            drop(line.0.detach());
+            return Err(fault.of_commit());
+        }
+        waiting.committed();
+        Ok(())
+    }
+
+    /// Takes back everything a transaction did, soon, whatever it is for.
+    pub(crate) async fn undo_all<P: Purpose>(&self, transaction: Transaction<P>) {
+        let Transaction { inner, purpose, .. } = transaction;
+        end_soon(roll_back(inner), self.cancel(purpose.lock())).await;
     }
 
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+    async fn cancel(&self, lock: Option<LockName>) {
         if let Some(LockName { kind, name }) = lock
             && let Err(error) = sqlx::query(CANCEL).bind(kind).bind(name).execute(&self.pool).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
+        }
+    }
+
+    pub(crate) async fn begun(
+        &self,
+    ) -> Result<sqlx::Transaction<'static, Postgres>, TransactionError> {
+        let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
+        begun.map_err(|error| fault(error).before_commit())
+    }
+
+    fn granted(
+        &self,
+        inner: sqlx::Transaction<'static, Postgres>,
+        purpose: ForOperation,
+        salt: Salt,
+    ) -> Entered<Transaction> {
+        let (attempt, events) = (purpose.attempt(), EmittedEvents::none(&self.log, salt));
+        let transaction = Transaction { inner, purpose, events };
+        Entered::Execute(Granted { transaction, attempt })
+    }
+
+    async fn schema(&self) -> Result<KnownSchema, TransactionError> {
+        self.schema.get_or_try_init(|| self.read_schema()).await.copied()
+    }
+
+    async fn read_schema(&self) -> Result<KnownSchema, TransactionError> {
+        let read = sqlx::query(SCHEMA).fetch_one(&self.pool).await;
+        let columns = read.and_then(|row| {
+            Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))
+        });
+        let (version, works_with, salt, is_serializable): (_, _, Vec<u8>, _) =
+            columns.map_err(|error| fault(error).before_commit())?;
+        KnownSchema::checked(version, works_with, &salt, is_serializable)
+    }
+
+    /// Begins where the key was looked at before.
+    async fn begin_seen(
+        &self,
+        entrance: &Entrance,
+        schema: &KnownSchema,
+    ) -> Result<Entered<Transaction>, TransactionError> {
+        let lock = operation_lock(&schema.salt, entrance.operation.id());
+        let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(connection);
+        let operation = match unit::look_before(&mut line, &OPERATION, entrance, lock).await? {
+            Ok(operation) => operation,
+            Err(answer) => return Ok(Entered::Answer(answer)),
+        };
+        drop(line);
+        let mut inner = self.begun().await?;
+        let mut line = DriverConnection(&mut *inner);
+        match unit::enter_seen(&mut line, &OPERATION, None, &operation).await {
+            Ok(None) => Ok(self.granted(inner, operation, schema.salt)),
+            Ok(Some(answer)) => {
+                roll_back(inner).await;
+                Ok(Entered::Answer(answer))
+            }
+            Err(error) => {
+                roll_back(inner).await;
+                Err(error)
+            }
         }
     }
 }
@@ -72,46 +163,26 @@ impl Database {
 ///
 /// Dropped without an end, it is rolled back. Transactions that the work begins on it are
 /// savepoints inside.
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(crate) inner: sqlx::Transaction<'static, Postgres>,
-    pub(crate) purpose: TransactionPurpose,
+    pub(crate) purpose: P,
     pub(crate) events: EmittedEvents,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
     }
 
     pub(crate) async fn commit(self) -> Result<(), TransactionError> {
-        self.inner.commit().await.map_err(|error| TransactionFault::from(error).of_commit())?;
+        self.inner.commit().await.map_err(|error| fault(error).of_commit())?;
         self.events.committed();
         Ok(())
     }
-
-    /// Writes the events and the outcome.
-    async fn end(&mut self, end: &End) -> Result<(), TransactionFault> {
-        let TransactionPurpose::Operation(held) = &self.purpose else {
-            return Err(TransactionFault::unanswered("the transaction is a message's"));
-        };
-        let Some(ending) = unit::ending(held, end) else {
-            return Err(TransactionFault::unanswered("only an answer can be stored"));
-        };
-        let connection = &mut *self.inner;
-        publish(connection, &mut self.events).await?;
-        let Attempt { id, fence, owner } = held.attempt;
-        let write = sqlx::query(END).bind(id.as_bytes().to_vec()).bind(fence.get());
-        let write = write.bind(owner.0).bind(ending.state).bind(ending.keep);
-        let write = write.bind(Answer(&ending.sealed).to_vec());
-        match write.execute(connection).await?.rows_affected() {
-            1 => Ok(()),
-            _ => Err(TransactionFault::unanswered("the claim is no longer there")),
-        }
-    }
 }
 
-impl Deref for Transaction {
+impl<P> Deref for Transaction<P> {
     type Target = PgConnection;
 
     fn deref(&self) -> &PgConnection {
@@ -119,13 +190,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut PgConnection {
         &mut self.inner
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
@@ -141,29 +212,19 @@ impl transaction::Database for Database {
     type Transaction = Transaction;
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
-        let read = sqlx::query(SALT).fetch_one(&self.pool).await;
-        let columns = read.and_then(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)));
-        let (version, works_with, salt): (_, _, Vec<u8>) =
-            columns.map_err(|error| TransactionFault::from(error).before_commit())?;
-        checked_salt(version, works_with, &salt)
+        Ok(self.schema().await?.salt)
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
-        let begun = self.pool.begin_with(begin_statement(self.isolation)).await;
-        let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
-        let mut line = DriverConnection(&mut inner);
-        let entered = match line.claim(entrance).await.map_err(TransactionFault::before_commit) {
-            Ok(first) => enter_session(&mut line, entrance, first).await,
-            Err(error) => Err(error),
-        };
-        match entered {
-            Ok(Ok(held)) => {
-                let (attempt, expires_at) = (held.attempt, held.expires_at);
-                let purpose = TransactionPurpose::Operation(held);
-                let transaction =
-                    Transaction { inner, purpose, events: EmittedEvents::ringing(&self.ringer) };
-                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
-            }
+        let schema = self.schema().await?;
+        if schema.looks_before(self.isolation) {
+            return self.begin_seen(entrance, &schema).await;
+        }
+        let (salt, mut inner) = (schema.salt, self.begun().await?);
+        let lock = operation_lock(&salt, entrance.operation.id());
+        let mut line = DriverConnection(&mut *inner);
+        match unit::enter(&mut line, &OPERATION, None, entrance, lock).await {
+            Ok(Ok(purpose)) => Ok(self.granted(inner, purpose, salt)),
             Ok(Err(answer)) => {
                 roll_back(inner).await;
                 Ok(Entered::Answer(answer))
@@ -175,36 +236,59 @@ impl transaction::Database for Database {
         }
     }
 
-    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        transaction.events.forget();
-        DriverConnection(&mut transaction.inner)
-            .run(UNDO)
-            .await
-            .map_err(TransactionFault::before_commit)
+    async fn begin_unseen(
+        &self,
+        entrance: &Entrance,
+    ) -> Result<Entered<Transaction>, TransactionError> {
+        let (salt, inner) = (self.salt().await?, self.begun().await?);
+        let lock = operation_lock(&salt, entrance.operation.id());
+        Ok(self.granted(inner, ForOperation::unseen(entrance, lock), salt))
     }
 
     async fn finish(
         &self,
         mut transaction: Transaction,
         end: &End,
-    ) -> Result<(), TransactionError> {
-        if let Err(fault) = transaction.end(end).await {
-            roll_back(transaction.inner).await;
-            return Err(fault.before_commit());
+    ) -> Result<Timestamp, TransactionError> {
+        let written = async {
+            let mut line = DriverConnection(&mut *transaction.inner);
+            let published = transaction.events.publish(&mut line).await;
+            published.map_err(TransactionFault::before_commit)?;
+            let (purpose, place) = (&transaction.purpose, RecordPlace::Open);
+            unit::leave(&mut line, &OPERATION, purpose, end, place).await
+        };
+        match written.await {
+            Ok(expires_at) => transaction.commit().await.map(|()| expires_at),
+            Err(error) => {
+                roll_back(transaction.inner).await;
+                Err(error)
+            }
         }
-        transaction.commit().await
+    }
+
+    async fn fail(
+        &self,
+        transaction: Transaction,
+        end: &End,
+    ) -> Result<Timestamp, TransactionError> {
+        let Transaction { inner, purpose, .. } = transaction;
+        roll_back(inner).await;
+        let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
+        let place = RecordPlace::Alone(None);
+        unit::leave(&mut DriverConnection(connection), &OPERATION, &purpose, end, place).await
     }
 
     async fn roll_back(&self, transaction: Transaction) {
-        let Transaction { inner, purpose, .. } = transaction;
-        end_soon(roll_back(inner), self.cancel(purpose.lock())).await;
+        self.undo_all(transaction).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
+        let lock = operation_lock(&self.salt().await?, attempt.id);
         let begin = begin_statement(Some(Isolation::ReadCommitted));
         let begun = self.pool.begin_with(begin).await;
-        let mut inner = begun.map_err(|error| TransactionFault::from(error).before_commit())?;
-        let found = unit::read_ended(&mut DriverConnection(&mut inner), attempt).await;
+        let mut inner = begun.map_err(|error| fault(error).before_commit())?;
+        let mut line = DriverConnection(&mut *inner);
+        let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
         roll_back(inner).await;
         found
     }
@@ -216,90 +300,9 @@ impl transaction::Database for Database {
     }
 }
 
-/// Writes the events that waited for the commit.
-pub(crate) async fn publish(
-    line: &mut PgConnection,
-    events: &mut EmittedEvents,
-) -> Result<(), TransactionFault> {
-    let Some(events) = events.columns() else { return Ok(()) };
-    let emit = sqlx::query(EMIT).bind(events.topics).bind(events.keys);
-    let emit = emit.bind(events.payloads).bind(events.headers).bind(events.content_types);
-    emit.execute(line).await?;
-    Ok(())
-}
-
 /// A connection that cannot roll back is closed by sqlx before anybody else gets it.
 pub(crate) async fn roll_back(transaction: sqlx::Transaction<'static, Postgres>) {
     if let Err(error) = transaction.rollback().await {
         tracing::warn!(%error, "a transaction could not be rolled back; its connection is closed");
-    }
-}
-
-/// A connection with an open transaction.
-pub(crate) struct DriverConnection<'a>(pub(crate) &'a mut PgConnection);
-
-impl Session for DriverConnection<'_> {
-    async fn run(&mut self, text: &'static str) -> Result<(), TransactionFault> {
-        self.0.execute(text).await?;
-        Ok(())
-    }
-
-    async fn claim(&mut self, entrance: &Entrance) -> Result<Option<Timestamp>, TransactionFault> {
-        let values = ClaimValues::of(entrance);
-        let claim = sqlx::query(CLAIM)
-            .bind(values.id)
-            .bind(values.tenant)
-            .bind(values.scope)
-            .bind(values.key)
-            .bind(values.fingerprint)
-            .bind(values.owner)
-            .bind(values.recovery)
-            .bind(values.retention)
-            .bind(values.tombstone);
-        let Some(row) = claim.fetch_optional(&mut *self.0).await? else { return Ok(None) };
-        self.run(SAVEPOINT).await?;
-        Ok(Some(Timestamp::from_micros(row.try_get(0)?)))
-    }
-
-    async fn lock(&mut self, id: OperationId, wait: i64) -> Result<bool, TransactionFault> {
-        let lock = sqlx::query(LOCK).bind(id.to_string()).bind(wait);
-        Ok(lock.fetch_one(&mut *self.0).await?.try_get(0)?)
-    }
-
-    async fn read(&mut self, id: OperationId) -> Result<Option<TransactionRow>, TransactionFault> {
-        let read = sqlx::query(READ).bind(id.as_bytes().to_vec());
-        let row = read.fetch_optional(&mut *self.0).await?;
-        let read = |row: PgRow| Ok::<_, sqlx::Error>(read_row!(row, id));
-        Ok(row.map(read).transpose()?)
-    }
-
-    async fn follow(&mut self, claim: &Claim) -> Result<Option<Timestamp>, TransactionFault> {
-        let (Over::Spent(seen) | Over::Abandoned(seen)) = claim.over else { return Ok(None) };
-        let follow = sqlx::query(FOLLOW)
-            .bind(claim.operation.id().as_bytes().to_vec())
-            .bind(seen.fence.get())
-            .bind(seen.owner.0)
-            .bind(seen.tag as i16)
-            .bind(seen.until.as_micros())
-            .bind(claim.fence.get())
-            .bind(claim.owner.0)
-            .bind(matches!(claim.over, Over::Spent(_)))
-            .bind(micros(claim.retention))
-            .bind(micros(claim.tombstone))
-            .bind(claim.recovery as i16)
-            .bind(&claim.fingerprint.as_bytes()[..]);
-        let row = follow.fetch_optional(&mut *self.0).await?;
-        let expires_at = row.map(|row| row.try_get(0)).transpose()?;
-        Ok(expires_at.map(Timestamp::from_micros))
-    }
-}
-
-impl From<sqlx::Error> for TransactionFault {
-    fn from(error: sqlx::Error) -> Self {
-        let code = error.as_database_error().and_then(|error| error.code());
-        match code.map(|code| code.into_owned()) {
-            Some(code) => Self::Refused { code, cause: Arc::new(error) },
-            None => Self::unanswered(error),
-        }
     }
 }

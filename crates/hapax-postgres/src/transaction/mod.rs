@@ -1,23 +1,29 @@
 //! Same-transaction mode on the caller's own pool: claim, business writes, events and outcome
 //! commit together.
 //!
-//! A first claim is one insert, written as finished: nobody outside sees it before the commit, and
-//! the outcome is put into its row at the end. Whoever comes
-//! second finds the operation's lock taken, and waits for it. Only then does it look at what is
-//! stored, and `hapax_core::decide` says what that means.
+//! Nothing is written before the end. The operation's lock is tried and its record read together with
+//! `BEGIN`; whoever comes second finds the lock taken, waits for it, and looks again. The record is one
+//! plain insert, sent together with `COMMIT`: if somebody else's is there by then, it is an error, and
+//! everything is rolled back. The conversation is `hapax_sql::operation`'s.
 //!
 //! - `deadpool`, `sqlx` and `sqlx_0_8`: the drivers, each a `Database` of hapax-core;
-//! - `session`: what each can say to the server; `unit`: the same conversation for all;
+//! - `events`: what is published with the commit; `unit`: what both drivers do besides;
 //! - `error`: what a failure means for the whole transaction.
 
 #[cfg(feature = "deadpool")]
 pub mod deadpool;
 pub(crate) mod error;
 pub(crate) mod events;
-pub(crate) mod session;
 pub(crate) mod unit;
 
 use std::fmt;
+
+pub use hapax_sql::operation::ForOperation;
+use hapax_sql::operation::OperationStatements;
+
+use crate::answer::{self, Answer};
+
+pub use hapax_sql::inbox::ForMessages;
 
 #[cfg(feature = "sqlx-0_8")]
 pub use crate::sqlx_0_8::transaction as sqlx_0_8;
@@ -61,14 +67,20 @@ pub(crate) fn begin_statement(isolation: Option<Isolation>) -> &'static str {
     }
 }
 
-pub(crate) const SAVEPOINT: &str = "SAVEPOINT hapax";
-pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT hapax";
-pub(crate) const CLAIM: &str = include_str!("../sql/tx_claim.sql");
-pub(crate) const FOLLOW: &str = include_str!("../sql/tx_follow.sql");
-pub(crate) const READ: &str = include_str!("../sql/tx_read.sql");
-pub(crate) const END: &str = include_str!("../sql/tx_end.sql");
-pub(crate) const EMIT: &str = include_str!("../sql/tx_emit.sql");
+/// What PostgreSQL is told about an operation in its caller's transaction.
+pub(crate) const OPERATION: OperationStatements = OperationStatements {
+    look: include_str!("../sql/tx_look.sql"),
+    peek: include_str!("../sql/tx_peek.sql"),
+    lock: "SELECT pg_try_advisory_xact_lock($1::int8)",
+    wait: "SELECT hapax.lock_operation($1::int8, $2::int8), \
+           current_setting('transaction_isolation') = 'read committed'",
+    record: include_str!("../sql/tx_record.sql"),
+    follow: include_str!("../sql/tx_follow.sql"),
+    // A record that is there, and `hapax.refuse_taken`.
+    taken: &["23505", "HX009"],
+    pack: |sealed| Answer(sealed).to_vec(),
+    unpack: |column| answer::sealed(column.to_vec()),
+};
 pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
-pub(crate) const LOCK: &str = "SELECT hapax.lock_operation(hapax.lock_number(m.salt, 'operation', $1::text), $2::int8) \
-     FROM hapax.meta AS m";
-pub(crate) const SALT: &str = "SELECT version, works_with, salt FROM hapax.meta";
+pub(crate) const SCHEMA: &str = "SELECT version, works_with, salt, \
+     current_setting('default_transaction_isolation') = 'serializable' FROM hapax.meta";

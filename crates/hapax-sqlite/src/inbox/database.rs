@@ -10,18 +10,15 @@ use std::{
 };
 
 use hapax_core::{
-    Event, Key, Scope, StoreError, Timestamp, TransactionError,
-    clock::{ClockMark, ClockReading},
-    inbox::{
-        First, Inbox, Letter, Message, MessageArrival, MessageEnd, MessageEntered, Partition,
-        RegisteredConsumer, Taken, Waiting,
-    },
+    Event, StoreError, TransactionError,
+    inbox::{First, Inbox, MessageAnswer, MessageArrival, MessageEnd, MessageEntered},
+};
+use hapax_sql::{
+    Session, TransactionFault, Value,
+    inbox::{ForMessages, InboxContext, unit},
 };
 use hapax_sqlite_file::is_busy;
-use rusqlite::{
-    Connection,
-    types::{Value, ValueRef},
-};
+use rusqlite::Connection;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -29,13 +26,12 @@ use tokio::{
 
 use super::{
     PATIENCE,
-    cell::{Cell, Cells},
-    sql_session::SqlSession,
-    tables, unit,
+    session::{CopiedRow, fault, query},
+    statements::STATEMENTS,
 };
 use crate::{
     emit,
-    error::{MigrateError, commit_failed, nothing_written},
+    error::{MigrateError, nothing_written},
     migrate,
     options::Clock,
 };
@@ -109,13 +105,23 @@ impl Database {
         Ok(Some(WriteConnection { connection: Some(connection), shared, _turn: turn }))
     }
 
-    async fn desk(&self) -> Result<WriteConnection, StoreError> {
+    /// The same with an open transaction; `None` if others wrote for too long.
+    async fn begun(&self) -> Result<Option<WriteConnection>, StoreError> {
+        let Some(line) = self.line().await? else { return Ok(None) };
+        match line.open().execute_batch("BEGIN IMMEDIATE") {
+            Ok(()) => Ok(Some(line)),
+            Err(error) if is_busy(&error) => Ok(None),
+            Err(error) => Err(nothing_written(error)),
+        }
+    }
+
+    async fn session(&self) -> Result<WriteConnection, StoreError> {
         let line = self.line().await?;
         line.ok_or_else(|| StoreError::unavailable("others wrote for too long"))
     }
 
-    fn now(&self) -> Timestamp {
-        self.clock.now()
+    fn context(&self) -> InboxContext {
+        InboxContext { statements: &STATEMENTS, now: Some(self.clock.now()) }
     }
 }
 
@@ -125,13 +131,13 @@ impl fmt::Debug for Database {
     }
 }
 
-/// A transaction that acts on a message: a connection, to be written through.
+/// A transaction that acts on messages: a connection, to be written through.
 ///
 /// Its own savepoints are welcome. `COMMIT` and `ROLLBACK` are not the handler's to give. Dropped
 /// without an end, it is rolled back.
 pub struct Transaction {
     line: WriteConnection,
-    arrival: MessageArrival,
+    purpose: ForMessages,
     events: Vec<Event>,
 }
 
@@ -161,40 +167,37 @@ impl Deref for Transaction {
 
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("arrival", &self.arrival).finish_non_exhaustive()
+        f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
 impl Inbox for Database {
     type Transaction = Transaction;
 
-    async fn enlist(
-        &self,
-        name: &Scope,
-        retention: Duration,
-    ) -> Result<RegisteredConsumer, StoreError> {
-        tables::enlist(&mut self.desk().await?, name, retention).await
-    }
-
     async fn enter(
         &self,
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Transaction>, TransactionError> {
-        let busy = || MessageEntered::Answer(hapax_core::inbox::MessageAnswer::Busy);
-        let Some(mut line) = self.line().await? else { return Ok(busy()) };
-        match line.open().execute_batch("BEGIN IMMEDIATE") {
-            Ok(()) => {}
-            Err(error) if is_busy(&error) => return Ok(busy()),
-            Err(error) => return Err(nothing_written(error).into()),
-        }
-        Ok(match unit::enter(&mut line, self.now(), arrival).await? {
-            Ok((last, held)) => {
-                let (arrival, events) = (arrival.clone(), Vec::new());
-                let transaction = Transaction { line, arrival, events };
-                MessageEntered::First(First { transaction, last, held })
-            }
+        let Some(mut line) = self.begun().await? else {
+            return Ok(MessageEntered::Answer(MessageAnswer::Busy));
+        };
+        Ok(match unit::enter(&mut line, self.context(), None, arrival).await? {
+            Ok(purpose) => MessageEntered::First(First {
+                last: purpose.last(),
+                held: purpose.held(),
+                transaction: Transaction { line, purpose, events: Vec::new() },
+            }),
             Err(answer) => MessageEntered::Answer(answer),
         })
+    }
+
+    async fn enter_all(
+        &self,
+        arrivals: &[MessageArrival],
+    ) -> Result<Option<Transaction>, TransactionError> {
+        let Some(mut line) = self.begun().await? else { return Ok(None) };
+        let entered = unit::enter_all(&mut line, self.context(), None, arrivals).await?;
+        Ok(entered.map(|purpose| Transaction { line, purpose, events: Vec::new() }))
     }
 
     async fn leave(
@@ -202,12 +205,13 @@ impl Inbox for Database {
         transaction: Transaction,
         end: &MessageEnd,
     ) -> Result<(), TransactionError> {
-        let Transaction { mut line, arrival, events } = transaction;
-        unit::leave(&mut line, self.now(), &arrival, end).await?;
+        let Transaction { mut line, purpose, events } = transaction;
+        unit::leave(&mut line, self.context(), &purpose, end).await?;
         for event in &events {
             emit(line.open(), event).map_err(nothing_written)?;
         }
-        Ok(line.open().execute_batch("COMMIT").map_err(commit_failed)?)
+        let committed = line.open().execute_batch("COMMIT");
+        committed.map_err(|error| fault(error).of_commit())
     }
 
     async fn take_back(&self, transaction: Transaction) {
@@ -218,41 +222,7 @@ impl Inbox for Database {
         error.downcast_ref::<rusqlite::Error>().is_some_and(is_busy)
     }
 
-    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
-        tables::missed(&mut self.desk().await?, self.now(), consumer, id).await
-    }
-
-    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
-        tables::bury(&mut self.desk().await?, self.now(), consumer, letter).await
-    }
-
-    async fn take(
-        &self,
-        consumer: &RegisteredConsumer,
-        partition: &Partition,
-    ) -> Result<Taken, StoreError> {
-        tables::take(&mut self.desk().await?, consumer, partition).await
-    }
-
-    async fn waiting(
-        &self,
-        consumer: &RegisteredConsumer,
-        waiting: &Waiting,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
-        tables::waiting(&mut self.desk().await?, self.now(), consumer, waiting).await
-    }
-
-    async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
-        tables::forget(&mut self.desk().await?, self.now(), limit).await
-    }
-
-    async fn clock(&self) -> Result<ClockReading, StoreError> {
-        tables::clock(&mut self.desk().await?, self.now()).await
-    }
-
-    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        tables::keep_clock(&mut self.desk().await?, mark).await
-    }
+    hapax_sql::inbox_tables!();
 }
 
 /// A connection and the turn to write. It returns without an open transaction, or not at all.
@@ -278,48 +248,16 @@ impl Drop for WriteConnection {
     }
 }
 
-impl SqlSession for WriteConnection {
+impl Session for WriteConnection {
+    type Row = CopiedRow;
+
     async fn ask(
         &mut self,
         text: &'static str,
-        values: &[Cell],
-    ) -> Result<Vec<Cells>, TransactionError> {
-        let connection = self.connection.as_mut().map_or_else(
-            || Err(StoreError::unavailable("the connection is gone")),
-            |connection| Ok(&*connection),
-        )?;
-        query(connection, text, values).map_err(|error| {
-            if is_busy(&error) {
-                TransactionError::conflict(error)
-            } else {
-                nothing_written(error).into()
-            }
-        })
+        values: &[Value<'_>],
+    ) -> Result<Vec<CopiedRow>, TransactionFault> {
+        let connection = self.connection.as_mut();
+        let gone = || TransactionFault::unanswered("the connection is gone");
+        query(connection.ok_or_else(gone)?, text, values).map_err(fault)
     }
-}
-
-fn query(connection: &Connection, text: &str, values: &[Cell]) -> rusqlite::Result<Vec<Cells>> {
-    let mut statement = connection.prepare_cached(text)?;
-    let columns = statement.column_count();
-    let values = values.iter().map(|value| match value {
-        Cell::Number(number) => Value::Integer(*number),
-        Cell::Text(text) => Value::Text(text.clone()),
-        Cell::Bytes(bytes) => Value::Blob(bytes.clone()),
-        Cell::Null => Value::Null,
-    });
-    let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
-        (0..columns)
-            .map(|at| {
-                Ok(match row.get_ref(at)? {
-                    // No column of ours is of a kind with fractions.
-                    ValueRef::Null | ValueRef::Real(_) => Cell::Null,
-                    ValueRef::Integer(number) => number.into(),
-                    ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
-                    ValueRef::Blob(bytes) => bytes.into(),
-                })
-            })
-            .collect::<rusqlite::Result<_>>()
-            .map(Cells)
-    })?;
-    rows.collect()
 }

@@ -4,15 +4,14 @@
 //! pool. SQLite lets one transaction write at a time, so a message waits for whoever writes, and never
 //! longer than its database has patience.
 //!
-//! - `sql_session`: what both drivers can say; `cell`: in which values;
-//! - `unit`: the conversation inside a transaction; `tables`: what is written outside of one;
+//! The conversation is `hapax_sql::inbox`'s:
+//!
+//! - `statements`: in which words; `session`: on a connection of `rusqlite`;
 //! - `database`: the inbox through `rusqlite`.
 
-pub(crate) mod cell;
 mod database;
-pub(crate) mod sql_session;
-pub(crate) mod tables;
-pub(crate) mod unit;
+pub(crate) mod session;
+pub(crate) mod statements;
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
-    Attempt, Faults, Record, Salt, StoreError, TransactionError,
+    Attempt, Faults, Record, Salt, StoreError, Timestamp, TransactionError,
     clock::ClockReading,
     outbox::Ringer,
     transaction::{self, End, Entered, Entrance, Granted, TransactionAnswer},
@@ -16,7 +16,7 @@ use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
     row,
-    transaction::{CleanConnection, Purpose, Transaction},
+    transaction::{CleanConnection, ForOperation, Transaction},
 };
 use crate::{
     clock_mark,
@@ -190,26 +190,31 @@ impl transaction::Database for Database {
         };
         held.execute(SAVEPOINT).await.map_err(nothing_written)?;
         self.pass(place::AFTER_BEGIN)?;
-        let (attempt, expires_at) = (claimed.attempt(), claimed.expires_at());
-        let transaction =
-            Transaction::new(held, Purpose::Operation(claimed), self.ringer.clone(), turn);
-        Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
-    }
-
-    async fn undo(&self, transaction: &mut Self::Transaction) -> Result<(), TransactionError> {
-        Ok(transaction.undo().await?)
+        let attempt = claimed.attempt();
+        let transaction = Transaction::new(held, ForOperation(claimed), self.ringer.clone(), turn);
+        Ok(Entered::Execute(Granted { transaction, attempt }))
     }
 
     async fn finish(
         &self,
         mut transaction: Self::Transaction,
         end: &End,
-    ) -> Result<(), TransactionError> {
+    ) -> Result<Timestamp, TransactionError> {
         self.pass(place::AFTER_WORK)?;
-        transaction.write(self.clock.now(), end).await?;
+        let expires_at = transaction.write(self.clock.now(), end).await?;
         self.pass(place::BEFORE_COMMIT)?;
         transaction.commit().await.map_err(commit_failed)?;
-        Ok(self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)?)
+        self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)?;
+        Ok(expires_at)
+    }
+
+    async fn fail(
+        &self,
+        mut transaction: Self::Transaction,
+        end: &End,
+    ) -> Result<Timestamp, TransactionError> {
+        transaction.undo().await?;
+        self.finish(transaction, end).await
     }
 
     async fn roll_back(&self, transaction: Self::Transaction) {

@@ -1,90 +1,79 @@
 //! The inbox of an `sqlx` pool.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc};
 
 use hapax_core::{
-    Key, Scope, StoreError, TransactionError,
-    clock::{ClockMark, ClockReading},
-    inbox::{
-        First, Inbox, Letter, Message, MessageAnswer, MessageArrival, MessageEnd, MessageEntered,
-        Partition, RegisteredConsumer, Taken, Waiting,
-    },
+    StoreError, TransactionError,
+    inbox::{First, Inbox, MessageAnswer, MessageArrival, MessageEnd, MessageEntered},
     transaction::Database as _,
 };
+use hapax_sql::{
+    ResultRow, Session, TransactionFault, Value,
+    inbox::{ForMessages, InboxContext, unit},
+};
 use sqlx::{Row as _, TypeInfo as _, ValueRef as _, sqlite::SqliteRow};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{Instant, timeout_at},
+};
 
 use super::{
     database::Database,
-    error::{commit_failed, is_busy, nothing_written},
-    transaction::{CleanConnection, Purpose, Transaction},
+    error::{commit_failed, fault, is_busy, nothing_written},
+    transaction::{CleanConnection, Transaction},
 };
 use crate::inbox::{
-    cell::{Cell, Cells},
-    sql_session::SqlSession,
-    tables, unit,
+    session::{json_bytes, json_numbers, json_texts},
+    statements::STATEMENTS,
 };
 
 impl Inbox for Database {
-    type Transaction = Transaction;
-
-    async fn enlist(
-        &self,
-        name: &Scope,
-        retention: Duration,
-    ) -> Result<RegisteredConsumer, StoreError> {
-        self.salt().await.map_err(plainly)?;
-        let mut desk = self.hold().await?;
-        let enlisted = tables::enlist(&mut desk, name, retention).await;
-        desk.give_back();
-        enlisted
-    }
+    type Transaction = Transaction<ForMessages>;
 
     async fn enter(
         &self,
         arrival: &MessageArrival,
-    ) -> Result<MessageEntered<Transaction>, TransactionError> {
-        let busy = MessageEntered::Answer(MessageAnswer::Busy);
-        let until = Instant::now() + self.patience;
-        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Ok(busy) };
-        let mut held = self.hold().await?;
-        let left = until.saturating_duration_since(Instant::now());
-        match held.begin_immediate(Some(left)).await {
-            Ok(()) => {}
-            Err(error) if is_busy(&error) => {
-                held.give_back();
-                return Ok(busy);
-            }
-            Err(error) => return Err(nothing_written(error).into()),
-        }
-        match unit::enter(&mut held, self.clock.now(), arrival).await? {
-            Ok((last, behind)) => {
-                let purpose = Purpose::Message(arrival.clone());
-                let transaction = Transaction::new(held, purpose, self.ringer.clone(), turn);
-                Ok(MessageEntered::First(First { transaction, last, held: behind }))
-            }
+    ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
+        let Some(mut begun) = self.begun().await? else {
+            return Ok(MessageEntered::Answer(MessageAnswer::Busy));
+        };
+        match unit::enter(&mut begun.held, self.context(), None, arrival).await? {
+            Ok(purpose) => Ok(MessageEntered::First(First {
+                last: purpose.last(),
+                held: purpose.held(),
+                transaction: self.kept(begun, purpose),
+            })),
             Err(answer) => {
-                held.roll_back().await;
+                begun.held.roll_back().await;
                 Ok(MessageEntered::Answer(answer))
             }
         }
     }
 
+    async fn enter_all(
+        &self,
+        arrivals: &[MessageArrival],
+    ) -> Result<Option<Self::Transaction>, TransactionError> {
+        let Some(mut begun) = self.begun().await? else { return Ok(None) };
+        let entered = unit::enter_all(&mut begun.held, self.context(), None, arrivals).await?;
+        let Some(purpose) = entered else {
+            begun.held.roll_back().await;
+            return Ok(None);
+        };
+        Ok(Some(self.kept(begun, purpose)))
+    }
+
     async fn leave(
         &self,
-        mut transaction: Transaction,
+        mut transaction: Self::Transaction,
         end: &MessageEnd,
     ) -> Result<(), TransactionError> {
-        let Some(arrival) = transaction.arrival() else {
-            return Err(StoreError::unavailable("the transaction is an operation's").into());
-        };
-        unit::leave(&mut transaction.held, self.clock.now(), &arrival, end).await?;
+        unit::leave(&mut transaction.held, self.context(), &transaction.purpose, end).await?;
         transaction.publish().await?;
         transaction.commit().await.map_err(commit_failed)
     }
 
-    async fn take_back(&self, transaction: Transaction) {
+    async fn take_back(&self, transaction: Self::Transaction) {
         transaction.roll_back().await;
     }
 
@@ -92,109 +81,108 @@ impl Inbox for Database {
         self.is_conflict(error)
     }
 
-    async fn missed(&self, consumer: &RegisteredConsumer, id: &Key) -> Result<u32, StoreError> {
-        let mut desk = self.hold().await?;
-        let missed = tables::missed(&mut desk, self.clock.now(), consumer, id).await;
-        desk.give_back();
-        missed
+    hapax_sql::inbox_tables!();
+}
+
+/// An open transaction, and the turn to write in it.
+struct Begun {
+    held: CleanConnection,
+    turn: OwnedSemaphorePermit,
+}
+
+impl Database {
+    /// A transaction that has the write lock; `None` if others wrote for too long.
+    async fn begun(&self) -> Result<Option<Begun>, StoreError> {
+        let until = Instant::now() + self.patience;
+        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Ok(None) };
+        let mut held = self.hold().await?;
+        let left = until.saturating_duration_since(Instant::now());
+        match held.begin_immediate(Some(left)).await {
+            Ok(()) => Ok(Some(Begun { held, turn })),
+            Err(error) if is_busy(&error) => {
+                held.give_back();
+                Ok(None)
+            }
+            Err(error) => Err(nothing_written(error)),
+        }
     }
 
-    async fn bury(&self, consumer: &RegisteredConsumer, letter: &Letter) -> Result<(), StoreError> {
-        let mut desk = self.hold().await?;
-        let buried = tables::bury(&mut desk, self.clock.now(), consumer, letter).await;
-        desk.give_back();
-        buried
+    fn kept(&self, Begun { held, turn }: Begun, purpose: ForMessages) -> Transaction<ForMessages> {
+        Transaction::new(held, purpose, self.ringer.clone(), turn)
     }
 
-    async fn take(
-        &self,
-        consumer: &RegisteredConsumer,
-        partition: &Partition,
-    ) -> Result<Taken, StoreError> {
-        let mut desk = self.hold().await?;
-        let taken = tables::take(&mut desk, consumer, partition).await;
-        desk.give_back();
-        taken
+    async fn session(&self) -> Result<CleanConnection, StoreError> {
+        match self.salt().await {
+            Ok(_) => self.hold().await,
+            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
+                Err(StoreError::Unavailable(cause))
+            }
+            Err(TransactionError::Store(error)) => Err(error),
+        }
     }
 
-    async fn waiting(
-        &self,
-        consumer: &RegisteredConsumer,
-        waiting: &Waiting,
-    ) -> Result<Vec<Arc<Message>>, StoreError> {
-        let mut desk = self.hold().await?;
-        let found = tables::waiting(&mut desk, self.clock.now(), consumer, waiting).await;
-        desk.give_back();
-        found
-    }
-
-    async fn forget(&self, limit: usize) -> Result<usize, StoreError> {
-        let mut desk = self.hold().await?;
-        let gone = tables::forget(&mut desk, self.clock.now(), limit).await;
-        desk.give_back();
-        gone
-    }
-
-    async fn clock(&self) -> Result<ClockReading, StoreError> {
-        let mut desk = self.hold().await?;
-        let reading = tables::clock(&mut desk, self.clock.now()).await;
-        desk.give_back();
-        reading
-    }
-
-    async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
-        let mut desk = self.hold().await?;
-        let kept = tables::keep_clock(&mut desk, mark).await;
-        desk.give_back();
-        kept
+    fn context(&self) -> InboxContext {
+        InboxContext { statements: &STATEMENTS, now: Some(self.clock.now()) }
     }
 }
 
-impl SqlSession for CleanConnection {
+impl Session for CleanConnection {
+    type Row = DriverRow;
+
     async fn ask(
         &mut self,
         text: &'static str,
-        values: &[Cell],
-    ) -> Result<Vec<Cells>, TransactionError> {
+        values: &[Value<'_>],
+    ) -> Result<Vec<DriverRow>, TransactionFault> {
         let mut query = sqlx::query(text);
         for value in values {
-            query = match value {
-                Cell::Number(number) => query.bind(*number),
-                Cell::Text(text) => query.bind(text.clone()),
-                Cell::Bytes(bytes) => query.bind(bytes.clone()),
-                Cell::Null => query.bind(None::<String>),
+            query = match *value {
+                Value::Number(number) => query.bind(number),
+                Value::Text(text) => query.bind(text.map(str::to_owned)),
+                Value::Bytes(bytes) => query.bind(bytes.map(<[u8]>::to_vec)),
+                Value::Numbers(numbers) => query.bind(json_numbers(numbers)),
+                Value::Texts(texts) => query.bind(json_texts(texts)),
+                Value::ManyBytes(many) => query.bind(json_bytes(many)),
             };
         }
-        let rows =
-            query.fetch_all(&mut **self).await.and_then(|rows| rows.iter().map(cells).collect());
-        rows.map_err(|error| {
-            if is_busy(&error) {
-                TransactionError::conflict(error)
-            } else {
-                nothing_written(error).into()
-            }
-        })
+        self.look_dirty();
+        let answered = query.fetch_all(&mut **self).await;
+        self.look_clean();
+        Ok(answered.map_err(fault)?.into_iter().map(DriverRow).collect())
     }
 }
 
-fn cells(row: &SqliteRow) -> sqlx::Result<Cells> {
-    let cell = |at: usize| {
-        let value = row.try_get_raw(at)?;
+/// A row of the driver's.
+pub(super) struct DriverRow(SqliteRow);
+
+impl DriverRow {
+    /// The column, if it is of this kind; SQLite keeps a kind for each value.
+    fn maybe<'r, T>(&'r self, at: usize, kind: &str) -> Result<Option<T>, TransactionFault>
+    where
+        T: sqlx::Decode<'r, sqlx::Sqlite>,
+    {
+        let value = self.0.try_get_raw(at).map_err(TransactionFault::damaged)?;
         if value.is_null() {
-            return Ok(Cell::Null);
+            return Ok(None);
         }
-        Ok(match value.type_info().name() {
-            "INTEGER" => Cell::Number(row.try_get_unchecked(at)?),
-            "BLOB" => Cell::Bytes(row.try_get_unchecked(at)?),
-            _ => Cell::Text(row.try_get_unchecked(at)?),
-        })
-    };
-    (0..row.len()).map(cell).collect::<sqlx::Result<_>>().map(Cells)
+        if value.type_info().name() != kind {
+            return Err(TransactionFault::unexpected(at));
+        }
+        T::decode(value).map(Some).map_err(TransactionFault::damaged)
+    }
 }
 
-fn plainly(error: TransactionError) -> StoreError {
-    match error {
-        TransactionError::Conflict(cause) => StoreError::Unavailable(cause),
-        TransactionError::Store(error) => error,
+impl ResultRow for DriverRow {
+    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
+        self.maybe(at, "INTEGER")
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
+        self.maybe(at, "TEXT")
+    }
+
+    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
+        self.maybe(at, "BLOB")
     }
 }

@@ -29,7 +29,12 @@ mod outbox;
 mod row;
 mod transaction;
 
+pub use hapax_sql::inbox::ForMessages;
+
 pub use self::{
-    database::Database, error::NotMigrated, migrate::migrate, outbox::emit,
-    transaction::Transaction,
+    database::Database,
+    error::NotMigrated,
+    migrate::migrate,
+    outbox::emit,
+    transaction::{ForOperation, Transaction},
 };

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{Event, StoreError, inbox::MessageArrival, outbox::Ringer, transaction::End};
+use hapax_core::{Event, StoreError, Timestamp, outbox::Ringer, transaction::End};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -25,31 +25,23 @@ type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 ///
 /// Its own `begin` makes savepoints, which are welcome. `COMMIT` and `ROLLBACK` are not the
 /// caller's to give. Dropped without an end, its connection is closed, which rolls it back.
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(super) held: CleanConnection,
-    purpose: Purpose,
+    pub(super) purpose: P,
     events: Vec<Event>,
     ringer: Option<Ringer>,
     /// Whose turn it is to write, in this process.
     _turn: OwnedSemaphorePermit,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     pub(super) fn new(
         held: CleanConnection,
-        purpose: Purpose,
+        purpose: P,
         ringer: Option<Ringer>,
         turn: OwnedSemaphorePermit,
     ) -> Self {
         Self { held, purpose, events: Vec::new(), ringer, _turn: turn }
-    }
-
-    /// The message this is for, if it is for one.
-    pub(super) fn arrival(&self) -> Option<MessageArrival> {
-        match &self.purpose {
-            Purpose::Operation(_) => None,
-            Purpose::Message(arrival) => Some(arrival.clone()),
-        }
     }
 
     /// Writes the events that waited for the commit.
@@ -66,31 +58,6 @@ impl Transaction {
         self.events.push(event);
     }
 
-    pub(super) async fn undo(&mut self) -> Result<(), StoreError> {
-        self.events.clear();
-        self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
-    }
-
-    /// Writes the events, and the record as finished; the commit is left to do.
-    pub(super) async fn write(
-        &mut self,
-        now: hapax_core::Timestamp,
-        end: &End,
-    ) -> Result<(), StoreError> {
-        self.held.execute(RELEASE).await.map_err(by_hand)?;
-        self.publish().await?;
-        let Purpose::Operation(claimed) = &self.purpose else {
-            return Err(StoreError::unavailable("the transaction is a message's"));
-        };
-        let sealed = claimed.ended(now, end)?;
-        let written = row::write(&mut self.held, claimed.number, &sealed).await;
-        if written.map_err(nothing_written)? {
-            Ok(())
-        } else {
-            Err(StoreError::unavailable(Meddled))
-        }
-    }
-
     pub(super) async fn commit(self) -> sqlx::Result<()> {
         let Self { held, events, ringer, .. } = self;
         held.commit().await?;
@@ -105,7 +72,33 @@ impl Transaction {
     }
 }
 
-impl Deref for Transaction {
+impl Transaction {
+    pub(super) async fn undo(&mut self) -> Result<(), StoreError> {
+        self.events.clear();
+        self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
+    }
+
+    /// Writes the events, and the record as finished, which is kept until then; the commit is left
+    /// to do.
+    pub(super) async fn write(
+        &mut self,
+        now: Timestamp,
+        end: &End,
+    ) -> Result<Timestamp, StoreError> {
+        self.held.execute(RELEASE).await.map_err(by_hand)?;
+        self.publish().await?;
+        let ForOperation(claimed) = &self.purpose;
+        let sealed = claimed.ended(now, end)?;
+        let written = row::write(&mut self.held, claimed.number, &sealed).await;
+        if written.map_err(nothing_written)? {
+            Ok(Timestamp::from_micros(sealed.expires_at))
+        } else {
+            Err(StoreError::unavailable(Meddled))
+        }
+    }
+}
+
+impl<P> Deref for Transaction<P> {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -113,26 +106,21 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.held
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
-/// What a transaction is for.
+/// What a transaction is for: an operation.
 #[derive(Debug)]
-pub(super) enum Purpose {
-    /// An operation.
-    Operation(OpenClaim),
-    /// A message.
-    Message(MessageArrival),
-}
+pub struct ForOperation(pub(super) OpenClaim);
 
 /// A connection that returns to its pool only if it is known to be as it was; otherwise it is
 /// closed.
@@ -147,7 +135,17 @@ impl CleanConnection {
     }
 
     pub(super) fn give_back(mut self) {
+        self.look_clean();
+    }
+
+    /// Nothing is under way: without an open transaction, the connection is as it was.
+    pub(super) fn look_clean(&mut self) {
         self.clean = !self.connection.is_in_transaction();
+    }
+
+    /// Something is under way, which may be cut off.
+    pub(super) fn look_dirty(&mut self) {
+        self.clean = false;
     }
 
     /// Takes the write lock, waiting up to `wait` for whoever has it.

@@ -2,8 +2,8 @@
 
 use deadpool_postgres::{Manager, Object, Pool};
 use hapax::{
-    AttemptAnswer, Body, Key, Operation, Outcome, RequestParts, Scope, Tenant, TransactionOptions,
-    Transactional,
+    AttemptAnswer, Body, Key, KeyLook, Operation, Outcome, RequestParts, Scope, Tenant,
+    TransactionOptions, Transactional,
     postgres::{Store, transaction::deadpool::Database},
 };
 use tokio_postgres::{Config, NoTls};
@@ -25,8 +25,17 @@ const BUSINESS: &str = "CREATE TABLE payments (id bigserial PRIMARY KEY, referen
 const INSERT: &str = "INSERT INTO payments (reference, cents) VALUES ($1, $2)";
 
 const BEGIN: &str =
-    "SELECT decision, operation::text, fence FROM hapax.begin($1, $2, $3, $4::bytea)";
+    "SELECT decision, operation::text, fence FROM hapax.begin_bytes($1, $2, $3, $4)";
 const FINISH: &str = "SELECT hapax.finish($1::text::uuid, $2, 201, '{}', $3::bytea)";
+const RECORD: &str = "SELECT hapax.record($1, $2, $3, $4::bytea, 201, '{}', $5::bytea)::text";
+const MANUAL: &str = include_str!("../../../../docs/sql.md");
+
+/// The statement as the manual prints it.
+fn statement() -> &'static str {
+    let printed =
+        MANUAL.split("PREPARE record_operation (text, text, text, bytea, integer, bytea) AS");
+    printed.last().and_then(|rest| rest.split("\n```").next()).unwrap_or_default()
+}
 
 pub(super) struct TxArm {
     way: TransactionWay,
@@ -49,7 +58,17 @@ impl TxArm {
         let client = pool.get().await.map_err(|_| BenchError::PoolEmpty)?;
         client.batch_execute(BUSINESS).await?;
         client.batch_execute(SCHEMA).await?;
-        let hapax = Transactional::new(Database::new(pool.clone()), TransactionOptions::default());
+        let look = match way {
+            TransactionWay::LookAtEnd => KeyLook::AtEnd,
+            TransactionWay::Bare
+            | TransactionWay::LookAtBegin
+            | TransactionWay::Functions
+            | TransactionWay::Record
+            | TransactionWay::Statement
+            | TransactionWay::TwoCommits => KeyLook::AtBegin,
+        };
+        let options = TransactionOptions { look, ..TransactionOptions::default() };
+        let hapax = Transactional::new(Database::new(pool.clone()), options);
         let answer = request::answer();
         Ok(Self { way, pool, hapax, answer, effects: EffectCounter::default() })
     }
@@ -64,6 +83,27 @@ impl TxArm {
         let insert = transaction.prepare_cached(INSERT).await?;
         transaction.execute(&insert, &[&request::key(number), &cents(number)]).await?;
         Ok(transaction.commit().await?)
+    }
+
+    async fn recorded(&self, number: u64) -> Result<(), BenchError> {
+        let client = self.connection().await?;
+        let text = if self.way == TransactionWay::Record { RECORD } else { statement() };
+        let (insert, record) =
+            (client.prepare_cached(INSERT).await?, client.prepare_cached(text).await?);
+        client.batch_execute("BEGIN").await?;
+        let (key, body) = (request::key(number), request::body(number));
+        client.execute(&insert, &[&key, &cents(number)]).await?;
+        let (body, status) = (body.as_bytes(), 201_i32);
+        let mut params: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
+            vec![&TENANT, &SCOPE, &key, &body];
+        if self.way == TransactionWay::Statement {
+            params.push(&status);
+        }
+        params.push(&self.answer);
+        let (recorded, committed) =
+            tokio::join!(client.execute(&record, &params), client.batch_execute("COMMIT"));
+        recorded?;
+        Ok(committed?)
     }
 
     async fn once(&self, number: u64) -> Result<(), BenchError> {
@@ -139,8 +179,9 @@ impl Arm for TxArm {
     async fn request(&self, number: u64) -> Result<(), BenchError> {
         match self.way {
             TransactionWay::Bare => self.bare(number).await?,
-            TransactionWay::Once => self.once(number).await?,
+            TransactionWay::LookAtBegin | TransactionWay::LookAtEnd => self.once(number).await?,
             TransactionWay::Functions => self.functions(number).await?,
+            TransactionWay::Record | TransactionWay::Statement => self.recorded(number).await?,
             TransactionWay::TwoCommits => self.two_commits(number).await?,
         }
         self.effects.happened();
@@ -155,9 +196,11 @@ impl Arm for TxArm {
     async fn stored(&self) -> Result<StoredCount, BenchError> {
         let keys = match self.way {
             TransactionWay::Bare => "SELECT reference AS key FROM payments",
-            TransactionWay::Once | TransactionWay::Functions => {
-                "SELECT key FROM hapax.operations WHERE state = 3"
-            }
+            TransactionWay::LookAtBegin
+            | TransactionWay::LookAtEnd
+            | TransactionWay::Functions
+            | TransactionWay::Record
+            | TransactionWay::Statement => "SELECT key FROM hapax.operations WHERE state = 3",
             TransactionWay::TwoCommits => "SELECT key FROM requests WHERE state = 'completed'",
         };
         let count = format!(

@@ -88,10 +88,13 @@ fn a_quick_run_reports_every_way_to_insert_once() {
     for part in [
         "One insert in a transaction, 4 callers",
         "bare insert",
-        "same transaction, Rust",
-        "same transaction, SQL functions",
+        "Rust, look at begin",
+        "Rust, look at end",
+        "SQL, begin and finish",
+        "SQL, record",
+        "SQL, the statement",
         "two commits by hand",
-        "SQL functions, requests/s against two commits by hand",
+        "SQL, the statement, requests/s against two commits by hand",
     ] {
         assert!(report.contains(part), "no {part:?} in:\n{report}");
     }

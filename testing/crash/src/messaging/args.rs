@@ -24,6 +24,9 @@ pub struct MessagingVictimArgs {
     /// Where it dies, as PLACE:NTH.
     #[arg(long)]
     pub die_at: Option<DieAt>,
+    /// How many messages it acts on in one transaction.
+    #[arg(long, default_value_t = 1)]
+    pub batch: usize,
     /// Refuses some events, so that they are parked.
     #[arg(long)]
     pub choosy: bool,
@@ -77,6 +80,7 @@ impl MessagingVictimArgs {
         command.arg("--line").arg(self.line.to_string());
         command.arg("--work-ms").arg(self.work_ms.to_string());
         command.arg("--clock-step-ms").arg(self.clock_step_ms.to_string());
+        command.arg("--batch").arg(self.batch.to_string());
         if let Some(die_at) = &self.die_at {
             command.arg("--die-at").arg(die_at.to_string());
         }

@@ -11,7 +11,10 @@ use hapax_messaging::{
     consumer::{Consumer, HandlerError, Options, RunError, Tx},
     source::nats::{Nats, NatsOptions},
 };
-use hapax_postgres::transaction::deadpool::{Database, Transaction};
+use hapax_postgres::transaction::{
+    ForMessages,
+    deadpool::{Database, Transaction},
+};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_postgres::NoTls;
 
@@ -66,7 +69,7 @@ async fn work(args: &MessagingVictimArgs) -> Result<(), CrashError> {
         let hand_too = hand.clone();
         let handler = move |tx, message| hand_too.clone().act(tx, message);
         let consumer = Consumer::new(args.line().consumer()?, database.clone(), handler);
-        let consumer = consumer.options(options()?).faults(hand.doom.faults());
+        let consumer = consumer.options(options(args)?).faults(hand.doom.faults());
         match Box::pin(consumer.run(source, sleep_until(until))).await {
             // As a supervisor would: it is started again.
             Ok(()) | Err(RunError::Source(_) | RunError::Store(_)) => sleep(PAUSE).await,
@@ -81,11 +84,12 @@ fn stream(args: &MessagingVictimArgs) -> NatsOptions {
 }
 
 /// As impatient as may be: many die in a minute.
-fn options() -> Result<Options, CrashError> {
+fn options(args: &MessagingVictimArgs) -> Result<Options, CrashError> {
     let (base, cap) = (Duration::from_millis(20), Duration::from_millis(100));
     let backoff = Backoff { jitter: Jitter::Equal, base, cap };
     Ok(Options {
         concurrency: 4,
+        batch: args.batch,
         timeout: Duration::from_secs(5),
         attempts: Schedule::new(backoff, 5).map_err(CrashError::refused("make a schedule"))?,
         busy_pause: Duration::from_millis(100),
@@ -106,7 +110,11 @@ struct EffectHandler {
 }
 
 impl EffectHandler {
-    async fn act(self, tx: Tx<Transaction>, message: Arc<Message>) -> Result<(), HandlerError> {
+    async fn act(
+        self,
+        tx: Tx<Transaction<ForMessages>>,
+        message: Arc<Message>,
+    ) -> Result<(), HandlerError> {
         let event = message.id.as_str();
         self.doom.pass("effect.before");
         match &self.outside {

@@ -153,6 +153,7 @@ impl MessagingHunt {
             line: 0,
             work_ms: 0,
             die_at: None,
+            batch: 1,
             choosy: false,
             clock_step_ms: 0,
             broken: self.broken,

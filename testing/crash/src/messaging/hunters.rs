@@ -28,6 +28,8 @@ const AT_ONCE: usize = 2;
 /// One relay in so many refuses some events; one has a clock that is stepped.
 const CHOOSY: usize = 3;
 const STEPPED: usize = 4;
+/// Messages that consumers act on in one transaction, one consumer like this and the next like that.
+const BATCHES: [usize; 2] = [1, 4];
 const CLOCK_STEP_MS: [i64; 2] = [1500, -1500];
 /// How long the servers are left in peace in between.
 const PEACE: Duration = Duration::from_millis(2500);
@@ -118,6 +120,7 @@ impl<'a> Hunters<'a> {
             line,
             work_ms,
             die_at: strike.die_at(),
+            batch: BATCHES[number % BATCHES.len()],
             choosy: parking || number.is_multiple_of(CHOOSY),
             clock_step_ms: if stepped { CLOCK_STEP_MS[number / STEPPED % 2] } else { 0 },
             ..self.args.clone()

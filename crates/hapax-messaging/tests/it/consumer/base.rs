@@ -10,7 +10,10 @@ use std::{
 use deadpool_postgres::{Manager, Pool};
 use hapax_core::inbox::Inbox;
 use hapax_messaging::consumer::HandlerError;
-use hapax_postgres::{Store, transaction::deadpool};
+use hapax_postgres::{
+    Store,
+    transaction::{ForMessages, deadpool},
+};
 use hapax_sqlite::inbox;
 use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls};
@@ -121,7 +124,10 @@ impl Base for Postgres {
         deadpool::Database::new(pool.build().unwrap())
     }
 
-    async fn act(tx: &mut deadpool::Transaction, effect: &str) -> Result<(), HandlerError> {
+    async fn act(
+        tx: &mut deadpool::Transaction<ForMessages>,
+        effect: &str,
+    ) -> Result<(), HandlerError> {
         tx.execute("INSERT INTO effects VALUES ($1)", &[&effect]).await?;
         Ok(())
     }

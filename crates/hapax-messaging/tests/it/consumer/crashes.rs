@@ -22,7 +22,10 @@ use super::{
 };
 
 const MESSAGES: usize = 6;
-/// Says to a process that it is to be killed: the database, the place, and how often it is passed.
+/// How many messages share a transaction.
+const BATCHES: [usize; 2] = [1, 4];
+/// Says to a process that it is to be killed: the database, how many messages share a transaction, the
+/// place, and how often it is passed.
 const VICTIM: &str = "HAPAX_CONSUMER_VICTIM";
 
 #[test]
@@ -45,26 +48,27 @@ fn killed_everywhere<B: Base>(test: &str, times: &[usize]) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     if let Ok(victim) = env::var(VICTIM) {
         let mut parts = victim.split('|');
-        let [address, place, nth] = [(); 3].map(|()| parts.next().unwrap().to_owned());
+        let [address, batch, place, nth] = [(); 4].map(|()| parts.next().unwrap().to_owned());
         let faults = killing(place, nth.parse().unwrap());
-        runtime.block_on(live::<B>(B::open(&address), faults));
+        runtime.block_on(live::<B>(B::open(&address), batch.parse().unwrap(), faults));
         panic!("it should have been killed");
     }
-    for place in PLACES {
+    for (batch, place) in BATCHES.iter().flat_map(|batch| PLACES.iter().map(move |at| (batch, at)))
+    {
         // There is one dead letter, so its places are passed once.
         for nth in times.iter().filter(|nth| **nth == 1 || !place.ends_with("_letter")) {
             let base = runtime.block_on(B::create());
-            let when = format!("{place} {nth}");
+            let when = format!("{place} {nth}, {batch} in a transaction");
             let status = Command::new(env::current_exe().unwrap())
                 .args(["--exact", test, "--nocapture"])
-                .env(VICTIM, format!("{}|{place}|{nth}", base.address()))
+                .env(VICTIM, format!("{}|{batch}|{place}|{nth}", base.address()))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .status()
                 .unwrap();
             assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "{when}: {status}");
             runtime.block_on(async {
-                live::<B>(base.inbox(), Faults::default()).await;
+                live::<B>(base.inbox(), *batch, Faults::default()).await;
                 let mut found = effects(&base).await;
                 found.sort();
                 let expected: Vec<_> = (1..MESSAGES).map(|number| format!("m-{number}")).collect();
@@ -75,14 +79,14 @@ fn killed_everywhere<B: Base>(test: &str, times: &[usize]) {
     }
 }
 
-/// Consumes all messages, of which one is poison, from a broker that has heard of none before.
-async fn live<B: Base>(inbox: B::Inbox, faults: Faults) {
+/// Consumes all messages, of which the last is poison, from a broker that has heard of none before.
+async fn live<B: Base>(inbox: B::Inbox, batch: usize, faults: Faults) {
     let queue = Queue::deaf(1);
-    for number in 0..MESSAGES {
+    for number in (0..MESSAGES).rev() {
         let payload = if number == 0 { "poison" } else { "{}" };
         queue.push(incoming(&format!("m-{number}"), payload));
     }
-    let options = Options { concurrency: 2, ..hurried() };
+    let options = Options { concurrency: 2, batch, ..hurried() };
     let consumer = Consumer::new(name(), inbox, act::<B>).options(options).faults(faults);
     consumer.run(queue, pending()).await.unwrap();
 }

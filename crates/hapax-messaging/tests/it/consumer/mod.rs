@@ -1,6 +1,7 @@
 //! Consumers on real databases, fed by a queue and a log that deliver again what is not settled.
 
 mod base;
+mod batches;
 mod crashes;
 mod dead;
 mod effects;

@@ -1,27 +1,36 @@
 //! Same-transaction mode on a deadpool of tokio-postgres connections.
 
 pub(crate) mod pooled_connection;
+mod session;
 
 use std::{
     error::Error,
     fmt,
     ops::{Deref, DerefMut},
+    sync::Arc,
 };
 
 use deadpool_postgres::{Object, Pool};
 use hapax_core::{
-    Attempt, Event, Record, Salt, StoreError, TransactionError,
+    Attempt, Event, Record, Salt, StoreError, Timestamp, TransactionError,
     outbox::Ringer,
-    transaction::{self, End, Entered, Entrance, Granted},
+    transaction::{self, End, Entered, Entrance, Granted, TransactionAnswer},
 };
+use hapax_sql::{
+    TransactionFault,
+    operation::{
+        ForOperation,
+        unit::{self, RecordPlace},
+    },
+};
+use tokio::sync::OnceCell;
 
-use self::pooled_connection::{EndFailure, PooledConnection};
+use self::{pooled_connection::PooledConnection, session::fault};
 use super::{
-    CANCEL, Isolation, SALT, UNDO, begin_statement,
-    error::{CONFLICTS, TransactionFault},
-    events::EmittedEvents,
-    session::Session,
-    unit::{self, LockName, TransactionPurpose, checked_salt, end_soon, enter_session},
+    CANCEL, Isolation, OPERATION, begin_statement,
+    error::CONFLICTS,
+    events::{EmittedEvents, EventLog},
+    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -38,14 +47,15 @@ use super::{
 pub struct Database {
     pool: Pool,
     pub(crate) isolation: Option<Isolation>,
-    pub(crate) ringer: Option<Ringer>,
+    pub(crate) log: EventLog,
+    schema: Arc<OnceCell<KnownSchema>>,
 }
 
 impl Database {
     /// Uses this pool. The schema must have been made: `hapax migrate`, or
     /// [`Store::migrate`](crate::Store::migrate).
     pub fn new(pool: Pool) -> Self {
-        Self { pool, isolation: None, ringer: None }
+        Self { pool, isolation: None, log: EventLog::default(), schema: Arc::default() }
     }
 
     /// The same with transactions of this isolation level.
@@ -58,21 +68,104 @@ impl Database {
     /// send at once.
     #[must_use]
     pub fn rings(self, ringer: Ringer) -> Self {
-        Self { ringer: Some(ringer), ..self }
+        Self { log: self.log.ringing(ringer), ..self }
+    }
+
+    /// Publishes these events by themselves, together or not at all: for what happened outside of any
+    /// transaction. An event about something that is written goes with it: [`Transaction::emit`].
+    ///
+    /// After [`StoreError::Unconfirmed`] nobody knows whether they were; to emit them again may
+    /// publish them twice.
+    pub async fn emit(&self, events: Vec<Event>) -> Result<(), TransactionError> {
+        let mut line = PooledConnection(self.connection().await?);
+        let mut waiting = EmittedEvents::of(&self.log, self.salt_on(&mut line).await?, events);
+        let published = waiting.publish_alone(&mut line).await;
+        if let Err(fault) = published {
+            line.close();
+            return Err(fault.of_commit());
+        }
+        waiting.committed();
+        Ok(())
     }
 
     pub(crate) async fn connection(&self) -> Result<Object, TransactionError> {
         Ok(self.pool.get().await.map_err(StoreError::unavailable)?)
     }
 
+    /// Takes back everything a transaction did, soon, whatever it is for.
+    pub(crate) async fn undo_all<P: Purpose>(&self, mut transaction: Transaction<P>) {
+        if let Some(line) = transaction.line.take() {
+            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
+        }
+    }
+
     /// Cancels what runs in the transaction that holds this lock.
-    pub(crate) async fn cancel(&self, lock: Option<LockName>) {
+    async fn cancel(&self, lock: Option<LockName>) {
         if let Some(LockName { kind, name }) = lock
             && let Ok(connection) = self.connection().await
             && let Err(error) = connection.query(CANCEL, &[&kind, &name]).await
         {
             tracing::warn!(%error, "a statement that nobody waits for could not be cancelled");
         }
+    }
+
+    /// The salt, read on a connection that is there already.
+    pub(crate) async fn salt_on(
+        &self,
+        line: &mut PooledConnection,
+    ) -> Result<Salt, TransactionError> {
+        Ok(self.schema_on(line).await?.salt)
+    }
+
+    async fn schema_on(
+        &self,
+        line: &mut PooledConnection,
+    ) -> Result<KnownSchema, TransactionError> {
+        self.schema.get_or_try_init(|| line.schema()).await.copied()
+    }
+
+    /// Begins, and finds out whether an operation may be run.
+    async fn enter(
+        &self,
+        line: &mut PooledConnection,
+        entrance: &Entrance,
+        schema: &KnownSchema,
+    ) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
+        let lock = operation_lock(&schema.salt, entrance.operation.id());
+        let begin = Some(begin_statement(self.isolation));
+        if !schema.looks_before(self.isolation) {
+            return unit::enter(line, &OPERATION, begin, entrance, lock).await;
+        }
+        let operation = match unit::look_before(line, &OPERATION, entrance, lock).await? {
+            Ok(operation) => operation,
+            Err(answer) => return Ok(Err(answer)),
+        };
+        let refused = unit::enter_seen(line, &OPERATION, begin, &operation).await?;
+        Ok(refused.map_or(Ok(operation), Err))
+    }
+
+    fn granted(
+        &self,
+        line: PooledConnection,
+        purpose: ForOperation,
+        salt: Salt,
+    ) -> Entered<Transaction> {
+        let (attempt, events) = (purpose.attempt(), EmittedEvents::none(&self.log, salt));
+        let transaction = Transaction { line: Some(line), purpose, events };
+        Entered::Execute(Granted { transaction, attempt })
+    }
+
+    /// Gives a connection back after the end of its transaction failed.
+    async fn ended(
+        line: PooledConnection,
+        ended: Result<Timestamp, TransactionError>,
+    ) -> Result<Timestamp, TransactionError> {
+        match &ended {
+            Ok(_) => {}
+            Err(TransactionError::Store(StoreError::Unconfirmed(_))) => line.close(),
+            Err(_) => line.roll_back().await,
+        }
+        ended
     }
 }
 
@@ -90,13 +183,13 @@ impl Database {
 ///     Ok(())
 /// }
 /// ```
-pub struct Transaction {
+pub struct Transaction<P = ForOperation> {
     pub(crate) line: Option<PooledConnection>,
-    pub(crate) purpose: TransactionPurpose,
+    pub(crate) purpose: P,
     pub(crate) events: EmittedEvents,
 }
 
-impl Transaction {
+impl<P> Transaction<P> {
     /// Publishes this event if, and only if, the transaction commits.
     pub fn emit(&mut self, event: Event) {
         self.events.push(event);
@@ -108,7 +201,7 @@ impl Transaction {
     }
 }
 
-impl Deref for Transaction {
+impl<P> Deref for Transaction<P> {
     type Target = deadpool_postgres::ClientWrapper;
 
     fn deref(&self) -> &Self::Target {
@@ -117,13 +210,13 @@ impl Deref for Transaction {
     }
 }
 
-impl DerefMut for Transaction {
+impl<P> DerefMut for Transaction<P> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.line().0
     }
 }
 
-impl Drop for Transaction {
+impl<P> Drop for Transaction<P> {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
             line.close();
@@ -131,7 +224,7 @@ impl Drop for Transaction {
     }
 }
 
-impl fmt::Debug for Transaction {
+impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transaction").field("purpose", &self.purpose).finish_non_exhaustive()
     }
@@ -147,29 +240,14 @@ impl transaction::Database for Database {
     type Transaction = Transaction;
 
     async fn salt(&self) -> Result<Salt, TransactionError> {
-        let connection = self.connection().await?;
-        let unusable = |error| StoreError::unavailable(crate::OpenError::Unusable(error));
-        let row = connection.query_one(SALT, &[]).await.map_err(unusable)?;
-        let (version, works_with) = (row.try_get(0), row.try_get(1));
-        let (version, works_with) = (version.map_err(unusable)?, works_with.map_err(unusable)?);
-        checked_salt(version, works_with, row.try_get(2).map_err(unusable)?)
+        self.salt_on(&mut PooledConnection(self.connection().await?)).await
     }
 
     async fn begin(&self, entrance: &Entrance) -> Result<Entered<Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
-        let entered = async {
-            let first = line.open(begin_statement(self.isolation), entrance).await;
-            let first = first.map_err(TransactionFault::before_commit)?;
-            enter_session(&mut line, entrance, first).await
-        };
-        match entered.await {
-            Ok(Ok(held)) => {
-                let (attempt, expires_at) = (held.attempt, held.expires_at);
-                let purpose = TransactionPurpose::Operation(held);
-                let events = EmittedEvents::ringing(&self.ringer);
-                let transaction = Transaction { line: Some(line), purpose, events };
-                Ok(Entered::Execute(Granted { transaction, attempt, expires_at }))
-            }
+        let schema = self.schema_on(&mut line).await?;
+        match self.enter(&mut line, entrance, &schema).await {
+            Ok(Ok(purpose)) => Ok(self.granted(line, purpose, schema.salt)),
             Ok(Err(answer)) => {
                 line.roll_back().await;
                 Ok(Entered::Answer(answer))
@@ -181,44 +259,57 @@ impl transaction::Database for Database {
         }
     }
 
-    async fn undo(&self, transaction: &mut Transaction) -> Result<(), TransactionError> {
-        transaction.events.forget();
-        transaction.line().run(UNDO).await.map_err(TransactionFault::before_commit)
+    async fn begin_unseen(
+        &self,
+        entrance: &Entrance,
+    ) -> Result<Entered<Transaction>, TransactionError> {
+        let mut line = PooledConnection(self.connection().await?);
+        let salt = self.salt_on(&mut line).await?;
+        let lock = operation_lock(&salt, entrance.operation.id());
+        let begun = line.0.batch_execute(begin_statement(self.isolation)).await;
+        begun.map_err(|error| fault(error).before_commit())?;
+        Ok(self.granted(line, ForOperation::unseen(entrance, lock), salt))
     }
 
     async fn finish(
         &self,
         mut transaction: Transaction,
         end: &End,
-    ) -> Result<(), TransactionError> {
-        let Some(mut line) = transaction.line.take() else { return Ok(()) };
-        match line.end(&mut transaction, end).await {
-            Ok(()) => {
-                transaction.events.committed();
-                Ok(())
-            }
-            Err(EndFailure::BeforeCommit(fault)) => {
-                line.roll_back().await;
-                Err(fault.before_commit())
-            }
-            Err(EndFailure::InCommit(fault)) => {
-                line.close();
-                Err(fault.of_commit())
-            }
-        }
+    ) -> Result<Timestamp, TransactionError> {
+        let Some(mut line) = transaction.line.take() else { return Err(over()) };
+        let ended = async {
+            let published = transaction.events.publish(&mut line).await;
+            published.map_err(TransactionFault::before_commit)?;
+            let place = RecordPlace::Committed("COMMIT");
+            unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await
+        };
+        let ended = ended.await;
+        let expires_at = Self::ended(line, ended).await?;
+        transaction.events.committed();
+        Ok(expires_at)
     }
 
-    async fn roll_back(&self, mut transaction: Transaction) {
-        if let Some(line) = transaction.line.take() {
-            end_soon(line.roll_back(), self.cancel(transaction.purpose.lock())).await;
-        }
+    async fn fail(
+        &self,
+        mut transaction: Transaction,
+        end: &End,
+    ) -> Result<Timestamp, TransactionError> {
+        let Some(mut line) = transaction.line.take() else { return Err(over()) };
+        let place = RecordPlace::Alone(Some("ROLLBACK"));
+        let ended = unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await;
+        Self::ended(line, ended).await
+    }
+
+    async fn roll_back(&self, transaction: Transaction) {
+        self.undo_all(transaction).await;
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
-        let begin = begin_statement(Some(Isolation::ReadCommitted));
-        line.run(begin).await.map_err(TransactionFault::before_commit)?;
-        let found = unit::read_ended(&mut line, attempt).await;
+        let lock = operation_lock(&self.salt_on(&mut line).await?, attempt.id);
+        let begun = line.0.batch_execute(begin_statement(Some(Isolation::ReadCommitted))).await;
+        begun.map_err(|error| fault(error).before_commit())?;
+        let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
         line.roll_back().await;
         found
     }
@@ -228,4 +319,8 @@ impl transaction::Database for Database {
         let code = error.and_then(tokio_postgres::Error::code);
         code.is_some_and(|code| CONFLICTS[..2].contains(&code.code()))
     }
+}
+
+fn over() -> TransactionError {
+    StoreError::unavailable("the transaction has ended").into()
 }

@@ -11,6 +11,7 @@ mod isolation;
 mod order;
 mod outcomes;
 mod pooled;
+mod recording;
 mod retention;
 pub(crate) mod rights;
 mod tenants;

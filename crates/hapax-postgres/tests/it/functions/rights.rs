@@ -145,7 +145,11 @@ async fn a_role_with_the_functions_alone_reaches_no_table_and_no_inner_function(
         "SELECT hapax.open_outcome(gen_random_uuid(), '')",
         "SELECT hapax.decide(1, 1::int2, 1, 1, 1, 1::int2, true)",
         "SELECT hapax.begin_contended(gen_random_uuid(), 1, 1, '', '', '', '', 1, 1, 1)",
-        "SELECT hapax.end_operation(gen_random_uuid(), 1, 3::int2, 200, '{}', '')",
+        "SELECT hapax.refuse_end(gen_random_uuid(), 1, 1)",
+        "SELECT hapax.tenant_secret('', 'acme')",
+        "SELECT hapax.operation_lock('', gen_random_uuid())",
+        "SELECT hapax.fingerprint_with('', 'acme', '', '', '', '')",
+        "SELECT hapax.later_delivery(1, 'm', '', 1)",
         "SELECT hapax.grant_functions(current_user::regrole)",
     ];
     for text in forbidden {
@@ -169,6 +173,7 @@ async fn a_role_without_the_functions_can_call_none() {
             "hapax.begin('t', 's', 'k')",
             "hapax.finish(gen_random_uuid(), 1)",
             "hapax.fail(gen_random_uuid(), 1)",
+            "hapax.record('t', 's', 'k')",
             "hapax.emit('t', 'k', '')",
             "hapax.first_delivery('c', 'm')",
             "hapax.status('t', 's', 'k')",

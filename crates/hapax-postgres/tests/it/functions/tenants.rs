@@ -4,9 +4,10 @@ use super::{Service, rights::Role, shop};
 use crate::backend::Postgres;
 
 /// Every call that takes a tenant, with this one.
-fn calls(tenant: &str) -> [String; 3] {
+fn calls(tenant: &str) -> [String; 4] {
     [
         format!("SELECT hapax.begin('{tenant}', 's', 'k', wait => '0')"),
+        format!("SELECT hapax.record('{tenant}', 's', 'k')"),
         format!("SELECT hapax.first_delivery('c', 'm', tenant => '{tenant}')"),
         format!("SELECT hapax.status('{tenant}', 's', 'k')"),
     ]

@@ -20,6 +20,8 @@ const CALLS: &[&str] = &[
      SELECT hapax.finish(hapax.operation_id('acme', 's', 'json'), 1, body => pg_catalog.to_jsonb(1)); COMMIT",
     "BEGIN; SELECT hapax.begin('acme', 's', 'bytes', pg_catalog.decode('ff', 'hex'), retention => '100 days'); \
      SELECT hapax.fail(hapax.operation_id('acme', 's', 'bytes'), 1, body => pg_catalog.decode('ff', 'hex')); COMMIT",
+    "SELECT hapax.record('acme', 's', 'recorded', 'r', 201, '{\"a\": [\"b\", \"c\"]}', 'body', retention => '300 days')",
+    "SELECT hapax.record('acme', 's', 'failed', pg_catalog.decode('ff', 'hex'), 402, body => pg_catalog.decode('ff', 'hex'))",
     // Replayed, refused, in doubt, gone and begun anew.
     "SELECT hapax.begin('acme', 's', 'text', 'r')",
     "SELECT hapax.begin('acme', 's', 'text', 'other')",
@@ -69,7 +71,7 @@ async fn check(owner: Owner) {
         database.client().await.query_one(rights, &[&role.name]).await.unwrap().get(0);
     assert!(!gained, "{owner:?}");
     let stored = "SELECT count(*) FROM hapax.operations WHERE state IN (3, 4)";
-    assert_eq!(database.number(stored).await, 3);
+    assert_eq!(database.number(stored).await, 5);
     assert_eq!(database.number("SELECT count(*) FROM hapax.outbox").await, 2);
 }
 
@@ -118,6 +120,7 @@ async fn a_value_of_the_callers_own_type_runs_the_callers_own_code_as_the_caller
         "hapax.begin('t', 's', 'k', ROW(1)::own.value)",
         "hapax.finish(hapax.operation_id('t', 's', 'k'), 1, body => ROW(1)::own.value)",
         "hapax.fail(hapax.operation_id('t', 's', 'k'), 1, body => ROW(1)::own.value)",
+        "hapax.record('t', 's', 'k', ROW(1)::own.value, body => ROW(1)::own.value)",
         "hapax.emit('t', 'k', ROW(1)::own.value)",
         "hapax.first_delivery('c', 'm', ROW(1)::own.value)",
     ] {

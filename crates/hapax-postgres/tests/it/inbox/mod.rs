@@ -33,11 +33,7 @@ pub(crate) struct Effects<D> {
     door: PhantomData<fn() -> D>,
 }
 
-impl<D> InboxBackend for Effects<D>
-where
-    D: Door,
-    D::Database: Inbox<Transaction = D::Transaction>,
-{
+impl<D: Door> InboxBackend for Effects<D> {
     type Inbox = D::Database;
 
     async fn create() -> Self {

@@ -96,8 +96,8 @@ async fn reading_the_table(tail: &Tail) {
     timeout(PATIENCE, tail.until(|mode| *mode != TailMode::Streaming)).await.unwrap();
 }
 
-/// A server for all tests that run at the same time.
-fn shared() -> Arc<Server> {
+/// A server for all tests that run at the same time; transactions can be prepared on it.
+pub(crate) fn shared() -> Arc<Server> {
     static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
     let mut known = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(server) = known.upgrade() {

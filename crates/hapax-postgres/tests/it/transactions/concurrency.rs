@@ -1,6 +1,12 @@
 //! Several at once.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hapax_core::transaction::TransactionAnswer;
 use hapax_engine::transactional::{InTransactionError, TransactionOptions};
@@ -10,7 +16,7 @@ use tokio::sync::Semaphore;
 use super::{
     doors::Door,
     through_every_door,
-    world::{World, answer, is_replayed, is_stored, options, pay},
+    world::{World, answer, is_replayed, is_stored, options, pay, somebody_waits},
 };
 
 through_every_door!(
@@ -19,10 +25,11 @@ through_every_door!(
     when_the_first_rolls_back_the_second_runs,
     a_duplicate_that_waited_long_enough_is_told_to_come_back,
     transactions_in_each_others_way_are_tried_again,
+    keys_that_lie_side_by_side_are_in_nobodys_way,
     a_caller_that_leaves_does_not_stop_the_work,
 );
 
-const LEVELS: [Isolation; 3] =
+pub(super) const LEVELS: [Isolation; 3] =
     [Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
 
 async fn of_sixteen_duplicates_one_runs_at_every_isolation_level<D: Door>() {
@@ -44,7 +51,7 @@ async fn of_sixteen_duplicates_one_runs_at_every_isolation_level<D: Door>() {
 }
 
 /// Starts work on the key that pays and then waits to be let go, and waits until it has paid.
-async fn hold<D: Door>(
+pub(super) async fn hold<D: Door>(
     world: &Arc<World<D>>,
     status: u16,
 ) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
@@ -64,15 +71,6 @@ async fn hold<D: Door>(
     });
     paid.acquire().await.unwrap().forget();
     (let_go, holding)
-}
-
-/// Waits until somebody waits for the lock of an operation.
-async fn somebody_waits<D: Door>(world: &World<D>) {
-    let waiting = "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database \
-                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted";
-    while world.postgres.number(waiting).await == 0 {
-        tokio::task::yield_now().await;
-    }
 }
 
 async fn a_duplicate_waits_for_the_first_and_is_answered_alike<D: Door>() {
@@ -141,6 +139,40 @@ async fn transactions_in_each_others_way_are_tried_again<D: Door>() {
     assert!(world.calls() > 8, "nobody was in anybody's way");
     let left = world.postgres.number("SELECT left_over::int8 FROM stock").await;
     assert_eq!((left, world.records().await), (1000 - taken, taken));
+}
+
+async fn keys_that_lie_side_by_side_are_in_nobodys_way<D: Door>() {
+    for isolation in [Some(Isolation::Serializable), None] {
+        let world = World::<D>::with(options(), isolation).await;
+        let by_default =
+            "ALTER ROLE postgres IN DATABASE {} SET default_transaction_isolation = 'serializable'";
+        world.postgres.execute(&by_default.replace("{}", &world.postgres.name), &[]).await;
+        let world = Arc::new(world);
+        let all = Arc::new(tokio::sync::Barrier::new(8));
+        let callers = (0..8).map(|caller| {
+            let (world, all) = (Arc::clone(&world), Arc::clone(&all));
+            let first = Arc::new(AtomicBool::new(true));
+            tokio::spawn(async move {
+                let key = format!("k{caller}");
+                let paid = world.run(&key, move |mut tx, key| {
+                    let (all, first) = (Arc::clone(&all), Arc::clone(&first));
+                    async move {
+                        // All of them have looked, and none has written.
+                        if first.swap(false, Ordering::SeqCst) {
+                            all.wait().await;
+                        }
+                        pay::<D>(&mut tx, &key).await?;
+                        Ok(answer(201))
+                    }
+                });
+                is_stored(&paid.await)
+            })
+        });
+        for caller in callers.collect::<Vec<_>>() {
+            assert!(caller.await.unwrap());
+        }
+        assert_eq!((world.calls(), world.records().await), (8, 8), "{isolation:?}");
+    }
 }
 
 async fn a_caller_that_leaves_does_not_stop_the_work<D: Door>() {

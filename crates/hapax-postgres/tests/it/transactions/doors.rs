@@ -3,9 +3,10 @@
 use std::str::FromStr;
 
 use deadpool_postgres::{Manager, Pool};
-use hapax_core::{Database, Event, outbox::Ringer};
+use hapax_core::{Database, Event, inbox::Inbox, outbox::Ringer};
 use hapax_postgres::transaction::{
-    Isolation, deadpool, sqlx as through_sqlx, sqlx_0_8 as through_sqlx_0_8,
+    ForMessages, ForOperation, Isolation, deadpool, sqlx as through_sqlx,
+    sqlx_0_8 as through_sqlx_0_8,
 };
 use tokio_postgres::{Config, NoTls, config::Host};
 
@@ -17,27 +18,29 @@ const POOL: u32 = 20;
 
 /// A driver: how its pool is made, and how work writes through its transactions.
 pub(crate) trait Door: 'static {
-    type Database: Database<Transaction = Self::Transaction>;
-    type Transaction: Send + 'static;
+    type Database: Database<Transaction = Self::Transaction<ForOperation>>
+        + Inbox<Transaction = Self::Transaction<ForMessages>>;
+    /// For an operation, or for messages.
+    type Transaction<P: Send + 'static>: Send + 'static;
 
     fn open(config: &Config, isolation: Option<Isolation>) -> Self::Database;
 
     fn rings(database: Self::Database, ringer: Ringer) -> Self::Database;
 
     /// Runs a statement of the work's own.
-    fn write(
-        tx: &mut Self::Transaction,
+    fn write<P: Send + 'static>(
+        tx: &mut Self::Transaction<P>,
         text: String,
     ) -> impl Future<Output = Result<(), BoxError>> + Send;
 
-    fn emit(tx: &mut Self::Transaction, event: Event);
+    fn emit<P: Send + 'static>(tx: &mut Self::Transaction<P>, event: Event);
 }
 
 pub(crate) struct Deadpool;
 
 impl Door for Deadpool {
     type Database = deadpool::Database;
-    type Transaction = deadpool::Transaction;
+    type Transaction<P: Send + 'static> = deadpool::Transaction<P>;
 
     fn open(config: &Config, isolation: Option<Isolation>) -> deadpool::Database {
         let pool = Pool::builder(Manager::new(config.clone(), NoTls));
@@ -53,12 +56,15 @@ impl Door for Deadpool {
         database.rings(ringer)
     }
 
-    async fn write(tx: &mut deadpool::Transaction, text: String) -> Result<(), BoxError> {
+    async fn write<P: Send + 'static>(
+        tx: &mut deadpool::Transaction<P>,
+        text: String,
+    ) -> Result<(), BoxError> {
         tx.execute(&text, &[]).await?;
         Ok(())
     }
 
-    fn emit(tx: &mut deadpool::Transaction, event: Event) {
+    fn emit<P: Send + 'static>(tx: &mut deadpool::Transaction<P>, event: Event) {
         tx.emit(event);
     }
 }
@@ -71,7 +77,7 @@ macro_rules! sqlx_door {
     ($door:ident, $version:ident, $($postgres:ident)::+, $statement:expr) => {
         impl Door for $door {
             type Database = $version::Database;
-            type Transaction = $version::Transaction;
+            type Transaction<P: Send + 'static> = $version::Transaction<P>;
 
             fn open(config: &Config, isolation: Option<Isolation>) -> $version::Database {
                 use $($postgres)::+::{PgConnectOptions, PgPoolOptions};
@@ -94,12 +100,15 @@ macro_rules! sqlx_door {
                 database.rings(ringer)
             }
 
-            async fn write(tx: &mut $version::Transaction, text: String) -> Result<(), BoxError> {
+            async fn write<P: Send + 'static>(
+                tx: &mut $version::Transaction<P>,
+                text: String,
+            ) -> Result<(), BoxError> {
                 $statement(text).execute(&mut **tx).await?;
                 Ok(())
             }
 
-            fn emit(tx: &mut $version::Transaction, event: Event) {
+            fn emit<P: Send + 'static>(tx: &mut $version::Transaction<P>, event: Event) {
                 tx.emit(event);
             }
         }

@@ -3,8 +3,11 @@
 mod commits;
 mod concurrency;
 pub(crate) mod doors;
+mod events;
 mod lost;
+mod meetings;
 mod records;
+mod unseen;
 mod world;
 
 /// Makes each of these tests one for every driver.

@@ -25,7 +25,11 @@ through_every_door!(
 
 const LEASE: Duration = Duration::from_secs(30);
 
-async fn ask<D: Door>(world: &World<D>, key: &str, recovery: Recovery) -> BeginRequest<'static> {
+pub(super) async fn ask<D: Door>(
+    world: &World<D>,
+    key: &str,
+    recovery: Recovery,
+) -> BeginRequest<'static> {
     let operation = operation(key);
     let salt = world.hapax.salt().await.unwrap();
     let fingerprint = salt.tenant_key(operation.tenant()).fingerprint(&request());
@@ -40,7 +44,7 @@ async fn ask<D: Door>(world: &World<D>, key: &str, recovery: Recovery) -> BeginR
     }
 }
 
-fn engine<D: Door>(world: &World<D>) -> Engine {
+pub(super) fn engine<D: Door>(world: &World<D>) -> Engine {
     Engine::start(world.store.clone(), hapax_engine::Options::default())
 }
 

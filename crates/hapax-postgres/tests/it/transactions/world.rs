@@ -13,7 +13,10 @@ use hapax_core::{AnswerMeaning, AttemptAnswer, Body, Event, Outcome, RequestPart
 use hapax_engine::transactional::{
     Answered, Fate, InTransactionError, TransactionOptions, Transactional, Tx,
 };
-use hapax_postgres::{Store, transaction::Isolation};
+use hapax_postgres::{
+    Store,
+    transaction::{ForOperation, Isolation},
+};
 
 use super::doors::{BoxError, Door};
 use crate::{backend::Postgres, reference::operation};
@@ -33,7 +36,14 @@ impl<D: Door> World<D> {
     }
 
     pub(crate) async fn with(options: TransactionOptions, isolation: Option<Isolation>) -> Self {
-        let postgres = Postgres::empty().await;
+        Self::on(Postgres::empty().await, options, isolation).await
+    }
+
+    pub(crate) async fn on(
+        postgres: Postgres,
+        options: TransactionOptions,
+        isolation: Option<Isolation>,
+    ) -> Self {
         let store = postgres.store().await;
         let client = postgres.client().await;
         client.batch_execute("CREATE TABLE payments (key text NOT NULL)").await.unwrap();
@@ -54,7 +64,7 @@ impl<D: Door> World<D> {
     pub(crate) async fn run<F>(
         &self,
         key: &str,
-        work: impl Fn(Tx<D::Transaction>, String) -> F + Send + 'static,
+        work: impl Fn(Tx<D::Transaction<ForOperation>>, String) -> F + Send + 'static,
     ) -> Result<Answered, InTransactionError>
     where
         F: Future<Output = Result<AttemptAnswer, BoxError>> + Send + 'static,
@@ -85,7 +95,10 @@ impl<D: Door> World<D> {
 }
 
 /// Inserts a payment and says so in an event.
-pub(crate) async fn pay<D: Door>(tx: &mut D::Transaction, key: &str) -> Result<(), BoxError> {
+pub(crate) async fn pay<D: Door>(
+    tx: &mut D::Transaction<ForOperation>,
+    key: &str,
+) -> Result<(), BoxError> {
     D::write(tx, format!("INSERT INTO payments (key) VALUES ('{key}')")).await?;
     D::emit(tx, Event::new("payment.completed", key, format!("{{\"key\":\"{key}\"}}")).unwrap());
     Ok(())
@@ -122,4 +135,13 @@ pub(crate) fn is_stored(answered: &Result<Answered, InTransactionError>) -> bool
 /// It was run before, and the answer is the same.
 pub(crate) fn is_replayed(answered: &Result<Answered, InTransactionError>) -> bool {
     matches!(answered, Ok(Answered { fate: Fate::Replayed { .. }, .. }))
+}
+
+/// Waits until somebody waits for an advisory lock.
+pub(crate) async fn somebody_waits<D: Door>(world: &World<D>) {
+    let waiting = "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database \
+                   WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted";
+    while world.postgres.number(waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
 }

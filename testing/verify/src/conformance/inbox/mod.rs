@@ -5,6 +5,7 @@
 
 use hapax_core::{Event, inbox::Inbox};
 
+pub mod batches;
 pub mod letters;
 pub mod places;
 pub mod records;
@@ -90,6 +91,21 @@ macro_rules! inbox_conformance {
                 only_the_lowest_of_a_key_is_asked_for
                 a_failure_moves_its_key_on
                 what_is_held_is_not_forgotten
+            }
+            batches {
+                several_messages_are_acted_on_in_one_transaction
+                a_batch_that_was_taken_back_is_the_first_again
+                a_batch_that_is_dropped_leaves_nothing
+                a_batch_with_a_message_that_was_acted_on_is_not_entered
+                a_batch_with_one_message_twice_is_not_entered
+                a_batch_with_a_message_somebody_is_at_is_not_entered
+                messages_of_two_consumers_are_not_taken_together
+                of_many_batches_at_once_each_message_is_acted_on_once
+                events_of_a_batch_are_published_with_all_of_it
+                messages_of_one_transaction_end_alike
+                messages_of_a_partition_move_its_place_together
+                messages_of_two_partitions_are_not_taken_together
+                messages_in_turn_are_not_taken_together
             }
             letters {
                 failed_attempts_are_counted_one_by_one

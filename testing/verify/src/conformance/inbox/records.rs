@@ -105,7 +105,7 @@ pub async fn of_many_deliveries_at_once_one_is_acted_on<B: InboxBackend>() {
                         inbox.leave(transaction, &MessageEnd::Done).await.unwrap();
                     }
                     Ok(MessageEntered::Answer(MessageAnswer::Busy))
-                    | Err(TransactionError::Conflict(_)) => {}
+                    | Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => {}
                     Ok(MessageEntered::Answer(answer)) => {
                         assert_eq!(answer, MessageAnswer::Duplicate);
                         return;

@@ -1,8 +1,8 @@
 //! Every interleaving of a small outbox, over the reader's own code.
 //!
-//! Three writers, two of them with the same key, that wait for the key, announce themselves, take
-//! positions, and commit, roll back or are prepared and committed later; what they wrote is visible
-//! before they are gone. One relay that looks, now or at what was visible earlier, lists,
+//! Three writers, two of them with the same key, that wait for the key and announce themselves, in
+//! either order, take positions, and commit, roll back or are prepared and committed later; what
+//! they wrote is visible before they are gone. One relay that looks, now or at what was visible earlier, lists,
 //! acknowledges, gains a lane and dies, each as a step of its own, so everything can happen in
 //! between.
 
@@ -94,8 +94,9 @@ impl Model for World {
     fn actions(&self, moment: &Moment, steps: &mut Vec<Step>) {
         for writer in 0..WRITERS {
             match moment.writers[writer].phase {
-                Phase::Idle => steps.push(Step::Lock(writer)),
+                Phase::Idle => steps.extend([Step::Lock(writer), Step::Announce(writer)]),
                 Phase::Locked => steps.push(Step::Announce(writer)),
+                Phase::Waiting => steps.push(Step::Lock(writer)),
                 Phase::Announced => steps.extend([
                     Step::Number(writer),
                     Step::Prepare(writer),

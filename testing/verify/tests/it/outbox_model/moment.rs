@@ -48,7 +48,11 @@ pub(super) struct WriterState {
 pub(super) enum Phase {
     #[default]
     Idle,
+    /// It has its key.
     Locked,
+    /// It is announced, and waits for its key.
+    Waiting,
+    /// It is announced and has its key.
     Announced,
     Ended,
     Gone,
@@ -78,7 +82,8 @@ impl Default for Moment {
 
 impl Moment {
     pub(super) fn announce(&mut self, writer: usize) -> bool {
-        self.writers[writer].phase = Phase::Announced;
+        let phase = &mut self.writers[writer].phase;
+        *phase = if *phase == Phase::Locked { Phase::Announced } else { Phase::Waiting };
         true
     }
 

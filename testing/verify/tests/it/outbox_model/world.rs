@@ -44,7 +44,8 @@ impl World {
         if taken && self.flaw != Flaw::NoKeyLock {
             return false;
         }
-        moment.writers[writer].phase = Phase::Locked;
+        let phase = &mut moment.writers[writer].phase;
+        *phase = if *phase == Phase::Waiting { Phase::Announced } else { Phase::Locked };
         true
     }
 
@@ -88,7 +89,7 @@ impl World {
 
     fn writers(self, moment: &Moment) -> Vec<Writer> {
         let announced = |phase| match phase {
-            Phase::Announced => self.flaw != Flaw::AnnouncedLate,
+            Phase::Waiting | Phase::Announced => self.flaw != Flaw::AnnouncedLate,
             Phase::Ended => true,
             Phase::Idle | Phase::Locked | Phase::Gone => false,
         };

@@ -1,0 +1,96 @@
+//! What is said on a connection of the pool, and what comes back.
+
+use futures_util::future::join_all;
+use hapax_sql::{ResultRow, Session, Statement, TransactionFault, Value};
+use tokio_postgres::{
+    Row,
+    types::{ToSql, Type},
+};
+
+use super::pooled_connection::PooledConnection;
+use crate::transaction::error::fault_of;
+
+impl Session for PooledConnection {
+    type Row = PoolRow;
+
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<PoolRow>, TransactionFault> {
+        let statement = self.0.prepare_cached(text).await.map_err(fault)?;
+        let rows = self.0.query(&statement, &params(values)).await.map_err(fault)?;
+        Ok(rows.into_iter().map(PoolRow).collect())
+    }
+
+    /// All of them in one round trip, once they are prepared. What has no values begins or ends a
+    /// transaction, and is not worth preparing.
+    async fn ask_all(
+        &mut self,
+        statements: &[Statement<'_>],
+    ) -> Result<Vec<Vec<PoolRow>>, TransactionFault> {
+        let mut prepared = Vec::with_capacity(statements.len());
+        for Statement { text, values } in statements {
+            let statement = match values {
+                [] => None,
+                _ => Some(self.0.prepare_cached(text).await.map_err(fault)?),
+            };
+            prepared.push((statement, *text, params(values)));
+        }
+        let client = &self.0;
+        let asked = prepared.iter().map(|(statement, text, params)| async move {
+            match statement {
+                Some(statement) => client.query(statement, params).await,
+                None => client.batch_execute(text).await.map(|()| Vec::new()),
+            }
+        });
+        let answers = join_all(asked).await.into_iter();
+        let rows = |rows: Vec<Row>| rows.into_iter().map(PoolRow).collect();
+        answers.map(|answer| answer.map(rows).map_err(fault)).collect()
+    }
+}
+
+fn params<'a>(values: &'a [Value<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    values.iter().map(param).collect()
+}
+
+fn param<'a>(value: &'a Value<'_>) -> &'a (dyn ToSql + Sync) {
+    match value {
+        Value::Number(number) => number,
+        Value::Text(text) => text,
+        Value::Bytes(bytes) => bytes,
+        Value::Numbers(numbers) => numbers,
+        Value::Texts(texts) => texts,
+        Value::ManyBytes(many) => many,
+    }
+}
+
+/// A row of the driver's.
+pub(crate) struct PoolRow(Row);
+
+impl ResultRow for PoolRow {
+    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
+        let column = self.0.columns().get(at).ok_or_else(|| TransactionFault::unexpected(at))?;
+        let number = match *column.type_() {
+            Type::INT8 => self.0.try_get(at),
+            Type::INT4 => self.0.try_get::<_, Option<i32>>(at).map(|value| value.map(i64::from)),
+            Type::INT2 => self.0.try_get::<_, Option<i16>>(at).map(|value| value.map(i64::from)),
+            Type::BOOL => self.0.try_get::<_, Option<bool>>(at).map(|value| value.map(i64::from)),
+            _ => return Err(TransactionFault::unexpected(at)),
+        };
+        number.map_err(TransactionFault::damaged)
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
+        self.0.try_get(at).map_err(TransactionFault::damaged)
+    }
+
+    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
+        self.0.try_get(at).map_err(TransactionFault::damaged)
+    }
+}
+
+pub(crate) fn fault(error: tokio_postgres::Error) -> TransactionFault {
+    let code = error.code().map(|code| code.code().to_owned());
+    fault_of(code.as_deref(), error)
+}

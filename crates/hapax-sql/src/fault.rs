@@ -1,0 +1,102 @@
+use std::error::Error;
+
+use hapax_core::{StoreError, TransactionError, store::Cause};
+
+/// Why a statement has no answer, as far as the driver knows.
+///
+/// What that means for the caller depends on where it happens: see [`before_commit`](Self::before_commit),
+/// [`of_commit`](Self::of_commit) and [`of_statement`](Self::of_statement).
+#[derive(Debug, Clone)]
+pub enum TransactionFault {
+    /// Another transaction was in the way. This one comes to nothing, and may be tried again.
+    Conflict(Cause),
+    /// The database refused it, with this code: SQLSTATE in PostgreSQL, the result code in SQLite. The
+    /// transaction comes to nothing.
+    Refused {
+        /// The code.
+        code: String,
+        /// What the driver said.
+        cause: Cause,
+    },
+    /// What is stored cannot be right.
+    Damaged(Cause),
+    /// Nobody said what became of it.
+    Unanswered(Cause),
+}
+
+impl TransactionFault {
+    /// Another transaction was in the way.
+    pub fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Conflict(Cause::from(cause.into()))
+    }
+
+    /// The database refused it, with this code.
+    pub fn refused(
+        code: impl Into<String>,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Refused { code: code.into(), cause: Cause::from(cause.into()) }
+    }
+
+    /// What is stored cannot be right.
+    pub fn damaged(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Damaged(Cause::from(cause.into()))
+    }
+
+    /// Nobody said what became of it.
+    pub fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unanswered(Cause::from(cause.into()))
+    }
+
+    /// A column does not hold what was written into it.
+    pub fn unexpected(at: usize) -> Self {
+        Self::damaged(format!("column {at} is not what was asked for"))
+    }
+
+    /// The code of a refusal.
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } => Some(code),
+            Self::Conflict(_) | Self::Damaged(_) | Self::Unanswered(_) => None,
+        }
+    }
+
+    /// The meaning before anything was committed.
+    pub fn before_commit(self) -> TransactionError {
+        match self {
+            Self::Conflict(cause) => TransactionError::Conflict(cause),
+            Self::Refused { cause, .. } | Self::Unanswered(cause) => {
+                StoreError::Unavailable(cause).into()
+            }
+            Self::Damaged(cause) => StoreError::Damaged(cause).into(),
+        }
+    }
+
+    /// The meaning where a commit was under way: after anything but a refusal it may be done.
+    pub fn of_commit(self) -> TransactionError {
+        match self {
+            Self::Conflict(_) | Self::Refused { .. } => self.before_commit(),
+            Self::Damaged(cause) | Self::Unanswered(cause) => StoreError::Unconfirmed(cause).into(),
+        }
+    }
+
+    /// The meaning where the statement was a transaction of its own, and so was committed or was not.
+    pub fn of_statement(self) -> StoreError {
+        plainly(self.of_commit())
+    }
+
+    /// The meaning where it only read.
+    pub fn of_read(self) -> StoreError {
+        plainly(self.before_commit())
+    }
+}
+
+/// Outside of a caller's transaction there is nothing to try again as a whole.
+fn plainly(error: TransactionError) -> StoreError {
+    match error {
+        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+            StoreError::Unavailable(cause)
+        }
+        TransactionError::Store(error) => error,
+    }
+}

@@ -1,0 +1,26 @@
+//! What became of messages: the conversation, in any SQL database.
+//!
+//! - `statements`: [`InboxStatements`], what a database has to be told in its own words;
+//! - `unit`: what is said in the transaction of an effect; `tables`: what is said outside of one;
+//! - `values`: what the statements take, in their order; `delegate`: the half of an `Inbox` that is the
+//!   same for every driver.
+
+pub mod tables;
+pub mod unit;
+
+mod delegate;
+mod statements;
+mod values;
+
+use hapax_core::Timestamp;
+
+pub use self::{statements::InboxStatements, unit::ForMessages};
+
+/// How an inbox is spoken to.
+#[derive(Debug, Clone, Copy)]
+pub struct InboxContext {
+    /// In these words.
+    pub statements: &'static InboxStatements,
+    /// What time it is, where the database has no clock of its own.
+    pub now: Option<Timestamp>,
+}

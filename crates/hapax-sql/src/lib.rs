@@ -1,0 +1,24 @@
+//! What Hapax says to any SQL database, whichever it is and whichever driver speaks to it.
+//!
+//! A driver implements [`Session`]: a statement with its [`Value`]s goes out, [`ResultRow`]s come back,
+//! or a [`TransactionFault`]. The conversations are written once on top of it, over a table of
+//! statements for each database. A new database is its statements and a driver.
+//!
+//! - `session`: [`Session`] and [`Statement`]; `value`: what goes out; `row`: what comes back;
+//! - `fault`: why there is no answer, and what that means before a commit, in one and without one;
+//! - [`inbox`]: the conversation about messages; [`operation`]: about an operation in its caller's transaction.
+
+pub mod inbox;
+pub mod operation;
+
+mod fault;
+mod row;
+mod session;
+mod value;
+
+pub use self::{
+    fault::TransactionFault,
+    row::ResultRow,
+    session::{Session, Statement},
+    value::Value,
+};

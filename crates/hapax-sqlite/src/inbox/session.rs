@@ -1,0 +1,157 @@
+//! What is said through `rusqlite`, and what comes back; and what both drivers of SQLite share.
+
+use std::error::Error;
+
+use hapax_sql::{ResultRow, TransactionFault, Value};
+use rusqlite::{
+    Connection, ToSql,
+    types::{ToSqlOutput, ValueRef},
+};
+use serde_json::json;
+
+/// The primary result codes of SQLite that mean a decision.
+mod code {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CONSTRAINT: i32 = 19;
+    pub(super) const NOT_A_DATABASE: i32 = 26;
+}
+
+/// Whether this code, extended or not, says that somebody else had the lock for too long.
+pub(crate) fn is_lock(code: i32) -> bool {
+    matches!(code & 0xff, code::BUSY | code::LOCKED)
+}
+
+/// The fault behind an error of a driver, to which SQLite gave this code, extended or not.
+///
+/// A full disk or a constraint leaves the transaction open, to be rolled back. After anything else that
+/// happens to a commit, its mark may be in the log.
+pub(crate) fn fault_of(
+    code: Option<i32>,
+    error: impl Into<Box<dyn Error + Send + Sync>>,
+) -> TransactionFault {
+    match code.map(|code| code & 0xff) {
+        Some(code) if is_lock(code) => TransactionFault::conflict(error),
+        Some(code::CORRUPT | code::NOT_A_DATABASE) => TransactionFault::damaged(error),
+        Some(code @ (code::FULL | code::CONSTRAINT)) => {
+            TransactionFault::refused(code.to_string(), error)
+        }
+        Some(_) | None => TransactionFault::unanswered(error),
+    }
+}
+
+/// The fault behind an error of `rusqlite`.
+pub(crate) fn fault(error: rusqlite::Error) -> TransactionFault {
+    fault_of(error.sqlite_error().map(|error| error.extended_code), error)
+}
+
+/// Several texts as one: SQLite has no lists.
+pub(crate) fn json_texts(texts: &[&str]) -> String {
+    json!(texts).to_string()
+}
+
+/// The same for numbers.
+pub(crate) fn json_numbers(numbers: &[i64]) -> String {
+    json!(numbers).to_string()
+}
+
+/// The same for bytes, in hexadecimal digits.
+pub(crate) fn json_bytes(many: &[&[u8]]) -> String {
+    let hex = |bytes: &&[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    json!(many.iter().map(hex).collect::<Vec<_>>()).to_string()
+}
+
+/// Runs one statement, which is kept prepared.
+pub(crate) fn query(
+    connection: &Connection,
+    text: &str,
+    values: &[Value<'_>],
+) -> rusqlite::Result<Vec<CopiedRow>> {
+    let mut statement = connection.prepare_cached(text)?;
+    let columns = statement.column_count();
+    let params = rusqlite::params_from_iter(values.iter().map(Param));
+    let rows = statement.query_map(params, |row| {
+        let copied = (0..columns).map(|at| row.get_ref(at).map(CopiedValue::from));
+        copied.collect::<rusqlite::Result<_>>().map(CopiedRow)
+    })?;
+    rows.collect()
+}
+
+struct Param<'a>(&'a Value<'a>);
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let borrowed = ToSqlOutput::Borrowed;
+        Ok(match *self.0 {
+            Value::Number(Some(number)) => borrowed(ValueRef::Integer(number)),
+            Value::Text(Some(text)) => borrowed(ValueRef::Text(text.as_bytes())),
+            Value::Bytes(Some(bytes)) => borrowed(ValueRef::Blob(bytes)),
+            Value::Number(None) | Value::Text(None) | Value::Bytes(None) => {
+                borrowed(ValueRef::Null)
+            }
+            Value::Numbers(numbers) => ToSqlOutput::Owned(json_numbers(numbers).into()),
+            Value::Texts(texts) => ToSqlOutput::Owned(json_texts(texts).into()),
+            Value::ManyBytes(many) => ToSqlOutput::Owned(json_bytes(many).into()),
+        })
+    }
+}
+
+/// A row that was copied: `rusqlite` lends it only until the next step.
+pub(crate) struct CopiedRow(Vec<CopiedValue>);
+
+enum CopiedValue {
+    Null,
+    Number(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+    /// Of a kind that no column of ours has.
+    Other,
+}
+
+impl From<ValueRef<'_>> for CopiedValue {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Number(number),
+            ValueRef::Text(text) => {
+                String::from_utf8(text.to_vec()).map_or(Self::Other, Self::Text)
+            }
+            ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
+            ValueRef::Real(_) => Self::Other,
+        }
+    }
+}
+
+impl ResultRow for CopiedRow {
+    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
+        match self.0.get(at) {
+            Some(CopiedValue::Number(number)) => Ok(Some(*number)),
+            Some(CopiedValue::Null) => Ok(None),
+            Some(CopiedValue::Text(_) | CopiedValue::Bytes(_) | CopiedValue::Other) | None => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
+        match self.0.get(at) {
+            Some(CopiedValue::Text(text)) => Ok(Some(text)),
+            Some(CopiedValue::Null) => Ok(None),
+            Some(CopiedValue::Number(_) | CopiedValue::Bytes(_) | CopiedValue::Other) | None => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+
+    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
+        match self.0.get(at) {
+            Some(CopiedValue::Bytes(bytes)) => Ok(Some(bytes)),
+            Some(CopiedValue::Null) => Ok(None),
+            Some(CopiedValue::Number(_) | CopiedValue::Text(_) | CopiedValue::Other) | None => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+}
