@@ -21,6 +21,7 @@ const BASELINE: &str = concat!(
     include_str!("../migrations/baseline/01_common.sql"),
     include_str!("../migrations/baseline/02_operations.sql"),
     include_str!("../migrations/baseline/03_tenants.sql"),
+    include_str!("../migrations/baseline/04_digests.sql"),
     include_str!("../migrations/baseline/04_transactions.sql"),
     include_str!("../migrations/baseline/05_outbox.sql"),
     include_str!("../migrations/baseline/06_inbox.sql"),

@@ -72,6 +72,24 @@ async fn ids_are_those_of_rust() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn numbers_of_locks_are_those_of_rust() {
+    let database = Postgres::empty().await;
+    let salt = database.store().await.salt();
+    let number = "SELECT hapax.lock_number(m.salt, $1, $2) FROM hapax.meta AS m";
+    let client = database.client().await;
+    let id = named("acme", "POST /pay", "key").id();
+    for (kind, name) in
+        [("event", "orders\nschl\u{fc}ssel"), ("operation", &id.to_string()), ("", "")]
+    {
+        let row = client.query_one(number, &[&kind, &name]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), salt.lock_number(kind, name), "{kind} {name}");
+    }
+    let operation = "SELECT hapax.operation_lock(m.salt, $1::text::uuid) FROM hapax.meta AS m";
+    let row = client.query_one(operation, &[&id.to_string()]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), salt.lock_number("operation", &id.to_string()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fingerprints_are_those_of_rust() {
     let mut random = fastrand::Rng::with_seed(2);
     let mut requests: Vec<_> = (0..ROUNDS).map(|_| Request::draw(&mut random)).collect();

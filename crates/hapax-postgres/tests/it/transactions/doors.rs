@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use deadpool_postgres::{Manager, Pool};
-use hapax_core::{Database, Event, inbox::Inbox, outbox::Ringer};
+use hapax_core::{Database, Event, TransactionError, inbox::Inbox, outbox::Ringer};
 use hapax_postgres::transaction::{
     ForMessages, ForOperation, Isolation, deadpool, sqlx as through_sqlx,
     sqlx_0_8 as through_sqlx_0_8,
@@ -34,6 +34,12 @@ pub(crate) trait Door: 'static {
     ) -> impl Future<Output = Result<(), BoxError>> + Send;
 
     fn emit<P: Send + 'static>(tx: &mut Self::Transaction<P>, event: Event);
+
+    /// Publishes events by themselves.
+    fn emit_alone(
+        database: &Self::Database,
+        events: Vec<Event>,
+    ) -> impl Future<Output = Result<(), TransactionError>> + Send;
 }
 
 pub(crate) struct Deadpool;
@@ -66,6 +72,13 @@ impl Door for Deadpool {
 
     fn emit<P: Send + 'static>(tx: &mut deadpool::Transaction<P>, event: Event) {
         tx.emit(event);
+    }
+
+    async fn emit_alone(
+        database: &deadpool::Database,
+        events: Vec<Event>,
+    ) -> Result<(), TransactionError> {
+        database.emit(events).await
     }
 }
 
@@ -111,6 +124,13 @@ macro_rules! sqlx_door {
             fn emit<P: Send + 'static>(tx: &mut $version::Transaction<P>, event: Event) {
                 tx.emit(event);
             }
+
+    async fn emit_alone(
+        database: &$version::Database,
+        events: Vec<Event>,
+    ) -> Result<(), TransactionError> {
+        database.emit(events).await
+    }
         }
     };
 }

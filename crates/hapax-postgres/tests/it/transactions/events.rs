@@ -17,6 +17,7 @@ through_every_door!(
     a_process_that_was_away_finds_the_segment_that_is_written_now,
     an_event_takes_the_lock_that_sql_takes_for_its_key,
     a_writer_is_announced_before_it_has_its_key_or_its_position,
+    events_of_nobodys_transaction_are_written_together,
 );
 
 async fn emit<D: Door>(world: &World<D>, key: &str, events: usize) {
@@ -87,4 +88,23 @@ async fn a_writer_is_announced_before_it_has_its_key_or_its_position<D: Door>() 
     other.batch_execute("ROLLBACK").await.unwrap();
     emitted.acquire().await.unwrap().forget();
     assert_eq!(world.postgres.number(last).await, 2);
+}
+
+async fn events_of_nobodys_transaction_are_written_together<D: Door>() {
+    let world = World::<D>::new().await;
+    let database = D::open(&world.postgres.config(), None);
+    world.postgres.number("SELECT setval('hapax.outbox_positions', 65300)").await;
+    let mut expected = 0;
+    for events in [0, 1, 200, 300] {
+        let events: Vec<_> =
+            (0..events).map(|at| Event::new("t", "k", at.to_string()).unwrap()).collect();
+        expected += i64::try_from(events.len()).unwrap();
+        D::emit_alone(&database, events).await.unwrap();
+        assert_eq!(world.events().await, expected);
+    }
+    assert_eq!(world.postgres.number(MISPLACED).await, 0);
+    let swapped = "SELECT count(*) FROM (SELECT convert_from(payload, 'UTF8')::int8 AS at, \
+                   lag(convert_from(payload, 'UTF8')::int8) OVER (ORDER BY position) AS before FROM hapax.outbox) AS e \
+                   WHERE at <> before + 1 AND at <> 0";
+    assert_eq!(world.postgres.number(swapped).await, 0);
 }
