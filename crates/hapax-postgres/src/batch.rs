@@ -49,6 +49,9 @@ impl<'a> Parts<'a> {
         if !settles.is_empty() {
             parts.add(SETTLE, settle_columns(lone, &settles));
         }
+        if settles.iter().any(|(settle, _)| matches!(settle.to, Settlement::InDoubt(_))) {
+            parts.add(DOUBT, Vec::new());
+        }
         if !renews.is_empty() {
             parts.add(RENEW, renew_columns(lone, &renews));
         }
@@ -229,33 +232,90 @@ const RENEW: usize = 1;
 const KEEP_STEP: usize = 2;
 const TAKE_OVER: usize = 3;
 const CLAIM: usize = 4;
+/// Not a part with items of its own: said of a batch in which a settle leaves a doubt.
+const DOUBT: usize = 5;
 
-/// Each part: how many parameters it has, what it writes and what it answers.
-const PARTS: [(usize, &str, &str); 5] = [
-    (9, include_str!("sql/settle.sql"), "SELECT id, changed_at, watched FROM settled"),
-    (4, include_str!("sql/renew.sql"), "SELECT id, now, false FROM renewed"),
-    (10, include_str!("sql/keep_step.sql"), "SELECT id, now, false FROM running"),
-    (15, include_str!("sql/take_over.sql"), "SELECT id, changed_at, false FROM taken"),
-    (13, include_str!("sql/claim.sql"), "SELECT id, created_at, false FROM claimed"),
+/// A part of a batch.
+struct Part {
+    params: usize,
+    /// What it writes.
+    write: &'static str,
+    /// What it answers.
+    answer: &'static str,
+    /// What it leaves unfinished, and when to look at it.
+    unfinished: Option<&'static str>,
+}
+
+const PARTS: [Part; 5] = [
+    Part {
+        params: 9,
+        write: include_str!("sql/settle.sql"),
+        answer: "SELECT id, changed_at, watched FROM settled",
+        unfinished: None,
+    },
+    Part {
+        params: 4,
+        write: include_str!("sql/renew.sql"),
+        answer: "SELECT id, now, false FROM renewed",
+        unfinished: Some("SELECT id, until FROM renewed"),
+    },
+    Part {
+        params: 10,
+        write: include_str!("sql/keep_step.sql"),
+        answer: "SELECT id, now, false FROM running",
+        unfinished: None,
+    },
+    Part {
+        params: 15,
+        write: include_str!("sql/take_over.sql"),
+        answer: "SELECT id, changed_at, false FROM taken",
+        unfinished: Some("SELECT id, until FROM taken"),
+    },
+    Part {
+        params: 13,
+        write: include_str!("sql/claim.sql"),
+        answer: "SELECT id, created_at, false FROM claimed",
+        unfinished: None,
+    },
 ];
+
+/// Remembers the doubts that settles leave.
+const DOUBTED: &str = include_str!("sql/doubt.sql");
 
 /// The statement for every choice of parts, so that what is not in a batch costs nothing.
 static TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, str::to_owned)));
 /// The same for batches without more than one item in any part.
 static LONE_TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, lone)));
 
-type Texts = [String; 1 << PARTS.len()];
+type Texts = [String; 1 << (PARTS.len() + 1)];
 
 fn text(mask: usize, form: fn(&str) -> String) -> String {
     let (mut first, mut writes, mut answers) = (0, Vec::new(), Vec::new());
-    for (at, (params, write, answer)) in PARTS.into_iter().enumerate() {
+    let mut unfinished = Vec::new();
+    for (at, part) in PARTS.into_iter().enumerate() {
         if mask & (1 << at) != 0 {
-            writes.push(renumbered(&form(write), first));
-            answers.push(answer);
-            first += params;
+            writes.push(renumbered(&form(part.write), first));
+            answers.push(part.answer);
+            unfinished.extend(part.unfinished);
+            first += part.params;
         }
     }
+    if mask & (1 << SETTLE) != 0 && mask & (1 << DOUBT) != 0 {
+        writes.push(DOUBTED.to_owned());
+    }
+    if !unfinished.is_empty() {
+        writes.push(filed(&unfinished.join(" UNION ALL ")));
+    }
     format!("WITH {}\n{}", writes.join(",\n"), answers.join("\nUNION ALL "))
+}
+
+/// Files what is left unfinished, all of it in one order, as sweepers do.
+fn filed(unfinished: &str) -> String {
+    format!(
+        "filed AS (INSERT INTO hapax.unfinished AS u (id, look_at) \
+         SELECT id, until FROM ({unfinished}) AS f ORDER BY id \
+         ON CONFLICT (id) DO UPDATE SET look_at = excluded.look_at)"
+    )
 }
 
 /// The same text with plain values in place of arrays.

@@ -6,13 +6,13 @@
 //! - `store`: [`Store`] and [`Options`]; which connection does what;
 //! - `commit` and `batch`: a batch as one statement, and its answers;
 //! - `row`, `answer` and `list`: reading; `notes`: what people did to records;
-//! - `overdue`: finding abandoned records without an index that settles would have to maintain;
+//! - `overdue`: finding abandoned records, and `retire`: purging, both without an index beside the key
+//!   (`heap_lap` walks);
 //! - `transaction`: the same promise inside the caller's own transaction, with its own pool
 //!   (features `deadpool`, `sqlx` and `sqlx-0_8`; SQL functions for every other language);
 //! - `inbox`: what became of messages, in the transaction of their effect;
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
-//! - `retire`: purging records;
 //! - `watch`: hints between processes;
 //! - `server`: whether a server can be used at all; `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
 //!
@@ -31,6 +31,7 @@ mod clock_mark;
 mod commit;
 mod connection;
 mod error;
+mod heap_lap;
 #[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod inbox;
 mod list;

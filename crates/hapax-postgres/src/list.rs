@@ -1,20 +1,24 @@
 //! Records listed for people, in order of their id.
 
 use hapax_core::{
-    StateTag, StoreError,
+    OperationId, StateTag, StoreError,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Listed, Page},
 };
 
 use crate::{
+    connection::SharedConnection,
     error::{StatementFailure, reading},
     row::{self, Id, column},
     store::Shared,
 };
 
 const LIST: &str = include_str!("sql/list.sql");
-/// Records in doubt are filed at the end of time, so that they are found without a search.
+/// Records in doubt are remembered beside the others, so that they are found without a search.
 const LIST_IN_DOUBT: &str = include_str!("sql/list_in_doubt.sql");
+const FORGET_DOUBTS: &str = include_str!("sql/forget_doubts.sql");
+/// Doubts that one call looks at, in case they are over.
+const DOUBTS_LOOKED_AT: i64 = 256;
 
 /// One page of what the filter lets through.
 pub(crate) async fn list(
@@ -47,4 +51,13 @@ async fn rows(
         row::columns(row, id)
     };
     rows.iter().map(read).collect()
+}
+
+/// Forgets doubts that are over, of those behind a place that chance chooses.
+pub(crate) async fn forget_doubts(wire: &SharedConnection) -> Result<(), StatementFailure> {
+    let from = OperationId::from_bytes(fastrand::u128(..).to_be_bytes());
+    for from in [from, OperationId::from_bytes([0; 16])] {
+        wire.query(FORGET_DOUBTS, &[&Id(from), &DOUBTS_LOOKED_AT]).await?;
+    }
+    Ok(())
 }

@@ -1,27 +1,33 @@
-//! The search for records whose owner is overdue, without an index on anything a settle changes.
+//! The search for records whose owner is overdue, without an index on the table of operations.
 //!
-//! A record is filed under its retention at the end of its lease. For each retention a *frontier*
-//! is kept: nothing filed before it is pending or running. The search walks from there to now, so a
-//! record is looked at once in its life, when its lease would be over.
+//! Whoever claims leaves in the same commit where the claims were written: one row of
+//! `hapax.claim_log` for a whole batch. A search takes those rows that are older than [`MARGIN`],
+//! looks at the places they name, and files what stands there unfinished in `hapax.unfinished`, with
+//! the end of its lease as the time of its next look. Nearly everything is finished by then and is
+//! never looked at again. What was filed is looked at when its time has come: it is finished and
+//! taken out, or renewed and filed under the end of its new lease, or overdue.
 //!
 //! Why none is missed for good:
-//! - a record behind the frontier runs again only by a claim, a takeover or a renewal, and each of
-//!   them files it anew, at the end of its new lease;
-//! - an overdue record found behind the new frontier is filed anew, at now, before the frontier
-//!   moves; so one that nobody takes does not hold up the others, and is found again;
-//! - a claim is filed later than it is written, so it must take longer than its lease and
-//!   [`MARGIN`] to commit before the frontier can pass it unseen;
-//! - a clock that stepped back leaves the frontier in the future: the search starts over; and it
-//!   leaves leases there, which are looked for beyond where any lease of this clock can end;
-//! - and whatever slipped through all that is met by the *lap*, which walks everything behind the
-//!   frontier, a few rows with every call, again and again.
+//! - a place keeps the version of a row that the claim wrote. Whoever writes another version of a row
+//!   that is not finished by it (a renewal, a takeover, the mark of a watcher) files it himself, in
+//!   the same commit;
+//! - a row of the log goes only in the commit that files what it names, and only once it is seen: a
+//!   claim that commits late is seen late, and nothing waits for it;
+//! - what was filed is taken out only as it was seen: a record that is made to run again meanwhile
+//!   has been filed anew, under another time;
+//! - an overdue record that nobody takes is filed at now, behind the others, and found again;
+//! - a clock that was set back leaves rows of the log and times of looks in the future: what is
+//!   further ahead than any lease can end is looked at as if it were due;
+//! - and whatever slipped through all that (a table that was rewritten or restored has other places; a
+//!   caller of `hapax.begin` that commits without an end leaves no row in the log) is met by the
+//!   *lap*, which walks over the whole table, a piece of [`LAP_BLOCKS`] with every call, again and again.
 //!
-//! Sweepers do not wait for each other: the frontier moves only from where the mover started.
+//! Sweepers do not wait for each other: they skip what another one holds.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use hapax_core::{
-    Record, apply,
+    OperationId, Record, StateTag, Timestamp, apply,
     limits::{LEASE_MAX, PAGE_RECORDS_MAX},
     store::Loaded,
     time::micros,
@@ -30,26 +36,26 @@ use hapax_core::{
 use crate::{
     connection::SharedConnection,
     error::{StatementFailure, after, before},
+    heap_lap,
     row::{self, Id, column},
     store::Shared,
 };
 
-/// The frontier stays this far behind now, for claims that are slow to commit.
+/// How old a claim is when it is looked at: most are finished by then.
 const MARGIN: Duration = Duration::from_secs(2);
-/// Rows one step of the walk looks at.
-const STEP_ROWS: i64 = 4096;
-/// Steps one call takes at most, for each retention.
+/// Batches of claims, or filed records, that one step looks at.
+const STEP_ROWS: i64 = 1024;
+/// Steps one call takes at most, of each kind.
 const STEPS_MAX: usize = 32;
-/// Where records in doubt are filed: nobody looks for them.
-const IN_DOUBT: i64 = i64::MAX;
-/// Rows of the lap one call looks at, for each retention.
-const LAP_ROWS: i64 = 512;
+/// Blocks of the table that the lap walks over in one call.
+const LAP_BLOCKS: i64 = 2048;
+/// How much later a record that cannot be read is looked at again.
+const UNREADABLE_AGAIN: Duration = Duration::from_secs(60);
 
-const CURSORS: &str = include_str!("sql/cursors.sql");
-const WALK: &str = include_str!("sql/walk.sql");
+const FILE_CLAIMS: &str = include_str!("sql/file_claims.sql");
+const FILE_LAP: &str = include_str!("sql/file_lap.sql");
+const DUE: &str = include_str!("sql/due.sql");
 const REFILE: &str = include_str!("sql/refile.sql");
-const MOVE: &str = "UPDATE hapax.sweep_cursors SET frontier = $4, lap = $5 \
-                    WHERE retention = $1 AND frontier = $2 AND lap = $3";
 
 /// Up to `limit` records that are running past their lease or pending past their pick-up.
 pub(crate) async fn overdue(
@@ -59,96 +65,96 @@ pub(crate) async fn overdue(
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
     shared.faults.at("overdue.send").map_err(before)?;
-    let mut ids = Vec::new();
-    for cursor in cursors(&wire).await? {
-        if ids.len() < limit {
-            ids.extend(cursor.search(&wire, limit - ids.len()).await?);
+    file_claims(&wire).await?;
+    let blocks = heap_lap::blocks(&wire).await?;
+    let (from, to) = shared.sweep_lap.piece(blocks, LAP_BLOCKS).bounds();
+    wire.query(FILE_LAP, &[&from, &to, &micros(MARGIN)]).await?;
+    let mut overdue = OverdueRecords { limit, records: Vec::new(), ids: HashSet::new() };
+    for _ in 0..STEPS_MAX {
+        let all = look(&wire, &mut overdue).await?;
+        if all || overdue.is_full() {
+            break;
         }
     }
-    ids.truncate(limit);
-    let ids: Vec<_> = ids.into_iter().map(|Id(id)| id).collect();
-    let found = row::read(&wire, &ids).await?;
     shared.faults.at("overdue.answer").map_err(after)?;
-    let overdue = found.into_iter().flatten().filter_map(|Loaded { now, record }| {
-        record.map(|record| *record).filter(|record| apply::is_overdue(now, record))
-    });
-    Ok(overdue.collect())
+    Ok(overdue.records)
 }
 
-/// How far the search has come for one retention.
-struct Cursor {
-    retention: i64,
-    frontier: i64,
-    lap: i64,
-    now: i64,
+/// What was found, each once: a step may meet again what the step before it filed.
+struct OverdueRecords {
+    limit: usize,
+    records: Vec<Record>,
+    ids: HashSet<OperationId>,
 }
 
-async fn cursors(wire: &SharedConnection) -> Result<Vec<Cursor>, StatementFailure> {
-    let rows = wire.query(CURSORS, &[]).await?;
-    let cursor = |row| {
-        Ok(Cursor {
-            retention: column(row, 0)?,
-            frontier: column(row, 1)?,
-            lap: column(row, 2)?,
-            now: column(row, 3)?,
-        })
-    };
-    rows.iter().map(cursor).collect()
+impl OverdueRecords {
+    fn is_full(&self) -> bool {
+        self.records.len() >= self.limit
+    }
 }
 
-impl Cursor {
-    async fn search(
-        &self,
-        wire: &SharedConnection,
-        limit: usize,
-    ) -> Result<Vec<Id>, StatementFailure> {
-        let furthest = self.now - micros(MARGIN);
-        let start = if self.frontier > furthest { 0 } else { self.frontier };
-        let (mut overdue, mut reached) = (Vec::new(), start);
-        for _ in 0..STEPS_MAX {
-            let step = self.walk(wire, reached, self.now, STEP_ROWS).await?;
-            overdue.extend(step.overdue);
-            reached = step.reached.unwrap_or(self.now);
-            if step.reached.is_none() || overdue.len() >= limit {
-                break;
+/// Files the claims that are unfinished although they are not young any more.
+async fn file_claims(wire: &SharedConnection) -> Result<(), StatementFailure> {
+    for _ in 0..STEPS_MAX {
+        let rows = wire.query(FILE_CLAIMS, &[&micros(MARGIN), &STEP_ROWS]).await?;
+        let looked: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+        if looked < STEP_ROWS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at records whose time has come, and files them anew or takes them out; whether these were
+/// all.
+async fn look(
+    wire: &SharedConnection,
+    overdue: &mut OverdueRecords,
+) -> Result<bool, StatementFailure> {
+    let due = wire.query(DUE, &[&STEP_ROWS, &micros(LEASE_MAX)]).await?;
+    let mut seen = Vec::with_capacity(due.len());
+    for row in &due {
+        seen.push((column::<Id>(row, 0)?, column::<i64>(row, 1)?));
+    }
+    let all = i64::try_from(seen.len()).unwrap_or(i64::MAX) < STEP_ROWS;
+    let ids: Vec<_> = seen.iter().map(|(Id(id), _)| *id).collect();
+    let found = row::read(wire, &ids).await?;
+    let (mut filed, mut looked_at, mut next) = (Vec::new(), Vec::new(), Vec::new());
+    for ((id, look_at), loaded) in seen.into_iter().zip(found) {
+        filed.push(id);
+        looked_at.push(look_at);
+        next.push(match loaded {
+            Ok(Loaded { record: None, .. }) => None,
+            // What there is no room for keeps its place in front of those that were found.
+            Ok(Loaded { now, record: Some(record) })
+                if overdue.is_full() && apply::is_overdue(now, &record) =>
+            {
+                Some(look_at)
             }
-        }
-        let lap = self.walk(wire, self.lap, start - 1, LAP_ROWS).await?;
-        overdue.extend(lap.overdue);
-        // No lease ends as late as this, unless it was given by a clock that was ahead.
-        let beyond = self.now.saturating_add(micros(LEASE_MAX) + 1);
-        let ahead = self.walk(wire, beyond, IN_DOUBT - 1, LAP_ROWS).await?;
-        overdue.extend(ahead.overdue);
-        let (frontier, lap) = (reached.min(furthest), lap.reached.unwrap_or(0));
-        if !overdue.is_empty() {
-            wire.query(REFILE, &[&overdue, &frontier]).await?;
-        }
-        if (frontier, lap) != (self.frontier, self.lap) {
-            let params: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-                [&self.retention, &self.frontier, &self.lap, &frontier, &lap];
-            wire.query(MOVE, &params).await?;
-        }
-        Ok(overdue)
+            Ok(Loaded { now, record: Some(record) }) => next_look(now, *record, overdue),
+            Err(_) => Some(look_at.saturating_add(micros(UNREADABLE_AGAIN))),
+        });
     }
-
-    async fn walk(
-        &self,
-        wire: &SharedConnection,
-        from: i64,
-        to: i64,
-        rows: i64,
-    ) -> Result<WalkStep, StatementFailure> {
-        let answer = wire.query(WALK, &[&self.retention, &from, &to, &self.now, &rows]).await?;
-        let Some(row) = answer.first() else { return Ok(WalkStep::default()) };
-        let (count, last): (i64, Option<i64>) = (column(row, 0)?, column(row, 1)?);
-        let overdue = column::<Option<Vec<Id>>>(row, 2)?.unwrap_or_default();
-        Ok(WalkStep { overdue, reached: last.filter(|_| count >= rows) })
+    if !filed.is_empty() {
+        wire.query(REFILE, &[&filed, &looked_at, &next]).await?;
     }
+    Ok(all)
 }
 
-/// What a step of the walk met, and where it ended if there was more.
-#[derive(Default)]
-struct WalkStep {
-    overdue: Vec<Id>,
-    reached: Option<i64>,
+/// When to look at this record again; never, if it is finished.
+fn next_look(now: Timestamp, record: Record, overdue: &mut OverdueRecords) -> Option<i64> {
+    match record.tag() {
+        StateTag::Pending | StateTag::Running if apply::is_overdue(now, &record) => {
+            if overdue.ids.insert(record.operation.id()) {
+                overdue.records.push(record);
+            }
+            Some(now.as_micros())
+        }
+        StateTag::Pending | StateTag::Running => Some(record.until().as_micros()),
+        StateTag::Completed
+        | StateTag::Failed
+        | StateTag::InDoubt
+        | StateTag::Released
+        | StateTag::Buried => None,
+    }
 }

@@ -1,8 +1,11 @@
 //! What is past retention goes, as far as the clock is trusted.
 //!
-//! Records are walked from the oldest of each retention. What is met before its time stays where it
-//! is; what is due and still needed is filed anew, so that the walk never starts with a crowd of
-//! records it cannot remove.
+//! A purge walks over the table piece by piece, in the order in which it lies on disk, and removes,
+//! buries or fails what is past its time. Records of one time lie side by side, so that the walk
+//! meets what is due in whole pieces; it goes on as long as it does, and a little further. Nothing
+//! says where to look first: a record is removed in the lap that follows its end, whatever its
+//! retention is, and however its place came to be there. A table of up to [`IDLE_BLOCKS_MAX`] blocks
+//! (eight megabytes) is walked over whole by every call, one of eight gigabytes in an hour and a half.
 
 use hapax_core::{Outcome, codec, limits::PAGE_RECORDS_MAX, store::Purged};
 
@@ -10,15 +13,19 @@ use crate::{
     answer::Answer,
     connection::SharedConnection,
     error::{StatementFailure, after, before},
-    notes,
+    heap_lap::{self, Piece},
+    list, notes,
     row::{Id, column},
     store::Shared,
 };
 
-/// Rows looked at for each retention beyond those that may be removed.
-const LOOK_AHEAD_ROWS: i64 = 1000;
+/// Blocks that one statement walks over.
+const PIECE_BLOCKS: i64 = 256;
+/// Blocks without anything to remove that one call walks over.
+const IDLE_BLOCKS_MAX: i64 = 1024;
+/// Blocks that one call walks over.
+const WALK_BLOCKS_MAX: i64 = 16_384;
 
-const RETENTIONS: &str = include_str!("sql/retentions.sql");
 const PURGE: &str = include_str!("sql/purge.sql");
 const TIME_OUT: &str = include_str!("sql/time_out.sql");
 const FORGET_MESSAGES: &str = "SELECT hapax.inbox_forget($1)";
@@ -29,22 +36,11 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, State
     let limit = limit.min(PAGE_RECORDS_MAX);
     let wire = shared.keeper.wire().await?;
     shared.faults.at("purge.send").map_err(before)?;
-    let retentions = wire.query(RETENTIONS, &[]).await?;
-    let mut retentions: Vec<i64> =
-        retentions.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
-    // Whoever comes first may use up the limit: it should not always be the same.
-    fastrand::shuffle(&mut retentions);
     let mut purged = Purged::default();
-    for retention in retentions {
-        let left = limit.saturating_sub(purged.total());
-        if left == 0 {
-            break;
-        }
-        match purge_class(shared, &wire, retention, left, &mut purged).await {
-            Err(failure) if purged.total() == 0 => return Err(failure),
-            Err(failure) => tracing::debug!(?failure, "a purge ended early"),
-            Ok(()) => {}
-        }
+    match walk(shared, &wire, limit, &mut purged).await {
+        Err(failure) if purged.total() == 0 => return Err(failure),
+        Err(failure) => tracing::debug!(?failure, "a purge ended early"),
+        Ok(()) => {}
     }
     match forget_messages(&wire, limit.saturating_sub(purged.total())).await {
         Ok(messages) => purged.deleted += messages,
@@ -54,27 +50,60 @@ pub(crate) async fn purge(shared: &Shared, limit: usize) -> Result<Purged, State
     if let Err(failure) = notes::forget(&wire, limit).await {
         tracing::debug!(?failure, "old notes were not removed");
     }
+    if let Err(failure) = list::forget_doubts(&wire).await {
+        tracing::debug!(?failure, "doubts that are over were not removed");
+    }
     shared.faults.at("purge.answer").map_err(after)?;
     Ok(purged)
 }
 
-async fn purge_class(
+async fn walk(
     shared: &Shared,
     wire: &SharedConnection,
-    retention: i64,
     limit: usize,
     purged: &mut Purged,
 ) -> Result<(), StatementFailure> {
+    let blocks = heap_lap::blocks(wire).await?;
+    let (mut walked, mut idle) = (0, 0);
+    while walked < blocks.min(WALK_BLOCKS_MAX) && idle < IDLE_BLOCKS_MAX {
+        let left = limit.saturating_sub(purged.total());
+        if left == 0 {
+            break;
+        }
+        let piece = shared.purge_lap.piece(blocks, PIECE_BLOCKS);
+        let spent = purge_piece(shared, wire, piece, left, purged).await;
+        if !spent.as_ref().is_ok_and(|spent| *spent < left) {
+            shared.purge_lap.again(piece);
+        }
+        if spent? == 0 {
+            idle += piece.blocks();
+        }
+        walked += piece.blocks();
+    }
+    Ok(())
+}
+
+/// Purges what is in a piece; how many records of it were past retention, up to `limit`.
+async fn purge_piece(
+    shared: &Shared,
+    wire: &SharedConnection,
+    piece: Piece,
+    limit: usize,
+    purged: &mut Purged,
+) -> Result<usize, StatementFailure> {
+    let (from, to) = piece.bounds();
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let rows = wire.query(PURGE, &[&retention, &(limit + LOOK_AHEAD_ROWS), &limit]).await?;
+    let rows = wire.query(PURGE, &[&from, &to, &limit]).await?;
+    let mut spent = 0;
     for row in &rows {
         purged.deleted += count(column(row, 0)?);
         purged.buried += count(column(row, 1)?);
         if let Some(pending) = column::<Option<Vec<Id>>>(row, 2)? {
             purged.timed_out += time_out(shared, wire, &pending).await?;
         }
+        spent += count(column(row, 3)?);
     }
-    Ok(())
+    Ok(spent)
 }
 
 /// Removes up to so many messages that are past their consumer's retention.

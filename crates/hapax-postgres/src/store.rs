@@ -20,6 +20,7 @@ use crate::{
     clock_mark, commit,
     connection::{ConnectionSlot, SharedConnection},
     error::{Complaints, OpenError, StatementFailure, after, before, reading},
+    heap_lap::HeapLap,
     list, migrate, notes, overdue, retire, row, steps,
     watch::ChangeWatchers,
 };
@@ -78,6 +79,8 @@ pub(crate) struct Shared {
     salt: Salt,
     lanes: Vec<WriteLane>,
     pub(crate) reader: ConnectionSlot,
+    pub(crate) sweep_lap: HeapLap,
+    pub(crate) purge_lap: HeapLap,
     pub(crate) complaints: Complaints,
 }
 
@@ -112,7 +115,18 @@ impl Store {
         let (watchers, keeper, reader) = (ChangeWatchers::new(link()), link(), link());
         let faults = options.faults;
         let complaints = Complaints::default();
-        let shared = Shared { faults, watchers, keeper, salt, lanes, reader, complaints };
+        let (sweep_lap, purge_lap) = (HeapLap::default(), HeapLap::default());
+        let shared = Shared {
+            faults,
+            watchers,
+            keeper,
+            salt,
+            lanes,
+            reader,
+            sweep_lap,
+            purge_lap,
+            complaints,
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 

@@ -29,8 +29,8 @@ const RECONNECT: Duration = Duration::from_secs(1);
 /// Settled records waiting to be announced, and announced together; further ones are not.
 const ANNOUNCEMENTS_MAX: usize = 1024;
 
-const MARK: &str = "UPDATE hapax.operations SET watched = true \
-                    WHERE id = $1 AND format = 1 AND state IN (1, 2, 5) RETURNING 1";
+/// The mark is another version of the row, so whoever sets it files what is unfinished.
+const MARK: &str = include_str!("sql/mark_watched.sql");
 const LISTEN: &str = "LISTEN hapax_settled";
 const ANNOUNCE: &str =
     "SELECT pg_notify('hapax_settled', replace(id::text, '-', '')) FROM unnest($1::uuid[]) AS id";

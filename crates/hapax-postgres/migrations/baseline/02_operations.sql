@@ -1,5 +1,6 @@
 -- One slim table without partitions, so that no boundary lets a key be claimed twice.
--- No index names a column that a settle changes: settles stay in their page (HOT).
+-- Its key is its only index: a claim writes one entry, a settle none, because it stays in its page (HOT). What else
+-- is looked for is found by time and place: see hapax.claim_log, and the laps of sweeps and purges.
 CREATE TABLE hapax.operations (
     fence         bigint NOT NULL,
     owner         bigint NOT NULL,
@@ -8,10 +9,6 @@ CREATE TABLE hapax.operations (
     changed_at    bigint NOT NULL,
     expires_at    bigint NOT NULL,
     tombstone     bigint NOT NULL,
-    -- Where maintenance looks for it: among records kept this long (tombstones: minus their span),
-    -- at this instant (the end of the lease; the end of time while in doubt).
-    retention     bigint NOT NULL,
-    filed_at      bigint NOT NULL,
     id            uuid PRIMARY KEY,
     format        smallint NOT NULL,
     state         smallint NOT NULL,
@@ -26,8 +23,10 @@ CREATE TABLE hapax.operations (
     -- The outcome: sixteen bytes of digest, the length of the head in four, the head, the body.
     answer        bytea
 ) WITH (
-    -- Of a page a fifth is for claims: the rest is for what their settles add, an answer of half a kilobyte each.
+    -- Of a page a fifth is for claims: the rest is for what their settles add, an answer of half a kilobyte each. With
+    -- more claims in it settles leave it, and the table gets larger, not smaller.
     fillfactor = 20,
+    vacuum_truncate = false,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_insert_scale_factor = 0.05,
     autovacuum_analyze_scale_factor = 0.05
@@ -37,14 +36,32 @@ CREATE TABLE hapax.operations (
 -- costs more than anything else in a settle; who would rather save space: SET STORAGE EXTENDED.
 ALTER TABLE hapax.operations ALTER COLUMN request SET STORAGE EXTERNAL, ALTER COLUMN answer SET STORAGE EXTERNAL;
 
-CREATE INDEX operations_filed ON hapax.operations (retention, filed_at);
+-- A table without pages is planned as one that will stay small, and a session that keeps its plans would read
+-- all of it for every key. This one begins with some pages, and keeps them.
+INSERT INTO hapax.operations (id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
+    tombstone, created_at, changed_at, expires_at, until)
+SELECT gen_random_uuid(), 1, '', '', '', '', 1, 1, 1, 0, 6, 0, 0, 0, 0, 0 FROM generate_series(1, 1024);
+DELETE FROM hapax.operations;
 
--- How far the search for abandoned records has come, for each retention.
-CREATE TABLE hapax.sweep_cursors (
-    retention     bigint PRIMARY KEY,
-    frontier      bigint NOT NULL DEFAULT 0,
-    lap           bigint NOT NULL DEFAULT 0
-) WITH (fillfactor = 50);
+-- Where claims were written, one row for each batch, until somebody has looked at them.
+CREATE TABLE hapax.claim_log (
+    at            bigint NOT NULL,
+    places        tid[] NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+-- Operations that take long, or that nobody will ever end, and when to look at them.
+CREATE TABLE hapax.unfinished (
+    id            uuid PRIMARY KEY,
+    look_at       bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+
+CREATE INDEX unfinished_look_at ON hapax.unfinished (look_at);
+
+-- Operations that were left in doubt, so that they are found among all others.
+CREATE TABLE hapax.doubts (
+    id            uuid PRIMARY KEY,
+    since         bigint NOT NULL
+);
 
 -- How long the head in an answer is; NULL where there is none.
 CREATE FUNCTION hapax.head_length(answer bytea) RETURNS integer

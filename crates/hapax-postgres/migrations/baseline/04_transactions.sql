@@ -43,9 +43,9 @@ BEGIN
         now := hapax.clock();
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-            retention, tombstone, created_at, changed_at, expires_at, until, filed_at)
+            tombstone, created_at, changed_at, expires_at, until)
         VALUES (operation, 1, tenant, scope, key, fingerprint, 1, owner, 3, 0, 2,
-            retention, tombstone, now, now, now + retention, now + 30000000, now + 30000000)
+            tombstone, now, now, now + retention, now + 30000000)
         ON CONFLICT (id) DO NOTHING;
         IF FOUND THEN
             decision := 'execute';
@@ -73,11 +73,10 @@ BEGIN
         IF decision IN ('spent', 'abandoned') THEN
             UPDATE hapax.operations AS o
             SET fence = o.fence + 1, owner = owner, state = 2, doubt = 0, answer = NULL,
-                until = now + 30000000, filed_at = now + 30000000, changed_at = now,
+                until = now + 30000000, changed_at = now,
                 request = CASE WHEN decision = 'abandoned' THEN o.request END,
                 created_at = CASE WHEN decision = 'spent' THEN now ELSE o.created_at END,
                 expires_at = CASE WHEN decision = 'spent' THEN now + retention ELSE o.expires_at END,
-                retention = CASE WHEN decision = 'spent' THEN retention ELSE o.retention END,
                 tombstone = CASE WHEN decision = 'spent' THEN tombstone ELSE o.tombstone END,
                 recovery = CASE WHEN decision = 'spent' THEN 3 ELSE o.recovery END,
                 fingerprint = CASE WHEN decision = 'spent' THEN fingerprint ELSE o.fingerprint END
@@ -85,6 +84,9 @@ BEGIN
               AND o.state = found_one.state AND o.until = found_one.until
             RETURNING o.fence, hapax.as_time(o.expires_at) INTO fence, expires_at;
             CONTINUE WHEN NOT FOUND;
+            -- In case it is never ended: whoever makes a record run again files it.
+            INSERT INTO hapax.unfinished AS u (id, look_at) VALUES (operation, now + 30000000)
+            ON CONFLICT (id) DO UPDATE SET look_at = excluded.look_at;
             decision := 'execute';
             RETURN;
         END IF;
@@ -257,9 +259,9 @@ BEGIN
         expires_at := hapax.as_time(hapax.later(instant, kept));
         INSERT INTO hapax.operations (
             id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-            retention, tombstone, created_at, changed_at, expires_at, until, filed_at)
-        VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2, kept, late, instant, instant,
-            hapax.later(instant, kept), hapax.later(instant, 30000000), hapax.later(instant, 30000000))
+            tombstone, created_at, changed_at, expires_at, until)
+        VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2, late, instant, instant,
+            hapax.later(instant, kept), hapax.later(instant, 30000000))
         ON CONFLICT (id) DO NOTHING;
         IF FOUND THEN
             decision := 'execute';
@@ -471,9 +473,9 @@ BEGIN
     until := hapax.at_least(instant, 30000000, hapax.later(since, kept));
     INSERT INTO hapax.operations (
         id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-        retention, tombstone, created_at, changed_at, expires_at, until, filed_at, answer)
-    VALUES (operation, 1, tenant, scope, key, print, 1, hapax.transaction_owner(), 3, 0, ended, kept, late, since, instant,
-        until, 0, instant, stored);
+        tombstone, created_at, changed_at, expires_at, until, answer)
+    VALUES (operation, 1, tenant, scope, key, print, 1, hapax.transaction_owner(), 3, 0, ended, late, since, instant,
+        until, 0, stored);
     RETURN hapax.as_time(until);
 END
 $$;

@@ -1,15 +1,19 @@
 claimed AS (
     INSERT INTO hapax.operations (id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-        retention, tombstone, request, created_at, changed_at, expires_at, until, filed_at)
+        tombstone, request, created_at, changed_at, expires_at, until)
     SELECT id, 1, tenant, scope, key, fingerprint, fence, owner, recovery, 0, state,
-           retention, tombstone, request, now, now, now + retention, now + lease, now + lease
+           tombstone, request, now, now, now + retention, now + lease
     FROM (
         SELECT unnest($1::uuid[]) AS id, unnest($2::text[]) AS tenant, unnest($3::text[]) AS scope,
                unnest($4::text[]) AS key, unnest($5::bytea[]) AS fingerprint, unnest($6::int8[]) AS fence,
                unnest($7::int8[]) AS owner, unnest($8::int2[]) AS recovery, unnest($9::int8[]) AS retention,
                unnest($10::int8[]) AS tombstone, unnest($11::int2[]) AS state, unnest($12::int8[]) AS lease,
-               unnest($13::bytea[]) AS request, hapax.clock() AS now
+               unnest($13::bytea[]) AS request, (SELECT hapax.clock()) AS now
     ) AS i
     ON CONFLICT (id) DO NOTHING
-    RETURNING id, created_at
+    RETURNING id, created_at, ctid AS place
+),
+logged AS (
+    INSERT INTO hapax.claim_log (at, places)
+    SELECT max(created_at), array_agg(place) FROM claimed HAVING count(*) > 0
 )

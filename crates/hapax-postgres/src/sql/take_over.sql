@@ -1,12 +1,11 @@
 taken AS (
     UPDATE hapax.operations AS o
-    SET (fence, owner, state, until, filed_at, changed_at, doubt, answer, request, created_at, expires_at,
-         retention, tombstone, recovery, fingerprint) = (
-        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now + i.lease, c.now, 0, NULL::bytea,
+    SET (fence, owner, state, until, changed_at, doubt, answer, request, created_at, expires_at,
+         tombstone, recovery, fingerprint) = (
+        SELECT i.fence, i.owner, i.state, c.now + i.lease, c.now, 0, NULL::bytea,
                CASE WHEN i.spent THEN i.request ELSE coalesce(i.request, o.request) END,
                CASE WHEN i.spent THEN c.now ELSE o.created_at END,
                CASE WHEN i.spent THEN c.now + i.retention ELSE o.expires_at END,
-               CASE WHEN i.spent THEN i.retention ELSE o.retention END,
                CASE WHEN i.spent THEN i.tombstone ELSE o.tombstone END,
                CASE WHEN i.spent THEN i.recovery ELSE o.recovery END,
                CASE WHEN i.spent THEN i.fingerprint ELSE o.fingerprint END
@@ -21,5 +20,5 @@ taken AS (
     ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.seen_fence AND o.owner = i.seen_owner AND o.until = i.until
       AND o.state = i.seen
-    RETURNING o.id, o.changed_at
+    RETURNING o.id, o.changed_at, o.until
 )

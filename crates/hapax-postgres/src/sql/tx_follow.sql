@@ -1,9 +1,8 @@
 UPDATE hapax.operations AS o
-SET fence = $8::int8, owner = $9::int8, state = $13::int8, doubt = 0, until = 0, changed_at = c.now, filed_at = c.now,
+SET fence = $8::int8, owner = $9::int8, state = $13::int8, doubt = 0, until = 0, changed_at = c.now,
     request = NULL, answer = $15::bytea,
     created_at = CASE WHEN c.spent THEN c.now - c.age ELSE o.created_at END,
     expires_at = greatest(CASE WHEN c.spent THEN c.now - c.age + $11::int8 ELSE o.expires_at END, c.now + $14::int8),
-    retention = CASE WHEN c.spent THEN $11 ELSE o.retention END,
     tombstone = CASE WHEN c.spent THEN $12::int8 ELSE o.tombstone END,
     recovery = CASE WHEN c.spent THEN $10::int8 ELSE o.recovery END,
     fingerprint = CASE WHEN c.spent THEN $7::bytea ELSE o.fingerprint END

@@ -21,6 +21,7 @@ mod natural_page;
 mod natural_upsert;
 mod outbox;
 mod plans;
+mod purging;
 mod reference;
 mod schema;
 mod server;

@@ -1,4 +1,5 @@
-//! What the server does to answer: which index it walks, and that settles stay in their page.
+//! What the server does to answer: by which way it finds what it looks for, and that settles stay in
+//! their page.
 
 use hapax_core::{Store, store::Write};
 
@@ -7,34 +8,92 @@ use crate::{
     reference::{claim, completion},
 };
 
-const WALK: &str = include_str!("../../src/sql/walk.sql");
+const FILE_CLAIMS: &str = include_str!("../../src/sql/file_claims.sql");
+const FILE_LAP: &str = include_str!("../../src/sql/file_lap.sql");
 const PURGE: &str = include_str!("../../src/sql/purge.sql");
+const DUE: &str = include_str!("../../src/sql/due.sql");
+const REFILE: &str = include_str!("../../src/sql/refile.sql");
+const READ: &str = include_str!("../../src/sql/read.sql");
 const LIST_IN_DOUBT: &str = include_str!("../../src/sql/list_in_doubt.sql");
+const FORGET_DOUBTS: &str = include_str!("../../src/sql/forget_doubts.sql");
 
-async fn plan(database: &Postgres, text: &str, types: &str, values: &str) -> String {
+/// What the store's sessions set.
+const PINNED: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+                      SET enable_bitmapscan = off; SET enable_hashjoin = off; \
+                      SET enable_mergejoin = off";
+
+async fn plan(
+    database: &Postgres,
+    settings: &str,
+    text: &str,
+    types: &str,
+    values: &str,
+) -> String {
     let client = database.client().await;
-    let prepare = format!(
-        "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
-         SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; \
-         PREPARE it ({types}) AS {text}"
-    );
-    client.batch_execute(&prepare).await.unwrap();
+    client.batch_execute(&format!("{settings}; PREPARE it ({types}) AS {text}")).await.unwrap();
     let rows = client.query(&format!("EXPLAIN EXECUTE it ({values})"), &[]).await.unwrap();
     rows.iter().map(|row| row.get::<_, String>(0) + "\n").collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_walk_the_index_of_filings_even_when_planned_on_an_empty_table() {
+async fn searches_find_their_way_even_when_planned_on_an_empty_table() {
     let database = Postgres::empty().await;
     database.store().await;
-    for (text, types, values) in [
-        (WALK, "int8, int8, int8, int8, int8", "1, 2, 3, 4, 5"),
-        (PURGE, "int8, int8, int8", "1, 2, 3"),
-        (LIST_IN_DOUBT, "uuid, text, text, int2, int8", "NULL, NULL, NULL, 5::int2, 10"),
+    let nobody = "'00000000-0000-0000-0000-000000000000'";
+    for (text, types, values, ways) in [
+        (
+            FILE_CLAIMS,
+            "int8, int8",
+            "1, 2",
+            &["Tid Scan on operations", "Tid Scan on claim_log"][..],
+        ),
+        (FILE_LAP, "text, text, int8", "'(0,0)', '(9,0)', 1", &["Tid Range Scan on operations"]),
+        (
+            PURGE,
+            "text, text, int8",
+            "'(0,0)', '(9,0)', 1",
+            &["Tid Range Scan on operations", "Tid Scan on operations", "using steps_pkey"],
+        ),
+        (DUE, "int8, int8", "1, 2", &["Index Scan using unfinished_look_at"]),
+        (REFILE, "uuid[], int8[], int8[]", "'{}', '{}', '{}'", &["using unfinished_pkey"]),
+        (READ, "uuid[]", "'{}'", &["Index Scan using operations_pkey"]),
+        (
+            LIST_IN_DOUBT,
+            "uuid, text, text, int2, int8",
+            "NULL, NULL, NULL, 5::int2, 10",
+            &["using doubts_pkey", "Index Cond: (id = d.id)"],
+        ),
+        (
+            FORGET_DOUBTS,
+            "uuid, int8",
+            &format!("{nobody}, 1"),
+            &["using doubts_pkey", "Index Scan using operations_pkey"],
+        ),
     ] {
-        let plan = plan(&database, text, types, values).await;
-        assert!(plan.contains("Index Scan using operations_filed"), "{plan}");
-        assert!(!plan.contains("Seq Scan on operations"), "{plan}");
+        let plan = plan(&database, PINNED, text, types, values).await;
+        for way in ways {
+            assert!(plan.contains(way), "{way}: {plan}");
+        }
+        for table in ["operations", "unfinished", "doubts", "steps"] {
+            assert!(!plan.contains(&format!("Seq Scan on {table}")), "{plan}");
+        }
+    }
+}
+
+/// Others' sessions pin nothing, and keep a plan for as long as they last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_found_by_its_index_in_any_session_though_the_table_is_empty() {
+    let database = Postgres::empty().await;
+    database.store().await;
+    let text = "SELECT * FROM hapax.operations WHERE id = $1";
+    let id = "'00000000-0000-0000-0000-000000000000'";
+    for taken in ["", "VACUUM hapax.operations", "VACUUM ANALYZE hapax.operations"] {
+        database.client().await.batch_execute(taken).await.unwrap();
+        for kind in ["force_generic_plan", "force_custom_plan"] {
+            let settings = format!("SET plan_cache_mode = {kind}");
+            let plan = plan(&database, &settings, text, "uuid", id).await;
+            assert!(plan.contains("Index Scan using operations_pkey"), "{taken}, {kind}: {plan}");
+        }
     }
 }
 
@@ -58,4 +117,6 @@ async fn nearly_all_settles_stay_in_their_page() {
     let hot = "SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'operations'";
     let hot = database.number(hot).await;
     assert!(hot >= 3800, "{hot} of 4000");
+    let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'hapax.operations'::regclass";
+    assert_eq!(database.number(indexes).await, 1);
 }

@@ -36,17 +36,14 @@ async fn an_interrupted_migration_leaves_nothing_behind_and_is_run_again() {
     let database = Postgres::empty().await;
     let operator = database.client().await;
     // The migration ends here because somebody else has a table in its way.
-    operator
-        .batch_execute("CREATE SCHEMA hapax; CREATE TABLE hapax.sweep_cursors ()")
-        .await
-        .unwrap();
+    operator.batch_execute("CREATE SCHEMA hapax; CREATE TABLE hapax.unfinished ()").await.unwrap();
     assert!(matches!(
         refusal(&database.config(), true).await,
         OpenError::Migration { version: 10, .. }
     ));
     let tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'hapax'::regnamespace";
     assert_eq!(database.number(tables).await, 1);
-    operator.batch_execute("DROP TABLE hapax.sweep_cursors").await.unwrap();
+    operator.batch_execute("DROP TABLE hapax.unfinished").await.unwrap();
     database.store().await;
 }
 

@@ -41,7 +41,7 @@ const CALLS: &[&str] = &[
 /// What the owner prepares: an operation in each state that a call above meets.
 const SCENES: &str = "
     SELECT hapax.begin('acme', 's', 'doubt'); SELECT hapax.begin('acme', 's', 'gone'); SELECT hapax.begin('acme', 's', 'spent');
-    UPDATE hapax.operations SET until = 1, filed_at = 1 WHERE key = 'doubt';
+    UPDATE hapax.operations SET until = 1 WHERE key = 'doubt';
     UPDATE hapax.operations SET state = 7, until = 0, expires_at = 1, tombstone = 4000000000000000 WHERE key = 'gone';
     UPDATE hapax.operations SET state = 6, until = 0 WHERE key = 'spent';
     SELECT hapax.first_delivery('c', 'old'); UPDATE hapax.inbox SET received_at = 1 WHERE message_id = 'old';

@@ -3,11 +3,7 @@
 use std::pin::pin;
 
 use bytes::BytesMut;
-use hapax::Policy;
-use hapax_core::{
-    codec::{Row, Sealed},
-    time::micros,
-};
+use hapax_core::codec::{Row, Sealed};
 use tokio_postgres::{
     Client, Config,
     binary_copy::BinaryCopyInWriter,
@@ -17,8 +13,8 @@ use tokio_postgres::{
 use crate::{arms::postgres_baseline::connect, error::BenchError};
 
 const OPERATIONS: &str = "COPY hapax.operations (id, format, tenant, scope, key, fingerprint, state, \
-    fence, owner, recovery, doubt, until, created_at, changed_at, expires_at, tombstone, retention, \
-    filed_at, answer) FROM STDIN BINARY";
+    fence, owner, recovery, doubt, until, created_at, changed_at, expires_at, tombstone, \
+    answer) FROM STDIN BINARY";
 
 pub(super) struct StockTableWriter {
     client: Client,
@@ -32,13 +28,11 @@ impl StockTableWriter {
     }
 
     pub(super) async fn write(&mut self, rows: &[Row]) -> Result<(), BenchError> {
-        let policy = Policy::default();
-        let (retention, lease) = (micros(policy.retention().window), micros(policy.lease()));
         let sink = self.client.copy_in(OPERATIONS).await?;
         let mut operations = pin!(BinaryCopyInWriter::new(sink, OPERATION));
         for row in rows {
             let answer = row.outcome.as_ref().map(answer);
-            let values: [&(dyn ToSql + Sync); 19] = [
+            let values: [&(dyn ToSql + Sync); 17] = [
                 &Uuid(*row.id.as_bytes()),
                 &row.format,
                 &row.tenant,
@@ -55,8 +49,6 @@ impl StockTableWriter {
                 &row.changed_at,
                 &row.expires_at,
                 &row.tombstone,
-                &retention,
-                &(row.created_at + lease),
                 &answer,
             ];
             operations.as_mut().write(&values).await?;
@@ -90,8 +82,6 @@ const OPERATION: &[Type] = &[
     Type::INT8,
     Type::INT2,
     Type::INT2,
-    Type::INT8,
-    Type::INT8,
     Type::INT8,
     Type::INT8,
     Type::INT8,
