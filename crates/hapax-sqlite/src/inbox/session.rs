@@ -19,6 +19,11 @@ mod code {
     pub(super) const NOT_A_DATABASE: i32 = 26;
 }
 
+/// Whether this code, extended or not, says that somebody else had the lock for too long.
+pub(crate) fn is_lock(code: i32) -> bool {
+    matches!(code & 0xff, code::BUSY | code::LOCKED)
+}
+
 /// The fault behind an error of a driver, to which SQLite gave this code, extended or not.
 ///
 /// A full disk or a constraint leaves the transaction open, to be rolled back. After anything else that
@@ -28,7 +33,7 @@ pub(crate) fn fault_of(
     error: impl Into<Box<dyn Error + Send + Sync>>,
 ) -> TransactionFault {
     match code.map(|code| code & 0xff) {
-        Some(code::BUSY | code::LOCKED) => TransactionFault::conflict(error),
+        Some(code) if is_lock(code) => TransactionFault::conflict(error),
         Some(code::CORRUPT | code::NOT_A_DATABASE) => TransactionFault::damaged(error),
         Some(code @ (code::FULL | code::CONSTRAINT)) => {
             TransactionFault::refused(code.to_string(), error)

@@ -19,11 +19,11 @@ use tokio::{
 
 use super::{
     database::Database,
-    error::{is_busy, nothing_written},
+    error::{commit_failed, fault, is_busy, nothing_written},
     transaction::{CleanConnection, Transaction},
 };
 use crate::inbox::{
-    session::{fault_of, json_bytes, json_numbers, json_texts},
+    session::{json_bytes, json_numbers, json_texts},
     statements::STATEMENTS,
 };
 
@@ -70,7 +70,7 @@ impl Inbox for Database {
     ) -> Result<(), TransactionError> {
         unit::leave(&mut transaction.held, self.context(), &transaction.purpose, end).await?;
         transaction.publish().await?;
-        transaction.commit().await.map_err(|error| fault(error).of_commit())
+        transaction.commit().await.map_err(commit_failed)
     }
 
     async fn take_back(&self, transaction: Self::Transaction) {
@@ -151,11 +151,6 @@ impl Session for CleanConnection {
         self.look_clean();
         Ok(answered.map_err(fault)?.into_iter().map(DriverRow).collect())
     }
-}
-
-fn fault(error: sqlx::Error) -> TransactionFault {
-    let code = error.as_database_error().and_then(|error| error.code());
-    fault_of(code.and_then(|code| code.parse().ok()), error)
 }
 
 /// A row of the driver's.

@@ -132,8 +132,8 @@ async fn a_poison_message_is_found_alone_and_costs_the_others_no_attempt<B: Base
     assert_eq!(effects(&base).await, ["m-0", "m-1", "m-3"]);
     assert_eq!(dead(&base).await, ["m-2 poison"]);
     let attempts = B::named("inbox_attempts");
-    let attempts = base.texts(&format!("SELECT message_id || ' ' || attempts FROM {attempts}"));
-    assert_eq!(attempts.await, ["m-2 3"]);
+    let attempts = format!("SELECT message_id || ' ' || attempts FROM {attempts}");
+    assert_eq!(base.texts(&attempts).await, ["m-2 3"]);
     assert_eq!(queue.done().len(), 4);
 }
 
