@@ -28,7 +28,7 @@ impl Answer<'_> {
     }
 
     /// The same for a driver that takes bytes.
-    #[cfg(any(feature = "sqlx", feature = "sqlx-0_8"))]
+    #[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
     pub(crate) fn to_vec(self) -> Vec<u8> {
         let mut out = BytesMut::new();
         self.put(&mut out);

@@ -7,6 +7,7 @@ use hapax_sql::TransactionFault;
 fn told(error: &TransactionError) -> &'static str {
     match error {
         TransactionError::Conflict(_) => "again",
+        TransactionError::Taken(_) => "taken",
         TransactionError::Store(error) => told_alone(error),
     }
 }
