@@ -24,7 +24,7 @@ mod write;
 pub(crate) use self::{
     chunk::{RunEntry, prefix},
     find::{find, in_runs},
-    listing::Listing,
+    listing::IdWalk,
     merge::{forget_dead, index_rows, tidy_runs},
     runs::{entries_of, is_indexed, keys_about, live_runs, tail, whole_tail},
     session::{LogSession, ready},
