@@ -8,7 +8,7 @@ use hapax_core::{
 use rusqlite::{Connection, ToSql, named_params};
 
 use crate::{
-    log::{self, Listing},
+    log::{self, IdWalk},
     row::{self, NumberedRow, columns, open_tables, tables},
 };
 
@@ -68,7 +68,7 @@ fn all(
     (page, limit): (Page, usize),
 ) -> rusqlite::Result<Vec<Listed>> {
     let session = &mut &*snapshot;
-    let mut walk = log::ready(Listing::after(session, page.after))?;
+    let mut walk = log::ready(IdWalk::after(session, page.after))?;
     let mut statement = snapshot.prepare_cached(ONE)?;
     let mut found: Vec<Listed> = Vec::new();
     while found.len() < limit

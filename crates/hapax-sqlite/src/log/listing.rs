@@ -12,7 +12,7 @@ use super::{
 const SHARE_ROWS: usize = 2000;
 
 /// A walk through all rows.
-pub(crate) struct Listing {
+pub(crate) struct IdWalk {
     runs: Vec<SortedRun>,
     /// Rows after the runs.
     tail: Vec<RunEntry>,
@@ -21,7 +21,7 @@ pub(crate) struct Listing {
     next: i64,
 }
 
-impl Listing {
+impl IdWalk {
     /// From the share of this id on.
     pub(crate) async fn after<S: LogSession>(
         session: &mut S,

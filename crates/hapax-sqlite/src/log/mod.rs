@@ -21,12 +21,14 @@ mod runs;
 mod session;
 mod write;
 
+#[cfg(feature = "sqlx")]
+pub(crate) use self::session::LogSession;
 pub(crate) use self::{
     chunk::{RunEntry, prefix},
     find::{find, in_runs},
-    listing::Listing,
+    listing::IdWalk,
     merge::{forget_dead, index_rows, tidy_runs},
     runs::{entries_of, is_indexed, keys_about, live_runs, tail, whole_tail},
-    session::{LogSession, ready},
+    session::ready,
     write::{append_at, newest_row, remove, remove_due, replace, rewrite},
 };
