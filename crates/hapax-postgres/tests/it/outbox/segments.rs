@@ -3,7 +3,6 @@
 use hapax_core::outbox::OutboxLog as _;
 
 use super::{Scene, run, turn_over};
-use crate::backend::Postgres;
 
 const ROWS: &str = "SELECT count(*) FROM hapax.outbox";
 
