@@ -23,9 +23,9 @@ CREATE TABLE hapax.operations (
     -- The outcome: sixteen bytes of digest, the length of the head in four, the head, the body.
     answer        bytea
 ) WITH (
-    -- Of a page a fifth is for claims: the rest is for what their settles add, an answer of half a kilobyte each. With
-    -- more claims in it settles leave it, and the table gets larger, not smaller.
-    fillfactor = 20,
+    -- What a settle adds needs room in the page of its claim; a record that a transaction writes whole needs none, and
+    -- whatever is kept free is lost to it. Where only one of the two is used, 20 or 90 is better.
+    fillfactor = 45,
     vacuum_truncate = false,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_insert_scale_factor = 0.05,
