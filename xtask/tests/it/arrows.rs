@@ -33,7 +33,7 @@ fn what_is_said_to_any_database_names_none() {
     compare(&arrows::judge("hapax-sql", ["hapax-core", "bytes"]), &[]);
     compare(
         &arrows::judge("hapax-sql", ["hapax-postgres", "rusqlite", "tokio"]),
-        &["reaches `tokio`", "reaches `rusqlite`", "reaches `hapax-postgres`"],
+        &["reaches `hapax-postgres`", "reaches `rusqlite`", "reaches `tokio`"],
     );
 }
 

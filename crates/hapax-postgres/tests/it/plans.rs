@@ -98,9 +98,11 @@ async fn a_key_is_found_by_its_index_in_any_session_though_the_table_is_empty() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nearly_all_settles_stay_in_their_page() {
+async fn nearly_all_settles_stay_in_their_page_where_room_is_kept_for_them() {
     let database = Postgres::empty().await;
     let store = database.store().await;
+    let room = "ALTER TABLE hapax.operations SET (fillfactor = 20)";
+    database.client().await.batch_execute(room).await.unwrap();
     for round in 0..8 {
         let keys: Vec<_> = (0..500).map(|at| format!("{round} {at}")).collect();
         let claims = keys.iter().map(|key| Write::Claim(claim(key, 1))).collect();

@@ -15,7 +15,7 @@ const STOCK: &str = "
     SELECT gen_random_uuid(), 1, 'acme', 'stock', n::text, '', 1, 1, 1, 0, CASE WHEN n % 7 = 0 THEN 5 ELSE 3 END,
            CASE WHEN n % 5 = 0 THEN 3600000000 ELSE 0 END, 0, 0, hapax.clock() + CASE WHEN n % 2 = 0 THEN -1 ELSE 1 END * 60000000::int8 * (n % 50 + 1),
            0, sha256(n::text::bytea)
-    FROM generate_series(1, 40000) AS n";
+    FROM generate_series(1, 60000) AS n";
 const PAST: &str = "SELECT count(*) FROM hapax.operations AS o, (SELECT hapax.clock() AS now) AS c \
                     WHERE o.state <> 5 AND o.expires_at <= c.now AND o.tombstone <= c.now - o.expires_at";
 const KEPT: &str = "SELECT count(*) FROM hapax.operations AS o WHERE o.state <> 5 AND o.expires_at > hapax.clock()";
@@ -24,7 +24,7 @@ const KEPT: &str = "SELECT count(*) FROM hapax.operations AS o WHERE o.state <> 
 async fn what_is_past_retention_goes_wherever_it_lies() {
     let database = Postgres::empty().await;
     let store = database.store().await;
-    assert_eq!(database.execute(STOCK, &[]).await, 40_000);
+    assert_eq!(database.execute(STOCK, &[]).await, 60_000);
     let blocks = "SELECT pg_relation_size('hapax.operations') / 8192";
     assert!(database.number(blocks).await > 2 * 1024);
     let (past, kept) = (database.number(PAST).await, database.number(KEPT).await);
@@ -41,7 +41,7 @@ async fn what_is_past_retention_goes_wherever_it_lies() {
     assert_eq!(database.number(PAST).await, 0);
     assert_eq!(database.number(KEPT).await, kept);
     let doubtful = "SELECT count(*) FROM hapax.operations WHERE state = 5";
-    assert_eq!(database.number(doubtful).await, 40_000 / 7);
+    assert_eq!(database.number(doubtful).await, 60_000 / 7);
 }
 
 #[tokio::test(flavor = "multi_thread")]

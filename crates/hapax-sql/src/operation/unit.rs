@@ -186,23 +186,22 @@ pub async fn leave(
         RecordPlace::Committed(commit) => (None, Some(commit)),
         RecordPlace::Alone(rollback) => (rollback, None),
     };
+    if let Some(before) = before {
+        // By itself: what a driver prepares behind a statement that failed is refused.
+        session.ask(before, &[]).await.map_err(TransactionFault::before_commit)?;
+    }
     let rows = match &operation.over {
         None => {
             let values = first_record(operation, &id, end, &answer);
             let record = Statement { text: statements.record, values: &values };
-            let plain = |text: Option<&'static str>| text.map(Statement::plain);
-            let asked: Vec<_> =
-                plain(before).into_iter().chain([record]).chain(plain(after)).collect();
+            let asked: Vec<_> = [record].into_iter().chain(after.map(Statement::plain)).collect();
             let answers = session.ask_all(&asked).await;
-            let mut answers = answers.map_err(|fault| taken(statements, place, fault))?;
-            answers.swap_remove(usize::from(before.is_some()))
+            let answers = answers.map_err(|fault| taken(statements, place, fault))?;
+            answers.into_iter().next().unwrap_or_default()
         }
         // The rows decide whether the commit is wanted.
         Some(claim) => {
             let meaning = |fault| place.meaning(fault);
-            if let Some(before) = before {
-                session.ask(before, &[]).await.map_err(meaning)?;
-            }
             let values = following_record(claim, &id, end, &answer);
             let rows = session.ask(statements.follow, &values).await.map_err(meaning)?;
             if rows.is_empty() {
