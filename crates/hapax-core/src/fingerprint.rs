@@ -53,12 +53,13 @@ impl Salt {
 
     /// The fingerprint key of one tenant.
     pub fn tenant_key(&self, tenant: &Tenant) -> TenantKey {
-        let mac = mac(&tag(&mac(&self.0), &[tenant.as_str().as_bytes()]));
-        TenantKey {
-            post: tag(&mac, &[b"method", POST]),
-            no_query: tag(&mac, &[b"query", b""]),
-            mac,
-        }
+        let fed = |with: u8| {
+            let mut block = [with; 64];
+            block.iter_mut().zip(self.0).for_each(|(masked, byte)| *masked ^= byte);
+            Sha256::new().chain_update(block).chain_update(tenant.as_str()).chain_update("\n")
+        };
+        let (inner, outer) = (fed(0x36), fed(0x5c));
+        TenantKey { post: part_hash(&inner, Part::Method, POST), inner, outer }
     }
 
     /// The id of an operation as its client is told it.
@@ -93,11 +94,12 @@ impl fmt::Debug for Salt {
 /// using it.
 #[derive(Clone)]
 pub struct TenantKey {
-    mac: Hmac<Sha256>,
-    /// The tag of the method most requests have.
+    /// Hashes parts: keyed with the salt as HMAC is inside, and fed with the tenant.
+    inner: Sha256,
+    /// Hashes the hashes of all parts: keyed as HMAC is outside, and fed likewise.
+    outer: Sha256,
+    /// The hash of the method most requests have.
     post: [u8; 32],
-    /// The tag of no query, which most requests have.
-    no_query: [u8; 32],
 }
 
 const POST: &[u8] = b"POST";
@@ -112,25 +114,22 @@ impl TenantKey {
             headers.extend_from_slice(&length(value.len()));
             headers.extend_from_slice(value);
         }
-        let tags = [
+        let hashes = [
             match request.method {
                 POST => self.post,
-                method => tag(&self.mac, &[b"method", method]),
+                method => part_hash(&self.inner, Part::Method, method),
             },
-            tag(&self.mac, &[b"path", request.path]),
-            match request.query {
-                b"" => self.no_query,
-                query => tag(&self.mac, &[b"query", query]),
-            },
-            tag(&self.mac, &[b"headers", &headers]),
-            tag(&self.mac, &[b"body", request.body]),
+            part_hash(&self.inner, Part::Path, request.path),
+            part_hash(&self.inner, Part::Query, request.query),
+            part_hash(&self.inner, Part::Headers, &headers),
+            part_hash(&self.inner, Part::Body, request.body),
         ];
-        let whole = tag(&self.mac, &[b"whole", tags.as_flattened()]);
+        let whole = self.outer.clone().chain_update(hashes.as_flattened()).finalize();
         let mut bytes = [0; Fingerprint::BYTES];
         bytes[..WHOLE_BYTES].copy_from_slice(&whole[..WHOLE_BYTES]);
-        for (at, tag) in tags.iter().enumerate() {
+        for (at, hash) in hashes.iter().enumerate() {
             let start = WHOLE_BYTES + at * HINT_BYTES;
-            bytes[start..start + HINT_BYTES].copy_from_slice(&tag[..HINT_BYTES]);
+            bytes[start..start + HINT_BYTES].copy_from_slice(&hash[..HINT_BYTES]);
         }
         Fingerprint(bytes)
     }
@@ -284,6 +283,15 @@ fn tag(mac: &Hmac<Sha256>, chunks: &[&[u8]]) -> [u8; 32] {
         mac.update(chunk);
     }
     mac.finalize().into_bytes().into()
+}
+
+/// The keyed hash of a part of a request; zeros if there is no such part.
+fn part_hash(inner: &Sha256, part: Part, content: &[u8]) -> [u8; 32] {
+    if content.is_empty() {
+        return [0; 32];
+    }
+    let named = inner.clone().chain_update(part.as_str()).chain_update("\n");
+    named.chain_update(content).finalize().into()
 }
 
 fn length(len: usize) -> [u8; 8] {

@@ -13,7 +13,7 @@ use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
 #[command(after_help = "Examples:
   hapax keys list --state in_doubt
   hapax keys explain --tenant jwt:acme --scope 'POST /payments' --key 9f1c2d
-  hapax keys resolve 128ec75c9297cba8de8adad59f109962 \\
+  hapax keys resolve 1a0fb49b3048c68ad311324a449becfe \\
       --as completed --status 201 --body @receipt.json --why 'the bank has it'
   hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run
   hapax keys purge --store postgres://owner@db/shop")]

@@ -22,12 +22,23 @@
 --   HX007 written by a newer version        HX008 another delivery is being worked on
 --   HX009 another transaction has the operation
 
+-- A key of thirty-two bytes, padded to a block and masked as HMAC does.
+CREATE FUNCTION hapax.mask(secret bytea, with_byte text) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(bit_send(('x' || encode(secret, 'hex'))::bit(256) # ('x' || repeat(with_byte, 32))::bit(256)), 5)
+       || decode(repeat(with_byte, 32), 'hex');
+
 CREATE TABLE hapax.meta (
     only_row      boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     version       integer NOT NULL,
     -- The oldest schema version whose code can still work with this schema.
     works_with    integer NOT NULL,
-    salt          bytea NOT NULL CHECK (octet_length(salt) = 32)
+    salt          bytea NOT NULL CHECK (octet_length(salt) = 32),
+    -- Whether roles were ever bound to tenants.
+    is_bound      boolean NOT NULL DEFAULT false,
+    -- The salt as HMAC begins with it, inside and outside.
+    inner_mask    bytea NOT NULL GENERATED ALWAYS AS (hapax.mask(salt, '36')) STORED,
+    outer_mask    bytea NOT NULL GENERATED ALWAYS AS (hapax.mask(salt, '5c')) STORED
 );
 
 INSERT INTO hapax.meta (version, works_with, salt)

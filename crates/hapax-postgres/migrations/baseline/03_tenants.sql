@@ -5,9 +5,22 @@ CREATE TABLE hapax.role_tenants (
     PRIMARY KEY (role, tenant)
 );
 
--- Refuses a tenant that the caller may not use: neither who logged in, nor the role it took on, and
+-- What every call reads anyway says whether there is anything to check.
+CREATE FUNCTION hapax.note_bound() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    UPDATE hapax.meta AS m SET is_bound = true WHERE NOT m.is_bound;
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER note_bound AFTER INSERT ON hapax.role_tenants
+FOR EACH STATEMENT EXECUTE FUNCTION hapax.note_bound();
+
+-- Whether the caller may use a tenant; it is refused if not. Neither who logged in, nor the role it took on, and
 -- each by itself or by a role it belongs to. Whoever has the rights of the schema's owner may use any.
-CREATE FUNCTION hapax.check_tenant(tenant text) RETURNS void
+CREATE FUNCTION hapax.check_tenant(tenant text) RETURNS boolean
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -21,6 +34,7 @@ BEGIN
                 HINT = 'The owner of schema hapax binds roles to tenants: see hapax.bind_tenants.';
         END IF;
     END LOOP;
+    RETURN true;
 END
 $$;
 

@@ -4,10 +4,7 @@
 -- Public. The digest under which an operation is kept.
 CREATE FUNCTION hapax.operation_id(tenant text, scope text, key text) RETURNS uuid
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN encode(substr(sha256(
-    int4send(octet_length(tenant)) || convert_to(tenant, 'UTF8')
-    || int4send(octet_length(scope)) || convert_to(scope, 'UTF8')
-    || int4send(octet_length(key)) || convert_to(key, 'UTF8')), 1, 16), 'hex')::uuid;
+RETURN encode(substr(sha256(convert_to(tenant || E'\n' || scope || E'\n' || key, 'UTF8')), 1, 16), 'hex')::uuid;
 
 -- The number of an operation's lock.
 CREATE FUNCTION hapax.operation_lock(salt bytea, operation uuid) RETURNS bigint
@@ -19,77 +16,55 @@ CREATE FUNCTION hapax.transaction_owner() RETURNS bigint
 LANGUAGE sql VOLATILE
 RETURN pg_current_xact_id()::text::bigint;
 
--- A key of thirty-two bytes, padded to a block and masked as HMAC does.
-CREATE FUNCTION hapax.mask(secret bytea, with_byte text) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN substr(bit_send(('x' || encode(secret, 'hex'))::bit(256) # ('x' || repeat(with_byte, 32))::bit(256)), 5)
-       || decode(repeat(with_byte, 32), 'hex');
-
--- HMAC-SHA-256 with a key that is padded and masked already.
-CREATE FUNCTION hapax.mac(inner_mask bytea, outer_mask bytea, message bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN sha256(outer_mask || sha256(inner_mask || message));
-
--- The same of a part of a request, which has a name.
-CREATE FUNCTION hapax.part_mac(inner_mask bytea, outer_mask bytea, name bytea, part bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN hapax.mac(inner_mask, outer_mask,
-                 int8send(octet_length(name)) || name || int8send(octet_length(part)) || part);
-
-CREATE FUNCTION hapax.tenant_secret(salt bytea, tenant text) RETURNS bytea
+-- The keyed hash of a part of a tenant's request; zeros if there is no such part.
+CREATE FUNCTION hapax.part_hash(inner_mask bytea, tenant text, part text, content bytea) RETURNS bytea
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN hapax.mac(hapax.mask(salt, '36'), hapax.mask(salt, '5c'),
-                 int8send(octet_length(tenant)) || convert_to(tenant, 'UTF8'));
+RETURN CASE WHEN content = '' THEN decode(repeat('00', 32), 'hex')
+            ELSE sha256(inner_mask || convert_to(tenant || E'\n' || part || E'\n', 'UTF8') || content) END;
 
--- The parts together, and the beginning of each.
-CREATE FUNCTION hapax.whole_mac(inner_mask bytea, outer_mask bytea, m bytea, p bytea, q bytea, h bytea, b bytea)
-RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN substr(hapax.mac(inner_mask, outer_mask,
-                        int8send(5) || 'whole'::bytea || int8send(160) || m || p || q || h || b), 1, 16)
-       || substr(m, 1, 4) || substr(p, 1, 4) || substr(q, 1, 4) || substr(h, 1, 4) || substr(b, 1, 4);
-
-CREATE FUNCTION hapax.no_headers_mac(inner_mask bytea, outer_mask bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN hapax.mac(inner_mask, outer_mask, int8send(7) || 'headers'::bytea || int8send(0));
-
-CREATE FUNCTION hapax.utf8(value text) RETURNS bytea
+-- The fingerprint of parts that are hashed already. What does not change, if there is only a body, stands in brackets.
+CREATE FUNCTION hapax.whole_fingerprint(outer_mask bytea, tenant text, m bytea, p bytea, q bytea, b bytea) RETURNS bytea
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN convert_to(value, 'UTF8');
+RETURN substr(sha256(outer_mask || convert_to(tenant || E'\n', 'UTF8') || (m || p || q || decode(repeat('00', 32), 'hex')) || b), 1, 16)
+       || (substr(m, 1, 4) || substr(p, 1, 4) || substr(q, 1, 4) || decode('00000000', 'hex')) || substr(b, 1, 4);
 
--- The keyed hash of what makes two requests the same; equal to what the Rust side computes. For whoever has
--- read the salt already. Each step once: a step within another would be computed wherever it is used.
-CREATE FUNCTION hapax.fingerprint_with(salt bytea, tenant text, method text, path text, query text, body bytea) RETURNS bytea
-LANGUAGE plpgsql STABLE -- every name is qualified
+CREATE FUNCTION hapax.parts_fingerprint(
+    inner_mask bytea, outer_mask bytea, tenant text, method text, path text, query text, b bytea) RETURNS bytea
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    secret pg_catalog.bytea;
-    i pg_catalog.bytea;
-    o pg_catalog.bytea;
-    m pg_catalog.bytea;
-    p pg_catalog.bytea;
-    q pg_catalog.bytea;
-    h pg_catalog.bytea;
-    b pg_catalog.bytea;
+    m bytea := hapax.part_hash(inner_mask, tenant, 'method', convert_to(method, 'UTF8'));
+    p bytea := hapax.part_hash(inner_mask, tenant, 'path', convert_to(path, 'UTF8'));
+    q bytea := hapax.part_hash(inner_mask, tenant, 'query', convert_to(query, 'UTF8'));
 BEGIN
-    secret := hapax.tenant_secret(salt, tenant);
-    i := hapax.mask(secret, '36');
-    o := hapax.mask(secret, '5c');
-    m := hapax.utf8(method);
-    p := hapax.utf8(path);
-    q := hapax.utf8(query);
-    m := hapax.part_mac(i, o, 'method', m);
-    p := hapax.part_mac(i, o, 'path', p);
-    q := hapax.part_mac(i, o, 'query', q);
-    h := hapax.no_headers_mac(i, o);
-    b := hapax.part_mac(i, o, 'body', body);
-    RETURN hapax.whole_mac(i, o, m, p, q, h, b);
+    RETURN hapax.whole_fingerprint(outer_mask, tenant, m, p, q, b);
 END
 $$;
 
+-- The keyed hash of what makes two requests the same; equal to what the Rust side computes, where requests have headers
+-- too. For whoever has read the masks and hashed the body already.
+CREATE FUNCTION hapax.fingerprint_with(
+    inner_mask bytea, outer_mask bytea, tenant text, method text, path text, query text, b bytea) RETURNS bytea
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN method || path || query = ''
+            THEN hapax.whole_fingerprint(outer_mask, tenant, decode(repeat('00', 32), 'hex'), decode(repeat('00', 32), 'hex'),
+                                         decode(repeat('00', 32), 'hex'), b)
+            ELSE hapax.parts_fingerprint(inner_mask, outer_mask, tenant, method, path, query, b) END;
+
 CREATE FUNCTION hapax.fingerprint(tenant text, method text, path text, query text, body bytea) RETURNS bytea
 LANGUAGE sql STABLE
-RETURN hapax.fingerprint_with((SELECT m.salt FROM hapax.meta AS m), tenant, method, path, query, body);
+RETURN (SELECT hapax.fingerprint_with(m.inner_mask, m.outer_mask, tenant, method, path, query,
+                                      hapax.part_hash(m.inner_mask, tenant, 'body', body))
+        FROM hapax.meta AS m);
+
+-- The stored form of an outcome, without the digest in front.
+CREATE FUNCTION hapax.unsigned_answer(head bytea, body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN int4send(octet_length(head)) || head || body;
+
+CREATE FUNCTION hapax.signed_answer(operation uuid, unsigned bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(sha256(uuid_send(operation) || unsigned), 1, 16) || unsigned;
 
 -- The stored form of a status and headers: an object of names and texts, or lists of texts.
 CREATE FUNCTION hapax.seal_head(status integer, headers jsonb) RETURNS bytea
@@ -136,6 +111,28 @@ BEGIN
     RETURN head || int2send(lines::smallint) || coalesce(listed, ''::bytea);
 END
 $$;
+
+CREATE FUNCTION hapax.sealed_answer(operation uuid, status integer, headers jsonb, body bytea) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    unsigned bytea := hapax.unsigned_answer(hapax.seal_head(status, headers), body);
+BEGIN
+    RETURN hapax.signed_answer(operation, unsigned);
+END
+$$;
+
+-- The same where there are no headers, in one expression.
+CREATE FUNCTION hapax.plain_answer(operation uuid, status integer, body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN substr(sha256(uuid_send(operation) || decode('000000060100', 'hex') || int2send(status::smallint)
+                     || decode('0000', 'hex') || body), 1, 16)
+       || decode('000000060100', 'hex') || int2send(status::smallint) || decode('0000', 'hex') || body;
+
+CREATE FUNCTION hapax.answer_of(operation uuid, status integer, headers jsonb, body bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN headers = '{}' THEN hapax.plain_answer(operation, status, body)
+            ELSE hapax.sealed_answer(operation, status, headers, body) END;
 
 -- Takes a stored outcome apart, or refuses it.
 CREATE FUNCTION hapax.open_outcome(

@@ -124,9 +124,15 @@ CREATE FUNCTION hapax.is_name(name text, longest integer) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN octet_length(name) <= longest AND name ~ '^[ -~]*[!-~][ -~]*$';
 
-CREATE FUNCTION hapax.are_usual(retention interval, tombstone interval, wait interval) RETURNS boolean
+-- Whether these spans are within their bounds; hapax.span says which one is not.
+CREATE FUNCTION hapax.are_spans(retention interval, tombstone interval, wait interval) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN retention = '24 hours' AND tombstone = '0' AND wait = '2 seconds';
+RETURN retention BETWEEN '1 second' AND '400 days' AND tombstone BETWEEN '0' AND '400 days'
+   AND wait BETWEEN '0' AND '60 seconds';
+
+CREATE FUNCTION hapax.micros(span interval) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (date_part('epoch', span) * 1000000)::bigint;
 
 CREATE FUNCTION hapax.later(instant bigint, span bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -136,39 +142,29 @@ CREATE FUNCTION hapax.at_least(instant bigint, span bigint, until bigint) RETURN
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN greatest(until, instant + span);
 
--- How long ago the transaction began, in microseconds.
-CREATE FUNCTION hapax.transaction_age() RETURNS bigint
+-- When the transaction began, by our clock.
+CREATE FUNCTION hapax.begun_at() RETURNS bigint
 LANGUAGE sql VOLATILE
-RETURN (date_part('epoch', clock_timestamp() - now()) * 1000000)::bigint;
-
-CREATE FUNCTION hapax.earlier(instant bigint, span bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN instant - span;
-
-CREATE FUNCTION hapax.is_status(status integer, lowest integer, highest integer) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN status BETWEEN lowest AND highest;
+RETURN hapax.clock() - (date_part('epoch', clock_timestamp() - now()) * 1000000)::bigint;
 
 CREATE FUNCTION hapax.is_bodily(headers jsonb, body bytea) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN headers IS NOT NULL AND octet_length(body) <= 16777216;
 
-CREATE FUNCTION hapax.has_headers(headers jsonb) RETURNS boolean
+-- Whether this is the status of an answer.
+CREATE FUNCTION hapax.is_status(status integer) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN headers <> '{}';
+RETURN status BETWEEN 100 AND 599;
 
-CREATE FUNCTION hapax.plain_head(status integer) RETURNS bytea
+-- What an answer ends an operation as: below 400 it was done, from there on it failed for good.
+CREATE FUNCTION hapax.ended_as(status integer) RETURNS smallint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN decode('0100', 'hex') || int2send(status::smallint) || decode('0000', 'hex');
+RETURN CASE WHEN status < 400 THEN 3::smallint ELSE 4::smallint END;
 
--- The stored form of an outcome, without the digest in front.
-CREATE FUNCTION hapax.unsigned_answer(head bytea, body bytea) RETURNS bytea
+-- Whether an operation that was done, or failed for good, can be answered with this status.
+CREATE FUNCTION hapax.is_end(done boolean, status integer) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN int4send(octet_length(head)) || head || body;
-
-CREATE FUNCTION hapax.signed_answer(operation uuid, unsigned bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN substr(sha256(uuid_send(operation) || unsigned), 1, 16) || unsigned;
+RETURN status BETWEEN CASE WHEN done THEN 100 ELSE 400 END AND CASE WHEN done THEN 399 ELSE 599 END;
 
 -- Whether this is the row of an attempt that is at work.
 CREATE FUNCTION hapax.is_attempt(
@@ -176,9 +172,8 @@ CREATE FUNCTION hapax.is_attempt(
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format = 1 AND state = 2 AND row_fence = fence AND row_owner = owner;
 
--- Whether what is stored for an answer fits; says what is wrong if it does not.
-CREATE FUNCTION hapax.refuse_answer(function text, status integer, lowest integer, highest integer, headers jsonb, body bytea)
-RETURNS void
+-- Says why this cannot be stored as an answer.
+CREATE FUNCTION hapax.refuse_answer(function text, lowest integer, highest integer, body bytea) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
@@ -217,61 +212,68 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hapax.is_name(tenant, 255) AND hapax.is_name(scope, 1024) AND hapax.is_name(key, 255)
     AND request IS NOT NULL AND method IS NOT NULL AND path IS NOT NULL AND query IS NOT NULL;
 
--- Public. The same as hapax.begin, for whoever has bytes: without the detour.
+-- What hapax.begin says. A type of its own: columns of a function are described anew at every call.
+CREATE TYPE hapax.begun AS (
+    decision text, operation uuid, fence bigint, status integer, headers jsonb, body bytea,
+    retry_after integer, differs text[], expires_at timestamptz);
+
+-- Public. The same as hapax.begin, for whoever has bytes.
 CREATE FUNCTION hapax.begin_bytes(
     tenant text, scope text, key text,
     request bytea DEFAULT '', method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
-    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
-    OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
-    OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
+    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds')
+RETURNS hapax.begun
 LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    instant bigint;
-    salt pg_catalog.bytea;
-    bound boolean;
+    begun hapax.begun;
+    operation pg_catalog.uuid;
     lock bigint;
     owner bigint;
-    kept bigint := 86400000000;
-    late bigint := 0;
-    patience bigint := 2000000;
+    kept bigint;
+    late bigint;
+    patience bigint;
     print pg_catalog.bytea;
 BEGIN
-    IF hapax.are_parts(tenant, scope, key, request, method, path, query) IS NOT TRUE THEN
-        PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
+    -- One statement, checks and all: whatever a function computes by itself is made ready anew in every transaction.
+    -- CASE keeps to the order. What is checked stands outside of the limit: inside, the planner would expect to look
+    -- through many salts, and plan anew each time.
+    INSERT INTO hapax.operations (
+        id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
+        tombstone, created_at, changed_at, expires_at, until)
+    SELECT n.id, 1, tenant, scope, key,
+           hapax.fingerprint_with(n.inner_mask, n.outer_mask, tenant, method, path, query, n.body_hash), 1,
+           hapax.transaction_owner(), 3, 0, 2, hapax.micros(tombstone), n.now, n.now,
+           hapax.later(n.now, hapax.micros(retention)), hapax.later(n.now, 30000000)
+    FROM (SELECT m.salt, m.inner_mask, m.outer_mask, m.is_bound, hapax.operation_id(tenant, scope, key) AS id,
+                 hapax.part_hash(m.inner_mask, tenant, 'body', request) AS body_hash, hapax.clock() AS now
+          FROM hapax.meta AS m LIMIT 1) AS n
+    WHERE CASE WHEN hapax.are_parts(tenant, scope, key, request, method, path, query)
+                AND hapax.are_spans(retention, tombstone, wait)
+                AND (NOT n.is_bound OR hapax.check_tenant(tenant))
+               THEN pg_catalog.pg_try_advisory_xact_lock(hapax.operation_lock(n.salt, n.id)) ELSE false END
+    ON CONFLICT (id) DO NOTHING
+    RETURNING 'execute', operations.id, operations.fence, NULL::integer, NULL::pg_catalog.jsonb, NULL::pg_catalog.bytea,
+              NULL::integer, NULL::pg_catalog._text, hapax.as_time(operations.expires_at)
+    INTO begun;
+    IF FOUND THEN
+        RETURN begun;
     END IF;
-    IF hapax.are_usual(retention, tombstone, wait) IS NOT TRUE THEN
-        kept := hapax.span('the retention', retention, '1 second', '400 days');
-        late := hapax.span('the tombstone', tombstone, '0', '400 days');
-        patience := hapax.span('the wait', wait, '0', '60 seconds');
-    END IF;
-    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
-    IF bound THEN
-        PERFORM hapax.check_tenant(tenant);
-    END IF;
-    operation := hapax.operation_id(tenant, scope, key);
-    lock := hapax.operation_lock(salt, operation);
-    owner := hapax.transaction_owner();
-    print := hapax.fingerprint_with(salt, tenant, method, path, query, request);
-    IF pg_catalog.pg_try_advisory_xact_lock(lock) THEN
-        instant := hapax.clock();
-        expires_at := hapax.as_time(hapax.later(instant, kept));
-        INSERT INTO hapax.operations (
-            id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
-            tombstone, created_at, changed_at, expires_at, until)
-        VALUES (operation, 1, tenant, scope, key, print, 1, owner, 3, 0, 2, late, instant, instant,
-            hapax.later(instant, kept), hapax.later(instant, 30000000))
-        ON CONFLICT (id) DO NOTHING;
-        IF FOUND THEN
-            decision := 'execute';
-            fence := 1;
-            RETURN;
-        END IF;
-    END IF;
-    SELECT c.decision, c.fence, c.status, c.headers, c.body, c.retry_after, c.differs, c.expires_at
-    INTO decision, fence, status, headers, body, retry_after, differs, expires_at
+    PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
+    kept := hapax.span('the retention', retention, '1 second', '400 days');
+    late := hapax.span('the tombstone', tombstone, '0', '400 days');
+    patience := hapax.span('the wait', wait, '0', '60 seconds');
+    SELECT n.id, hapax.operation_lock(n.salt, n.id), hapax.transaction_owner(),
+           hapax.fingerprint_with(n.inner_mask, n.outer_mask, tenant, method, path, query, n.body_hash)
+    INTO STRICT operation, lock, owner, print
+    FROM (SELECT m.salt, m.inner_mask, m.outer_mask, hapax.operation_id(tenant, scope, key) AS id,
+                 hapax.part_hash(m.inner_mask, tenant, 'body', request) AS body_hash
+          FROM hapax.meta AS m LIMIT 1) AS n;
+    SELECT c.decision, operation, c.fence, c.status, c.headers, c.body, c.retry_after, c.differs, c.expires_at
+    INTO STRICT begun
     FROM hapax.begin_contended(operation, lock, owner, tenant, scope, key, print, kept, late, patience) AS c;
+    RETURN begun;
 END
 $$;
 
@@ -286,25 +288,25 @@ $$;
 CREATE FUNCTION hapax.begin(
     tenant text, scope text, key text,
     request anycompatible DEFAULT ''::bytea, method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
-    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds',
-    OUT decision text, OUT operation uuid, OUT fence bigint, OUT status integer, OUT headers jsonb, OUT body bytea,
-    OUT retry_after integer, OUT differs text[], OUT expires_at timestamptz)
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-BEGIN
-    SELECT b.decision, b.operation, b.fence, b.status, b.headers, b.body, b.retry_after, b.differs, b.expires_at
-    INTO decision, operation, fence, status, headers, body, retry_after, differs, expires_at
-    FROM hapax.begin_bytes(tenant, scope, key, hapax.as_bytes(request), method, path, query, retention, tombstone, wait) AS b;
-END
-$$;
+    retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds')
+RETURNS hapax.begun
+LANGUAGE sql
+AS $$ SELECT hapax.begin_bytes($1, $2, $3, hapax.as_bytes($4), $5, $6, $7, $8, $9, $10) $$;
 
--- Says why there is nothing to end.
-CREATE FUNCTION hapax.refuse_end(operation uuid, fence bigint, owner bigint) RETURNS void
+-- Says why an operation cannot be ended so.
+CREATE FUNCTION hapax.refuse_end(
+    done boolean, operation uuid, fence bigint, owner bigint, status integer, headers jsonb, body bytea) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 BEGIN
+    IF operation IS NULL OR fence IS NULL OR hapax.is_end(done, status) IS NOT TRUE
+        OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
+        IF done THEN
+            PERFORM hapax.refuse_answer('finish', 100, 399, body);
+        END IF;
+        PERFORM hapax.refuse_answer('fail', 400, 599, body);
+    END IF;
     PERFORM FROM hapax.operations AS o WHERE o.id = operation AND o.fence = fence AND o.owner = owner;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'HX003', MESSAGE = 'the operation was ended already in this transaction',
@@ -315,37 +317,22 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION hapax.finish_bytes(
-    operation uuid, fence bigint, status integer DEFAULT 200, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
-RETURNS void
+-- Stores how an operation ended that was begun in this transaction: it was done, or failed for good.
+CREATE FUNCTION hapax.end_bytes(
+    done boolean, operation uuid, fence bigint, status integer, headers jsonb, body bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
-DECLARE
-    instant bigint;
-    owner bigint;
-    stored pg_catalog.bytea;
 BEGIN
-    IF operation IS NULL OR fence IS NULL OR hapax.is_status(status, 100, 399) IS NOT TRUE
-        OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
-        PERFORM hapax.refuse_answer('finish', status, 100, 399, headers, body);
-    END IF;
-    IF hapax.has_headers(headers) THEN
-        stored := hapax.seal_head(status, headers);
-    ELSE
-        stored := hapax.plain_head(status);
-    END IF;
-    stored := hapax.unsigned_answer(stored, body);
-    stored := hapax.signed_answer(operation, stored);
-    owner := hapax.transaction_owner();
-    instant := hapax.clock();
     UPDATE hapax.operations AS o
-    SET state = 3, until = 0, doubt = 0, changed_at = instant, request = NULL,
-        expires_at = hapax.at_least(instant, 30000000, o.expires_at), answer = stored
+    SET state = CASE WHEN done THEN 3 ELSE 4 END, until = 0, doubt = 0, changed_at = hapax.clock(), request = NULL,
+        expires_at = hapax.at_least(hapax.clock(), 30000000, o.expires_at),
+        answer = hapax.answer_of(operation, status, headers, body)
     WHERE o.id OPERATOR(pg_catalog.=) operation
-      AND hapax.is_attempt(o.format, o.state, o.fence, o.owner, fence, owner);
+      AND hapax.is_attempt(o.format, o.state, o.fence, o.owner, fence, hapax.transaction_owner())
+      AND hapax.is_end(done, status) AND hapax.is_bodily(headers, body);
     IF NOT FOUND THEN
-        PERFORM hapax.refuse_end(operation, fence, owner);
+        PERFORM hapax.refuse_end(done, operation, fence, hapax.transaction_owner(), status, headers, body);
     END IF;
 END
 $$;
@@ -355,42 +342,7 @@ CREATE FUNCTION hapax.finish(
     operation uuid, fence bigint, status integer DEFAULT 200, headers jsonb DEFAULT '{}', body anycompatible DEFAULT ''::bytea)
 RETURNS void
 LANGUAGE sql
-AS $$ SELECT hapax.finish_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
-
-CREATE FUNCTION hapax.fail_bytes(
-    operation uuid, fence bigint, status integer DEFAULT 400, headers jsonb DEFAULT '{}', body bytea DEFAULT '')
-RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
-AS $$
-#variable_conflict use_variable
-DECLARE
-    instant bigint;
-    owner bigint;
-    stored pg_catalog.bytea;
-BEGIN
-    IF operation IS NULL OR fence IS NULL OR hapax.is_status(status, 400, 599) IS NOT TRUE
-        OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
-        PERFORM hapax.refuse_answer('fail', status, 400, 599, headers, body);
-    END IF;
-    IF hapax.has_headers(headers) THEN
-        stored := hapax.seal_head(status, headers);
-    ELSE
-        stored := hapax.plain_head(status);
-    END IF;
-    stored := hapax.unsigned_answer(stored, body);
-    stored := hapax.signed_answer(operation, stored);
-    owner := hapax.transaction_owner();
-    instant := hapax.clock();
-    UPDATE hapax.operations AS o
-    SET state = 4, until = 0, doubt = 0, changed_at = instant, request = NULL,
-        expires_at = hapax.at_least(instant, 30000000, o.expires_at), answer = stored
-    WHERE o.id OPERATOR(pg_catalog.=) operation
-      AND hapax.is_attempt(o.format, o.state, o.fence, o.owner, fence, owner);
-    IF NOT FOUND THEN
-        PERFORM hapax.refuse_end(operation, fence, owner);
-    END IF;
-END
-$$;
+AS $$ SELECT hapax.end_bytes(true, $1, $2, $3, $4, hapax.as_bytes($5)) $$;
 
 -- Public. Stores that the operation failed for good, to be answered alike ever after; status 400 to 599.
 -- Roll back the business writes to a savepoint made after hapax.begin first.
@@ -398,7 +350,7 @@ CREATE FUNCTION hapax.fail(
     operation uuid, fence bigint, status integer DEFAULT 400, headers jsonb DEFAULT '{}', body anycompatible DEFAULT ''::bytea)
 RETURNS void
 LANGUAGE sql
-AS $$ SELECT hapax.fail_bytes($1, $2, $3, $4, hapax.as_bytes($5)) $$;
+AS $$ SELECT hapax.end_bytes(false, $1, $2, $3, $4, hapax.as_bytes($5)) $$;
 
 -- Ends a transaction that would record an operation which another one has.
 CREATE FUNCTION hapax.refuse_taken() RETURNS smallint
@@ -410,12 +362,17 @@ BEGIN
 END
 $$;
 
--- Says why the statement of docs/sql.md records nothing: a name is wrong, or another transaction has the operation.
-CREATE FUNCTION hapax.refuse_record(tenant text, scope text, key text) RETURNS smallint
+-- Says why nothing is recorded: an argument is wrong, or another transaction has the operation.
+CREATE FUNCTION hapax.refuse_record(
+    tenant text, scope text, key text, request bytea, status integer, headers jsonb, body bytea,
+    method text DEFAULT '', path text DEFAULT '', query text DEFAULT '') RETURNS smallint
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    PERFORM hapax.refuse_operation(tenant, scope, key, '', '', '', '');
+    PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
+    IF (hapax.is_status(status) AND hapax.is_bodily(headers, body)) IS NOT TRUE THEN
+        PERFORM hapax.refuse_answer('record', 100, 599, body);
+    END IF;
     RETURN hapax.refuse_taken();
 END
 $$;
@@ -427,56 +384,32 @@ LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    instant bigint;
-    since bigint;
-    until bigint;
-    salt pg_catalog.bytea;
-    bound boolean;
-    operation pg_catalog.uuid;
-    kept bigint := 86400000000;
-    late bigint := 0;
-    ended smallint := 3;
-    print pg_catalog.bytea;
-    stored pg_catalog.bytea;
+    kept_until pg_catalog.timestamptz;
 BEGIN
-    IF hapax.are_parts(tenant, scope, key, request, method, path, query) IS NOT TRUE THEN
-        PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
-    END IF;
-    IF hapax.are_usual(retention, tombstone, '2 seconds') IS NOT TRUE THEN
-        kept := hapax.span('the retention', retention, '1 second', '400 days');
-        late := hapax.span('the tombstone', tombstone, '0', '400 days');
-    END IF;
-    IF hapax.is_status(status, 100, 599) IS NOT TRUE OR hapax.is_bodily(headers, body) IS NOT TRUE THEN
-        PERFORM hapax.refuse_answer('record', status, 100, 599, headers, body);
-    END IF;
-    IF hapax.is_status(status, 400, 599) THEN
-        ended := 4;
-    END IF;
-    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants) INTO STRICT salt, bound FROM hapax.meta AS m;
-    IF bound THEN
-        PERFORM hapax.check_tenant(tenant);
-    END IF;
-    operation := hapax.operation_id(tenant, scope, key);
-    IF NOT pg_catalog.pg_try_advisory_xact_lock(hapax.operation_lock(salt, operation)) THEN
-        PERFORM hapax.refuse_taken();
-    END IF;
-    IF hapax.has_headers(headers) THEN
-        stored := hapax.seal_head(status, headers);
-    ELSE
-        stored := hapax.plain_head(status);
-    END IF;
-    stored := hapax.unsigned_answer(stored, body);
-    stored := hapax.signed_answer(operation, stored);
-    print := hapax.fingerprint_with(salt, tenant, method, path, query, request);
-    instant := hapax.clock();
-    since := hapax.earlier(instant, hapax.transaction_age());
-    until := hapax.at_least(instant, 30000000, hapax.later(since, kept));
     INSERT INTO hapax.operations (
         id, format, tenant, scope, key, fingerprint, fence, owner, recovery, doubt, state,
         tombstone, created_at, changed_at, expires_at, until, answer)
-    VALUES (operation, 1, tenant, scope, key, print, 1, hapax.transaction_owner(), 3, 0, ended, late, since, instant,
-        until, 0, stored);
-    RETURN hapax.as_time(until);
+    SELECT n.id, 1, tenant, scope, key,
+           hapax.fingerprint_with(n.inner_mask, n.outer_mask, tenant, method, path, query, n.body_hash), 1,
+           hapax.transaction_owner(), 3, 0, hapax.ended_as(status), hapax.micros(tombstone), n.since, n.now,
+           hapax.at_least(n.now, 30000000, hapax.later(n.since, hapax.micros(retention))), 0,
+           hapax.answer_of(n.id, status, headers, body)
+    FROM (SELECT m.salt, m.inner_mask, m.outer_mask, m.is_bound, hapax.operation_id(tenant, scope, key) AS id,
+                 hapax.part_hash(m.inner_mask, tenant, 'body', request) AS body_hash,
+                 hapax.clock() AS now, hapax.begun_at() AS since
+          FROM hapax.meta AS m LIMIT 1) AS n
+    WHERE CASE WHEN hapax.are_parts(tenant, scope, key, request, method, path, query)
+                AND hapax.are_spans(retention, tombstone, '0')
+                AND hapax.is_status(status) AND hapax.is_bodily(headers, body)
+                AND (NOT n.is_bound OR hapax.check_tenant(tenant))
+               THEN pg_catalog.pg_try_advisory_xact_lock(hapax.operation_lock(n.salt, n.id)) ELSE false END
+    RETURNING hapax.as_time(operations.expires_at) INTO kept_until;
+    IF NOT FOUND THEN
+        PERFORM hapax.span('the retention', retention, '1 second', '400 days');
+        PERFORM hapax.span('the tombstone', tombstone, '0', '400 days');
+        PERFORM hapax.refuse_record(tenant, scope, key, request, status, headers, body, method, path, query);
+    END IF;
+    RETURN kept_until;
 END
 $$;
 
@@ -499,15 +432,13 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 BEGIN
-    IF EXISTS (SELECT FROM hapax.role_tenants) THEN
-        PERFORM hapax.check_tenant($1);
-    END IF;
+    PERFORM hapax.check_tenant($1) FROM hapax.meta AS m WHERE m.is_bound;
     RETURN QUERY
     SELECT (ARRAY['pending', 'running', 'completed', 'failed', 'in_doubt', 'released', 'buried'])[o.state], o.fence,
            CASE WHEN octet_length(o.answer) >= 24 THEN get_byte(o.answer, 22) * 256 + get_byte(o.answer, 23) END,
            CASE WHEN o.until <> 0 THEN hapax.as_time(o.until) END,
            hapax.as_time(o.created_at), hapax.as_time(o.changed_at), hapax.as_time(o.expires_at)
     FROM hapax.operations AS o
-    WHERE o.id = hapax.operation_id($1, $2, $3);
+    WHERE o.id = hapax.operation_id($1, $2, $3) AND o.tenant = $1 AND o.scope = $2 AND o.key = $3;
 END
 $$;

@@ -96,9 +96,9 @@ CREATE FUNCTION hapax.is_in_segment(at bigint, segment bigint) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN at >> 16 = segment;
 
-CREATE FUNCTION hapax.is_in_table(segment bigint, number integer) RETURNS boolean
+CREATE FUNCTION hapax.has_bit(segment bigint, weight integer) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN segment & 15 = number;
+RETURN segment & weight <> 0;
 
 -- The lock that keeps the order of a key's events. Of two transactions with the same key, the later to commit has
 -- the higher position.
@@ -108,21 +108,25 @@ RETURN hapax.lock_number(salt, 'event', topic || E'\n' || key);
 
 -- hapax.emit_bytes, with an insert for each table of the ring: naming the table is what announces the writer. An
 -- insert whose position lies in another segment writes nothing, and that position is given up. The limit tells the
--- planner that there is one salt: it would otherwise expect a thousand, and plan anew each time.
+-- planner that there is one salt: it would otherwise expect a thousand, and plan anew each time. The table is found by
+-- the bits of its number: whatever is asked is made ready anew in every transaction, so four questions, not up to sixteen.
 DO $do$
 DECLARE
-    inserts text;
+    inserts text[];
 BEGIN
-    SELECT string_agg(format($insert$
-        %1$s hapax.is_in_table(segment, %2$s) THEN
-            INSERT INTO hapax.outbox_%2$s (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
-            SELECT p.taken, hapax.clock(), id, %2$s, hapax.outbox_lane(topic, key), 1, topic, key, content_type, headers, payload
+    inserts := array(SELECT format($insert$
+            INSERT INTO hapax.outbox_%1$s (position, at, id, segment, lane, format, topic, key, content_type, headers, payload)
+            SELECT p.taken, hapax.clock(), id, %1$s, hapax.outbox_lane(topic, key), 1, topic, key, content_type, headers, payload
             FROM (SELECT CASE WHEN pg_catalog.pg_advisory_xact_lock(hapax.event_lock(m.salt, topic, key)) IS NULL THEN NULL
                               ELSE pg_catalog.nextval('hapax.outbox_positions') END AS taken
                   FROM hapax.meta AS m LIMIT 1) AS p
-            WHERE hapax.is_in_segment(p.taken, segment);$insert$,
-        CASE n WHEN 0 THEN 'IF' ELSE 'ELSIF' END, n), '' ORDER BY n)
-    INTO inserts FROM generate_series(0, 15) AS n;
+            WHERE hapax.is_in_segment(p.taken, segment);$insert$, n)
+        FROM generate_series(0, 15) AS n ORDER BY n);
+    FOR place IN 0 .. 3 LOOP
+        inserts := array(SELECT format(E'\n        IF hapax.has_bit(segment, %s) THEN%s\n        ELSE%s\n        END IF;',
+                                       1 << place, inserts[n + 1], inserts[n])
+                         FROM generate_series(1, cardinality(inserts), 2) AS n ORDER BY n);
+    END LOOP;
     EXECUTE format($function$
 CREATE FUNCTION hapax.emit_bytes(
     topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
@@ -138,12 +142,11 @@ BEGIN
     END IF;
     LOOP
         segment := hapax.outbox_segment();%s
-        END IF;
         EXIT WHEN FOUND;
     END LOOP;
     RETURN id;
 END
-$$;$function$, inserts);
+$$;$function$, inserts[1]);
 END
 $do$;
 

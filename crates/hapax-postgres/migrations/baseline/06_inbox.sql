@@ -127,10 +127,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION hapax.are_usual_delivery_spans(retention interval, wait interval) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN retention = '7 days' AND wait = '2 seconds';
-
 CREATE FUNCTION hapax.message_digest(content bytea) RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr(sha256(content), 1, 16);
@@ -178,35 +174,39 @@ LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    kept bigint := 604800000000;
-    patience bigint := 2000000;
+    kept bigint;
+    patience bigint;
     digest pg_catalog.bytea;
     salt pg_catalog.bytea;
-    bound boolean;
     number integer;
     lock bigint;
 BEGIN
+    -- One statement, as in hapax.begin_bytes, if the consumer is known.
+    INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id)
+    SELECT hapax.clock(), n.number, 1, hapax.message_digest(content), message_id
+    FROM (SELECT m.salt, m.is_bound, (SELECT c.number FROM hapax.inbox_consumers AS c
+                          WHERE c.tenant OPERATOR(pg_catalog.=) tenant AND c.name OPERATOR(pg_catalog.=) consumer
+                            AND c.retention OPERATOR(pg_catalog.>=) hapax.micros(retention)) AS number
+          FROM hapax.meta AS m LIMIT 1) AS n
+    WHERE CASE WHEN n.number IS NOT NULL AND hapax.is_delivery(tenant, consumer, message_id, content)
+                AND hapax.are_spans(retention, '0', wait)
+                AND (NOT n.is_bound OR hapax.check_tenant(tenant))
+               THEN pg_catalog.pg_try_advisory_xact_lock(hapax.message_lock(n.salt, n.number, message_id)) ELSE false END
+    ON CONFLICT ON CONSTRAINT inbox_pkey DO NOTHING;
+    IF FOUND THEN
+        RETURN true;
+    END IF;
     IF hapax.is_delivery(tenant, consumer, message_id, content) IS NOT TRUE THEN
         PERFORM hapax.refuse_delivery(tenant, consumer, message_id);
     END IF;
-    IF hapax.are_usual_delivery_spans(retention, wait) IS NOT TRUE THEN
-        kept := hapax.span('the retention', retention, '1 second', '400 days');
-        patience := hapax.span('the wait', wait, '0', '60 seconds');
-    END IF;
-    SELECT m.salt, EXISTS (SELECT FROM hapax.role_tenants),
-           (SELECT c.number FROM hapax.inbox_consumers AS c
-            WHERE c.tenant OPERATOR(pg_catalog.=) tenant AND c.name OPERATOR(pg_catalog.=) consumer
-              AND c.retention OPERATOR(pg_catalog.>=) kept)
-    INTO STRICT salt, bound, number FROM hapax.meta AS m;
-    IF bound THEN
-        PERFORM hapax.check_tenant(tenant);
-    END IF;
+    kept := hapax.span('the retention', retention, '1 second', '400 days');
+    patience := hapax.span('the wait', wait, '0', '60 seconds');
+    PERFORM hapax.check_tenant(tenant) FROM hapax.meta AS m WHERE m.is_bound;
+    number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
     IF number IS NULL THEN
-        number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
-        IF number IS NULL THEN
-            PERFORM hapax.refuse_busy_delivery();
-        END IF;
+        PERFORM hapax.refuse_busy_delivery();
     END IF;
+    SELECT m.salt INTO STRICT salt FROM hapax.meta AS m;
     lock := hapax.message_lock(salt, number, message_id);
     IF NOT pg_catalog.pg_try_advisory_xact_lock(lock) THEN
         IF NOT hapax.lock_operation(lock, patience) THEN

@@ -12,7 +12,7 @@ use hapax_sql::{
     inbox::{ForMessages, InboxContext, unit},
 };
 
-use super::statements::CONTEXT;
+use super::statements::{CONTEXT, context};
 use crate::transaction::{
     begin_statement,
     deadpool::{Database, Transaction, pooled_connection::PooledConnection},
@@ -30,7 +30,7 @@ impl Inbox for Database {
         let mut line = PooledConnection(self.connection().await?);
         let salt = self.salt_on(&mut line).await?;
         let begin = Some(begin_statement(self.isolation));
-        let entered = unit::enter(&mut line, CONTEXT, begin, arrival).await;
+        let entered = unit::enter(&mut line, context(salt), begin, arrival).await;
         Ok(match self.kept(line, salt, entered).await? {
             Ok(transaction) => MessageEntered::First(First {
                 last: transaction.purpose.last(),
@@ -48,7 +48,7 @@ impl Inbox for Database {
         let mut line = PooledConnection(self.connection().await?);
         let salt = self.salt_on(&mut line).await?;
         let begin = Some(begin_statement(self.isolation));
-        let entered = unit::enter_all(&mut line, CONTEXT, begin, arrivals).await;
+        let entered = unit::enter_all(&mut line, context(salt), begin, arrivals).await;
         Ok(self.kept(line, salt, entered.map(|entered| entered.ok_or(()))).await?.ok())
     }
 

@@ -15,7 +15,7 @@ mod deadpool;
 pub(crate) mod statements;
 
 use hapax_core::inbox::{MessageArrival, Proof};
-use hapax_sql::inbox::ForMessages;
+use hapax_sql::inbox::{self, ForMessages};
 
 use crate::transaction::unit::{LockName, Purpose};
 
@@ -23,7 +23,7 @@ impl Purpose for ForMessages {
     /// The lock of a record, which only this transaction has.
     fn lock(&self) -> Option<LockName> {
         let MessageArrival { consumer, message, proof, .. } = self.arrivals().first()?;
-        let name = || format!("{}\n{}", consumer.number, message.id.as_str());
+        let name = || inbox::lock_name(consumer.number, message.id.as_str());
         (*proof == Proof::Record).then(|| LockName { kind: "message", name: name() })
     }
 }

@@ -1,10 +1,18 @@
 //! What PostgreSQL is told about messages. Its own clock is the only one.
 
+use hapax_core::Salt;
 use hapax_sql::inbox::{InboxContext, InboxStatements};
 
 use crate::clock_mark;
 
-pub(crate) const CONTEXT: InboxContext = InboxContext { statements: &STATEMENTS, now: None };
+/// For what is said outside of a transaction, where no record is written.
+pub(crate) const CONTEXT: InboxContext =
+    InboxContext { statements: &STATEMENTS, now: None, salt: None };
+
+/// For a transaction that acts on messages.
+pub(crate) fn context(salt: Salt) -> InboxContext {
+    InboxContext { salt: Some(salt), ..CONTEXT }
+}
 
 const STATEMENTS: InboxStatements = InboxStatements {
     record: include_str!("../sql/inbox_record.sql"),

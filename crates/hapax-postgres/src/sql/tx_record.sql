@@ -3,6 +3,6 @@ INSERT INTO hapax.operations (id, format, tenant, scope, key, fingerprint, fence
     tombstone, state, created_at, changed_at, expires_at, until, answer)
 SELECT encode($2::bytea, 'hex')::uuid, 1, $3::text, $4::text, $5::text, $6::bytea, 1, $7::int8, $8::int8, 0,
        $10::int8, CASE WHEN pg_try_advisory_xact_lock($1::int8) THEN $11::int8 ELSE hapax.refuse_taken() END,
-       c.now - c.age, c.now, greatest(c.now - c.age + $9::int8, c.now + $12::int8), 0, $13::bytea
-FROM (SELECT hapax.clock() AS now, hapax.transaction_age() AS age OFFSET 0) AS c
+       c.since, c.now, greatest(c.since + $9::int8, c.now + $12::int8), 0, $13::bytea
+FROM (SELECT hapax.clock() AS now, hapax.begun_at() AS since OFFSET 0) AS c
 RETURNING expires_at

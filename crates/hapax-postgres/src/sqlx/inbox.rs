@@ -18,7 +18,7 @@ use super::{
     transaction::{Database, Transaction, roll_back},
 };
 use crate::{
-    inbox::statements::CONTEXT,
+    inbox::statements::{CONTEXT, context},
     transaction::{error::is_gone, events::EmittedEvents},
 };
 
@@ -30,7 +30,7 @@ impl Inbox for Database {
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
         let (salt, mut inner) = (self.salt().await?, self.begun().await?);
-        let entered = unit::enter(&mut DriverConnection(&mut *inner), CONTEXT, None, arrival).await;
+        let entered = unit::enter(&mut DriverConnection(&mut *inner), context(salt), None, arrival).await;
         Ok(match self.kept(inner, salt, entered).await? {
             Ok(transaction) => MessageEntered::First(First {
                 last: transaction.purpose.last(),
@@ -47,7 +47,7 @@ impl Inbox for Database {
     ) -> Result<Option<Self::Transaction>, TransactionError> {
         let (salt, mut inner) = (self.salt().await?, self.begun().await?);
         let mut line = DriverConnection(&mut *inner);
-        let entered = unit::enter_all(&mut line, CONTEXT, None, arrivals).await;
+        let entered = unit::enter_all(&mut line, context(salt), None, arrivals).await;
         Ok(self.kept(inner, salt, entered.map(|entered| entered.ok_or(()))).await?.ok())
     }
 

@@ -12,7 +12,7 @@ mod delegate;
 mod statements;
 mod values;
 
-use hapax_core::Timestamp;
+use hapax_core::{Salt, Timestamp};
 
 pub use self::{statements::InboxStatements, unit::ForMessages};
 
@@ -23,4 +23,11 @@ pub struct InboxContext {
     pub statements: &'static InboxStatements,
     /// What time it is, where the database has no clock of its own.
     pub now: Option<Timestamp>,
+    /// What numbers the locks of records, where a transaction that writes is not alone anyway.
+    pub salt: Option<Salt>,
+}
+
+/// What the lock of a message's record is called; its kind is `message`.
+pub fn lock_name(consumer: i32, message_id: &str) -> String {
+    format!("{consumer}\n{message_id}")
 }

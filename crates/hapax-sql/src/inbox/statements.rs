@@ -1,7 +1,8 @@
 /// What an SQL database is told about messages, in its own words. Numbers in brackets are parameters.
 ///
 /// Where a statement writes or judges an instant, a database without a clock of its own takes it as one
-/// more parameter behind the others: [`InboxContext::now`](super::InboxContext::now).
+/// more parameter behind the others: [`InboxContext::now`](super::InboxContext::now). One that has locks takes the
+/// numbers of those, too, where a record is written: [`InboxContext::salt`](super::InboxContext::salt).
 #[derive(Debug, Clone, Copy)]
 pub struct InboxStatements {
     /// Writes the record of a message as done, `(consumer, id, digest)`, if it has none and nobody else

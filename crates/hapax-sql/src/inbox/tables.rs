@@ -38,7 +38,7 @@ pub async fn enlist(
 /// Counts a failed attempt; how many there were.
 pub async fn missed(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
     consumer: &RegisteredConsumer,
     id: &Key,
 ) -> Result<u32, StoreError> {
@@ -51,7 +51,7 @@ pub async fn missed(
 /// Keeps a dead letter.
 pub async fn bury(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
     consumer: &RegisteredConsumer,
     Letter { message, reason }: &Letter,
 ) -> Result<(), StoreError> {
@@ -78,7 +78,7 @@ pub async fn take(
 /// Held messages that have their turn, or have waited for too long.
 pub async fn waiting(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
     consumer: &RegisteredConsumer,
     waiting: &Waiting,
 ) -> Result<Vec<Arc<Message>>, StoreError> {
@@ -96,7 +96,7 @@ pub async fn waiting(
 /// Forgets what is past its retention; how many that were.
 pub async fn forget(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
     limit: usize,
 ) -> Result<usize, StoreError> {
     let mut gone = 0;
@@ -113,7 +113,7 @@ pub async fn forget(
 /// What the clock says, and what was kept of it.
 pub async fn clock(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
 ) -> Result<ClockReading, StoreError> {
     let rows = session.ask(statements.clock, &[]).await.map_err(read)?;
     let row = one(&rows).map_err(read)?;

@@ -10,7 +10,7 @@ use hapax_core::{
 };
 
 use super::{
-    InboxContext,
+    InboxContext, lock_name,
     values::{self, misused, stamped},
 };
 use crate::{ResultRow, Session, Statement, TransactionFault, Value};
@@ -118,7 +118,7 @@ pub async fn leave(
 
 async fn leave_one(
     session: &mut impl Session,
-    InboxContext { statements, now }: InboxContext,
+    InboxContext { statements, now, .. }: InboxContext,
     arrival: &MessageArrival,
     end: &MessageEnd,
 ) -> Result<(), TransactionError> {
@@ -221,10 +221,12 @@ impl<S: Session> Conversation<'_, S> {
         &mut self,
         arrival: &MessageArrival,
     ) -> Result<Option<MessageAnswer>, TransactionError> {
-        let InboxContext { statements, now } = self.context;
+        let InboxContext { statements, now, .. } = self.context;
         let digest = arrival.message.digest();
         let [consumer, id, content] = values::record(arrival, &digest);
-        let values = stamped([consumer, id, content], now);
+        let mut values = stamped([consumer, id, content], now);
+        let locks = self.locks(arrival.consumer.number, &[arrival.message.id.as_str()]);
+        values.extend(locks.iter().copied().map(Value::from));
         for _ in 0..CLAIM_ROUNDS_MAX {
             if !self.ask(statements.record, &values).await?.is_empty() {
                 return Ok(None);
@@ -263,9 +265,19 @@ impl<S: Session> Conversation<'_, S> {
         let digests: Vec<_> = arrivals.iter().map(|arrival| arrival.message.digest()).collect();
         let digests: Vec<_> = digests.iter().map(|digest| &digest.as_bytes()[..]).collect();
         let values = [consumer.into(), Value::Texts(&ids), Value::ManyBytes(&digests)];
-        let values = stamped(values, self.context.now);
+        let mut values = stamped(values, self.context.now);
+        let locks = self.locks(consumer, &ids);
+        if !locks.is_empty() {
+            values.push(Value::Numbers(&locks));
+        }
         let written = self.ask(self.context.statements.record_all, &values).await?;
         Ok(written.len() == arrivals.len())
+    }
+
+    /// The numbers of the locks of these messages, where they have locks.
+    fn locks(&self, consumer: i32, ids: &[&str]) -> Vec<i64> {
+        let Some(salt) = self.context.salt else { return Vec::new() };
+        ids.iter().map(|id| salt.lock_number("message", &lock_name(consumer, id))).collect()
     }
 
     /// Whether the partition has come to this message, and no further.

@@ -121,7 +121,7 @@ impl Database {
     }
 
     fn context(&self) -> InboxContext {
-        InboxContext { statements: &STATEMENTS, now: Some(self.clock.now()) }
+        InboxContext { statements: &STATEMENTS, now: Some(self.clock.now()), salt: None }
     }
 }
 

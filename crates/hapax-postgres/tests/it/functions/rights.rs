@@ -145,10 +145,10 @@ async fn a_role_with_the_functions_alone_reaches_no_table_and_no_inner_function(
         "SELECT hapax.open_outcome(gen_random_uuid(), '')",
         "SELECT hapax.decide(1, 1::int2, 1, 1, 1, 1::int2, true)",
         "SELECT hapax.begin_contended(gen_random_uuid(), 1, 1, '', '', '', '', 1, 1, 1)",
-        "SELECT hapax.refuse_end(gen_random_uuid(), 1, 1)",
-        "SELECT hapax.tenant_secret('', 'acme')",
+        "SELECT hapax.refuse_end(true, gen_random_uuid(), 1, 1, 200, '{}', '')",
+        "SELECT hapax.tenant_prefix('acme')",
         "SELECT hapax.operation_lock('', gen_random_uuid())",
-        "SELECT hapax.fingerprint_with('', 'acme', '', '', '', '')",
+        "SELECT hapax.fingerprint_with('', '', 'acme', '', '', '', '')",
         "SELECT hapax.later_delivery(1, 'm', '', 1)",
         "SELECT hapax.grant_functions(current_user::regrole)",
     ];
