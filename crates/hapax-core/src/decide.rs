@@ -163,7 +163,7 @@ impl Arrival {
         Claim { recovery, entry, ..self.claim(over, fence, policy) }
     }
 
-    fn claim(&self, over: Over, fence: Fence, policy: &Policy) -> Claim {
+    pub(crate) fn claim(&self, over: Over, fence: Fence, policy: &Policy) -> Claim {
         let entry = match &self.mode {
             RunMode::Run { request } => {
                 Entry::Run { lease: policy.lease(), request: request.clone() }

@@ -21,6 +21,13 @@ pub struct Attempt {
     pub owner: Owner,
 }
 
+impl Attempt {
+    /// Whether this attempt, and no other, was the last to claim this record.
+    pub fn owns(&self, record: &Record) -> bool {
+        record.owner == self.owner && record.fence == self.fence
+    }
+}
+
 /// How an attempt ended.
 ///
 /// ```

@@ -12,9 +12,9 @@ use crate::{
     operation::Operation,
     outcome::Outcome,
     policy::{Policy, Recovery},
-    record::{Doubt, Owner, Record},
+    record::{Doubt, Fence, Owner, Record},
     settle::Attempt,
-    store::{Cause, Claim, Settlement, StoreError},
+    store::{Cause, Claim, Over, Settlement, StoreError},
     time::Timestamp,
 };
 
@@ -249,7 +249,24 @@ impl TransactionError {
     }
 }
 
+/// Outside of a caller's transaction there is nothing to try again as a whole.
+impl From<TransactionError> for StoreError {
+    fn from(error: TransactionError) -> Self {
+        match error {
+            TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
+                Self::Unavailable(cause)
+            }
+            TransactionError::Store(error) => error,
+        }
+    }
+}
+
 impl Entrance {
+    /// The claim to write where nothing is stored yet.
+    pub fn first_claim(&self) -> Claim {
+        self.arrival().claim(Over::Nothing, Fence::FIRST, &self.policy)
+    }
+
     /// The arrival that the machine decides about.
     pub fn arrival(&self) -> Arrival {
         Arrival {

@@ -50,8 +50,8 @@ impl ToSql for Answer<'_> {
 }
 
 /// What is in the column. Bytes that no outcome fits into have no head, which nobody can open.
-pub(crate) fn sealed(column: Vec<u8>) -> Sealed {
-    let mut rest = Bytes::from(column);
+pub(crate) fn unpack(column: &[u8]) -> Sealed {
+    let mut rest = Bytes::copy_from_slice(column);
     let head_bytes = rest.get(DIGEST_BYTES..DIGEST_BYTES + LENGTH_BYTES);
     let head_bytes = head_bytes.and_then(|bytes| <[u8; LENGTH_BYTES]>::try_from(bytes).ok());
     let head_bytes = head_bytes.and_then(|bytes| usize::try_from(u32::from_be_bytes(bytes)).ok());
@@ -88,7 +88,7 @@ mod tests {
     fn what_was_put_into_a_column_is_taken_out_of_it() {
         for body in [&b""[..], b"paid"] {
             let whole = outcome(body);
-            assert_eq!(sealed(column(&whole)), whole);
+            assert_eq!(unpack(&column(&whole)), whole);
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
     fn a_column_that_was_cut_short_is_never_opened() {
         let whole = column(&outcome(b"paid"));
         for length in 0..whole.len() {
-            let cut = sealed(whole[..length].to_vec());
+            let cut = unpack(&whole[..length]);
             assert!(codec::open(OperationId::from_bytes([7; 16]), &cut).is_err(), "{length}");
         }
     }

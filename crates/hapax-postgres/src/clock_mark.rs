@@ -4,10 +4,11 @@ use hapax_core::{
     StoreError, Timestamp,
     clock::{ClockMark, ClockReading},
 };
+use hapax_sql::clock_mark;
 
 use crate::{
     error::{StatementFailure, reading},
-    row::column,
+    row::{TokioRow, column},
     store::Shared,
 };
 
@@ -25,8 +26,9 @@ pub(crate) async fn read(shared: &Shared) -> Result<ClockReading, StoreError> {
         let rows = shared.reader.wire().await?.query(READ, &[]).await?;
         let row =
             rows.first().ok_or_else(|| StatementFailure::unanswered("the clock has no row"))?;
-        let kept = [column(row, 1)?, column(row, 2)?, column(row, 3)?];
-        Ok(reading_of(column(row, 0)?, kept))
+        let now = Timestamp::from_micros(column(row, 0)?);
+        let mark = clock_mark(&TokioRow(row), 1).map_err(StatementFailure::of_row)?;
+        Ok(ClockReading { now, mark })
     };
     read.await.map_err(reading)
 }
@@ -36,20 +38,6 @@ pub(crate) async fn keep(shared: &Shared, mark: ClockMark) -> Result<(), Stateme
     let [since, seen, until] = columns(mark);
     let wire = shared.keeper.wire().await?;
     wire.query(KEEP, &[&since, &seen, &until]).await.map(|_| ())
-}
-
-/// The columns of [`READ`].
-pub(crate) fn reading_of(now: i64, kept: [Option<i64>; 3]) -> ClockReading {
-    let instant = Timestamp::from_micros;
-    let mark = match kept {
-        [Some(since), Some(seen), Some(until)] => Some(ClockMark {
-            steady_since: instant(since),
-            seen_at: instant(seen),
-            trusted_until: instant(until),
-        }),
-        _ => None,
-    };
-    ClockReading { now: instant(now), mark }
 }
 
 /// What [`KEEP`] takes.

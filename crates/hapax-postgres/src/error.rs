@@ -8,6 +8,7 @@ use std::{
 };
 
 use hapax_core::{Injected, OneLine, StoreError, store::Cause};
+use hapax_sql::TransactionFault;
 use tokio::time::Instant;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
@@ -117,6 +118,17 @@ impl StatementFailure {
 
     pub(crate) fn unanswered(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Unanswered(Arc::from(cause.into()))
+    }
+
+    /// An answer that cannot be read: the schema is not ours.
+    pub(crate) fn of_row(fault: TransactionFault) -> Self {
+        match fault {
+            TransactionFault::Conflict(cause)
+            | TransactionFault::Refused { cause, .. }
+            | TransactionFault::Damaged(cause)
+            | TransactionFault::TooNew(cause)
+            | TransactionFault::Unanswered(cause) => Self::Unanswered(cause),
+        }
     }
 
     /// Preparing writes nothing, whatever became of it.

@@ -9,7 +9,7 @@ use hapax_core::{
 use crate::{
     connection::SharedConnection,
     error::{StatementFailure, reading},
-    row::{self, Id, column},
+    row::{self, Id},
     store::Shared,
 };
 
@@ -46,11 +46,7 @@ async fn rows(
     let limit = i64::try_from(page.limit.min(PAGE_RECORDS_MAX)).unwrap_or(0);
     let text = if filter.state == Some(StateTag::InDoubt) { LIST_IN_DOUBT } else { LIST };
     let rows = wire.query(text, &[&after, &tenant, &scope, &state, &limit]).await?;
-    let read = |row| {
-        let Id(id) = column(row, 2)?;
-        row::columns(row, id)
-    };
-    rows.iter().map(read).collect()
+    rows.iter().filter_map(|row| row::stored(row).transpose()).collect()
 }
 
 /// Forgets doubts that are over, of those behind a place that chance chooses.

@@ -1,9 +1,10 @@
 //! Records as columns, and back.
 
-use std::error::Error;
+use std::{borrow::Borrow, error::Error};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use hapax_core::{OperationId, StoreError, Timestamp, codec, store::Loaded};
+use hapax_sql::{ResultRow, TransactionFault, operation::stored_row};
 use tokio_postgres::{
     Row,
     types::{FromSql, IsNull, ToSql, Type, to_sql_checked},
@@ -33,40 +34,47 @@ pub(crate) async fn read(
 /// A row of `read.sql`: which of the ids it is about, and what is stored under it.
 fn loaded(row: &Row) -> Result<(i64, Result<Loaded, StoreError>), StatementFailure> {
     let (at, now) = (column(row, 0)?, Timestamp::from_micros(column(row, 1)?));
-    let Some(Id(id)) = column(row, 2)? else { return Ok((at, Ok(Loaded { now, record: None }))) };
-    let mut stored = columns(row, id)?;
-    stored.outcome = column::<Option<Vec<u8>>>(row, 19)?.map(answer::sealed);
+    let Some(stored) = stored(row)? else { return Ok((at, Ok(Loaded { now, record: None }))) };
     let record = stored.open(now).map_err(StoreError::from);
     Ok((at, record.map(|record| Loaded { now, record: Some(Box::new(record)) })))
 }
 
-/// The columns of `read.sql` and `list.sql`, which are the same up to the request.
-pub(crate) fn columns(row: &Row, id: OperationId) -> Result<codec::Row, StatementFailure> {
-    Ok(codec::Row {
-        id,
-        format: column(row, 3)?,
-        tenant: column(row, 4)?,
-        scope: column(row, 5)?,
-        key: column(row, 6)?,
-        fingerprint: column(row, 7)?,
-        state: column(row, 8)?,
-        fence: column(row, 9)?,
-        owner: column(row, 10)?,
-        recovery: column(row, 11)?,
-        doubt: column(row, 12)?,
-        until: column(row, 13)?,
-        created_at: column(row, 14)?,
-        changed_at: column(row, 15)?,
-        expires_at: column(row, 16)?,
-        tombstone: column(row, 17)?,
-        request: column::<Option<Vec<u8>>>(row, 18)?.map(Bytes::from),
-        outcome: None,
-    })
+/// What is in a row of `read.sql` or `list.sql`, whose last column is the id; `None` if that is.
+pub(crate) fn stored(row: &Row) -> Result<Option<codec::Row>, StatementFailure> {
+    let Some(Id(id)) = column(row, 19)? else { return Ok(None) };
+    let stored = stored_row(&TokioRow(row), id, answer::unpack);
+    stored.map(Some).map_err(StatementFailure::of_row)
 }
 
 /// A column of an answer; one of another type means that the schema is not ours.
 pub(crate) fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T, StatementFailure> {
     row.try_get(at).map_err(StatementFailure::unanswered)
+}
+
+/// A row of `tokio-postgres`, or one that is lent.
+pub(crate) struct TokioRow<R>(pub(crate) R);
+
+impl<R: Borrow<Row>> ResultRow for TokioRow<R> {
+    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
+        let row = self.0.borrow();
+        let column = row.columns().get(at).ok_or_else(|| TransactionFault::unexpected(at))?;
+        let number = match *column.type_() {
+            Type::INT8 => row.try_get(at),
+            Type::INT4 => row.try_get::<_, Option<i32>>(at).map(|value| value.map(i64::from)),
+            Type::INT2 => row.try_get::<_, Option<i16>>(at).map(|value| value.map(i64::from)),
+            Type::BOOL => row.try_get::<_, Option<bool>>(at).map(|value| value.map(i64::from)),
+            _ => return Err(TransactionFault::unexpected(at)),
+        };
+        number.map_err(TransactionFault::damaged)
+    }
+
+    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
+        self.0.borrow().try_get(at).map_err(TransactionFault::damaged)
+    }
+
+    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
+        self.0.borrow().try_get(at).map_err(TransactionFault::damaged)
+    }
 }
 
 impl ToSql for Id {

@@ -20,6 +20,8 @@ pub enum TransactionFault {
     },
     /// What is stored cannot be right.
     Damaged(Cause),
+    /// What is stored was written by a newer version.
+    TooNew(Cause),
     /// Nobody said what became of it.
     Unanswered(Cause),
 }
@@ -49,6 +51,7 @@ impl TransactionFault {
     }
 
     /// A column does not hold what was written into it.
+    #[cold]
     pub fn unexpected(at: usize) -> Self {
         Self::damaged(format!("column {at} is not what was asked for"))
     }
@@ -57,7 +60,7 @@ impl TransactionFault {
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => Some(code),
-            Self::Conflict(_) | Self::Damaged(_) | Self::Unanswered(_) => None,
+            Self::Conflict(_) | Self::Damaged(_) | Self::TooNew(_) | Self::Unanswered(_) => None,
         }
     }
 
@@ -69,34 +72,38 @@ impl TransactionFault {
                 StoreError::Unavailable(cause).into()
             }
             Self::Damaged(cause) => StoreError::Damaged(cause).into(),
+            Self::TooNew(cause) => StoreError::TooNew(cause).into(),
         }
     }
 
-    /// The meaning where a commit was under way: after anything but a refusal it may be done.
+    /// The meaning where a commit was under way: it may be done, unless it was refused before.
     pub fn of_commit(self) -> TransactionError {
         match self {
-            Self::Conflict(_) | Self::Refused { .. } => self.before_commit(),
+            Self::Conflict(_) | Self::Refused { .. } | Self::TooNew(_) => self.before_commit(),
             Self::Damaged(cause) | Self::Unanswered(cause) => StoreError::Unconfirmed(cause).into(),
         }
     }
 
     /// The meaning where the statement was a transaction of its own, and so was committed or was not.
     pub fn of_statement(self) -> StoreError {
-        plainly(self.of_commit())
+        self.of_commit().into()
     }
 
     /// The meaning where it only read.
     pub fn of_read(self) -> StoreError {
-        plainly(self.before_commit())
+        self.before_commit().into()
     }
 }
 
-/// Outside of a caller's transaction there is nothing to try again as a whole.
-fn plainly(error: TransactionError) -> StoreError {
-    match error {
-        TransactionError::Conflict(cause) | TransactionError::Taken(cause) => {
-            StoreError::Unavailable(cause)
+/// What cannot be read, or is not to be touched, stops a conversation like any other fault.
+impl From<StoreError> for TransactionFault {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(cause) | StoreError::Unconfirmed(cause) => {
+                Self::Unanswered(cause)
+            }
+            StoreError::Damaged(cause) => Self::Damaged(cause),
+            StoreError::TooNew(cause) => Self::TooNew(cause),
         }
-        TransactionError::Store(error) => error,
     }
 }

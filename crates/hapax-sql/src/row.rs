@@ -4,7 +4,7 @@ use crate::TransactionFault;
 ///
 /// A driver says what three kinds of columns hold; the rest follows. A column of another kind is
 /// refused, and so is `NULL` where it was not asked for: whatever is stored there, we did not write it.
-pub trait ResultRow: Send {
+pub trait ResultRow {
     /// A whole number of any width, or a truth value as one or zero.
     fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault>;
 
@@ -42,4 +42,21 @@ pub trait ResultRow: Send {
     fn bytes(&self, at: usize) -> Result<&[u8], TransactionFault> {
         self.maybe_bytes(at)?.ok_or_else(|| TransactionFault::unexpected(at))
     }
+
+    /// Whichever of the two is there.
+    fn text_or_bytes(&self, at: usize) -> Result<TextOrBytes<'_>, TransactionFault> {
+        match self.maybe_text(at) {
+            Ok(Some(text)) => Ok(TextOrBytes::Text(text)),
+            Ok(None) | Err(_) => self.bytes(at).map(TextOrBytes::Bytes),
+        }
+    }
+}
+
+/// What a column holds whose values are of two kinds, as only SQLite has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextOrBytes<'a> {
+    /// A text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
 }

@@ -3,8 +3,9 @@ use crate::{ResultRow, TransactionFault, Value};
 /// A connection to a database: statements go out, rows come back.
 ///
 /// Implemented by each driver. None of its calls is dropped half-way, and after a fault the
-/// transaction they were in is rolled back by whoever has it.
-pub trait Session: Send {
+/// transaction they were in is rolled back by whoever has it. Whether a conversation can move between threads
+/// depends on its driver, so nothing here asks for it.
+pub trait Session {
     /// A row as the driver has it.
     type Row: ResultRow;
 
@@ -13,7 +14,7 @@ pub trait Session: Send {
         &mut self,
         text: &'static str,
         values: &[Value<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, TransactionFault>> + Send;
+    ) -> impl Future<Output = Result<Vec<Self::Row>, TransactionFault>>;
 
     /// Runs these statements in their order, and answers with the rows of each; the fault is that of
     /// the first that failed.
@@ -26,7 +27,7 @@ pub trait Session: Send {
     fn ask_all(
         &mut self,
         statements: &[Statement<'_>],
-    ) -> impl Future<Output = Result<Vec<Vec<Self::Row>>, TransactionFault>> + Send {
+    ) -> impl Future<Output = Result<Vec<Vec<Self::Row>>, TransactionFault>> {
         async move {
             let mut answers = Vec::with_capacity(statements.len());
             for Statement { text, values } in statements {

@@ -1,7 +1,10 @@
 //! How far the store's clock is trusted, as kept in the file.
 
 use hapax_core::{Timestamp, clock::ClockMark};
+use hapax_sql::clock_mark;
 use rusqlite::{Connection, params};
+
+use crate::log::LogSession;
 
 /// Three columns; `NULL` where nobody ever watched the clock.
 pub(crate) const READ: &str = "SELECT \
@@ -13,9 +16,9 @@ pub(crate) const KEEP: &str = "INSERT INTO hapax_meta (name, value) VALUES \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING 1";
 
 /// What is kept of the clock.
-pub(crate) fn read(connection: &Connection) -> rusqlite::Result<Option<ClockMark>> {
-    let mut statement = connection.prepare_cached(READ)?;
-    statement.query_row([], |row| Ok(mark_of([row.get(0)?, row.get(1)?, row.get(2)?])))
+pub(crate) async fn read<S: LogSession>(session: &mut S) -> Result<Option<ClockMark>, S::Error> {
+    let rows = session.ask(READ, &[]).await?;
+    rows.first().map_or(Ok(None), |row| clock_mark(row, 0)).map_err(S::refuse)
 }
 
 /// Keeps this of the clock.
@@ -23,16 +26,6 @@ pub(crate) fn keep(connection: &Connection, mark: ClockMark) -> rusqlite::Result
     let [since, seen, until] = columns(mark);
     let mut statement = connection.prepare_cached(KEEP)?;
     statement.query_map(params![since, seen, until], |_| Ok(()))?.collect()
-}
-
-/// The three columns of [`READ`] as a mark.
-pub(crate) fn mark_of([since, seen, until]: [Option<i64>; 3]) -> Option<ClockMark> {
-    let instant = Timestamp::from_micros;
-    Some(ClockMark {
-        steady_since: instant(since?),
-        seen_at: instant(seen?),
-        trusted_until: instant(until?),
-    })
 }
 
 fn columns(mark: ClockMark) -> [i64; 3] {

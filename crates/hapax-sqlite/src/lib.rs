@@ -16,7 +16,7 @@
 //! - `reader`: threads that read snapshots while the writer writes; `listing`: pages in order of ids;
 //! - `log`: rows in order of time, and how the file says where an id is; `directory`: the same, in memory;
 //! - `outbox`: [`emit`]ted events, and the store as the log a relay reads;
-//! - `row`: a record as columns; `notes`: what people did to records;
+//! - `session`: what is said through `rusqlite`, and what comes back; `row`: a record as columns; `notes`: what people did to records;
 //! - `migrate`: the schema, also for a database of your own; `script`: as SQL; `connect`: how the file is opened;
 //! - `error`: what can go wrong, and what to do about it.
 //!
@@ -52,6 +52,7 @@ mod reader;
 mod retire;
 mod row;
 mod script;
+mod session;
 #[cfg(feature = "sqlx")]
 pub mod sqlx;
 mod steps;

@@ -29,7 +29,8 @@ pub(crate) fn purge(
     limit: usize,
 ) -> rusqlite::Result<Purged> {
     let limit = limit.min(PAGE_RECORDS_MAX);
-    let now = ClockReading { now, mark: clock_mark::read(connection)? }.trusted();
+    let mark = log::ready(clock_mark::read(&mut &*connection))?;
+    let now = ClockReading { now, mark }.trusted();
     notes::forget(connection, now, limit)?;
     let mut purged = Purged::default();
     for _ in 0..RANGES_MAX {

@@ -5,15 +5,17 @@ use hapax_core::{
     OperationId, StoreError,
     codec::{Row, Sealed},
 };
+use hapax_sql::{ResultRow, TextOrBytes, TransactionFault};
 use rusqlite::{
     Connection, ToSql,
-    types::{FromSqlError, ToSqlOutput, ValueRef},
+    types::{ToSqlOutput, ValueRef},
 };
 
 use crate::{
     directory::Directory,
     key::{self, KeyColumn},
     log,
+    session::LentRow,
 };
 
 /// Every column a [`Row`] is read from, in the order [`read`] expects, with those of its contents.
@@ -117,45 +119,54 @@ pub(crate) fn find_at(
 ) -> rusqlite::Result<Option<Result<NumberedRow, StoreError>>> {
     let mut statement = connection.prepare_cached(FIND_AT)?;
     let mut rows = statement.query((row, id.as_bytes()))?;
-    Ok(rows.next()?.map(read))
+    Ok(rows.next()?.map(|row| read(&LentRow(row))))
 }
 
-/// The row in the columns of [`columns!`].
-pub(crate) fn read(row: &rusqlite::Row<'_>) -> Result<NumberedRow, StoreError> {
-    columns_of(row).map_err(StoreError::damaged)
+/// The row in the columns of [`columns!`], whichever driver has it.
+pub(crate) fn read(row: &impl ResultRow) -> Result<NumberedRow, StoreError> {
+    columns_of(row).map_err(TransactionFault::of_read)
 }
 
-fn columns_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<NumberedRow> {
-    let created_at: i64 = row.get(13)?;
-    let outcome = match (bytes(row, 18)?, bytes(row, 19)?, row.get(20)?) {
-        (Some(head), Some(body), Some(digest)) => Some(Sealed { head, body, digest }),
+fn columns_of(row: &impl ResultRow) -> Result<NumberedRow, TransactionFault> {
+    let created_at = row.number(13)?;
+    let outcome = match (bytes(row, 18)?, bytes(row, 19)?, row.maybe_bytes(20)?) {
+        (Some(head), Some(body), Some(digest)) => {
+            Some(Sealed { head, body, digest: sixteen(digest)? })
+        }
         (_, _, _) => None,
     };
     let stored = Row {
-        id: OperationId::from_bytes(row.get(1)?),
-        format: row.get(2)?,
-        tenant: row.get(3)?,
-        scope: row.get(4)?,
-        key: key_of(row.get_ref(5)?)?,
-        fingerprint: row.get(6)?,
-        state: row.get(7)?,
-        fence: row.get(8)?,
-        owner: row.get(9)?,
-        recovery: row.get(10)?,
-        doubt: row.get(11)?,
-        until: row.get(12)?,
+        id: OperationId::from_bytes(sixteen(row.bytes(1)?)?),
+        format: row.small(2)?,
+        tenant: row.text(3)?.to_owned(),
+        scope: row.text(4)?.to_owned(),
+        key: match row.text_or_bytes(5)? {
+            TextOrBytes::Text(key) => key.to_owned(),
+            TextOrBytes::Bytes(uuid) => key::spell(&sixteen(uuid)?),
+        },
+        fingerprint: row.bytes(6)?.to_vec(),
+        state: row.small(7)?,
+        fence: row.number(8)?,
+        owner: row.number(9)?,
+        recovery: row.small(10)?,
+        doubt: row.small(11)?,
+        until: row.number(12)?,
         created_at,
-        changed_at: created_at.wrapping_add(row.get(14)?),
-        expires_at: created_at.wrapping_add(row.get(15)?),
-        tombstone: row.get(16)?,
+        changed_at: created_at.wrapping_add(row.number(14)?),
+        expires_at: created_at.wrapping_add(row.number(15)?),
+        tombstone: row.number(16)?,
         request: bytes(row, 17)?,
         outcome,
     };
-    Ok(NumberedRow { number: row.get(0)?, row: stored })
+    Ok(NumberedRow { number: row.number(0)?, row: stored })
 }
 
-fn bytes(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Option<Bytes>> {
-    Ok(row.get_ref(column)?.as_blob_or_null()?.map(Bytes::copy_from_slice))
+fn bytes(row: &impl ResultRow, at: usize) -> Result<Option<Bytes>, TransactionFault> {
+    Ok(row.maybe_bytes(at)?.map(Bytes::copy_from_slice))
+}
+
+fn sixteen(bytes: &[u8]) -> Result<[u8; 16], TransactionFault> {
+    bytes.try_into().map_err(TransactionFault::damaged)
 }
 
 impl ToSql for KeyColumn<'_> {
@@ -165,12 +176,4 @@ impl ToSql for KeyColumn<'_> {
             Self::Uuid(bytes) => ValueRef::Blob(bytes),
         }))
     }
-}
-
-fn key_of(column: ValueRef<'_>) -> Result<String, FromSqlError> {
-    if let ValueRef::Blob(bytes) = column {
-        let uuid = <[u8; 16]>::try_from(bytes);
-        return uuid.map(|uuid| key::spell(&uuid)).map_err(|_| FromSqlError::InvalidType);
-    }
-    column.as_str().map(str::to_owned)
 }

@@ -18,7 +18,7 @@ use crate::{
     clock_mark, commit,
     connect::Database,
     error::{OpenError, store_error},
-    migrate,
+    log, migrate,
     migrate::salt_of,
     notes,
     options::Options,
@@ -212,7 +212,7 @@ impl store::Store for Store {
 
     async fn clock(&self) -> Result<ClockReading, StoreError> {
         self.look_up(|connection, now| {
-            Ok(ClockReading { now, mark: clock_mark::read(connection)? })
+            Ok(ClockReading { now, mark: log::ready(clock_mark::read(&mut &*connection))? })
         })
         .await
     }

@@ -186,9 +186,7 @@ impl<D: Database> TransactionRun<D> {
         let mut pause = QUESTION_PAUSE;
         for _ in 0..QUESTIONS_MAX {
             match self.database.find_out(&attempt).await {
-                Ok(Some(record))
-                    if record.owner == attempt.owner && record.fence == attempt.fence =>
-                {
+                Ok(Some(record)) if attempt.owns(&record) => {
                     return Ok(Completion::Stored { value, expires_at: record.expires_at });
                 }
                 Ok(_) => {

@@ -118,13 +118,7 @@ impl Database {
     }
 
     async fn session(&self) -> Result<PooledConnection, StoreError> {
-        match self.connection().await {
-            Ok(connection) => Ok(PooledConnection(connection)),
-            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
-                Err(StoreError::Unavailable(cause))
-            }
-            Err(TransactionError::Store(error)) => Err(error),
-        }
+        Ok(PooledConnection(self.connection().await?))
     }
 
     fn context(&self) -> InboxContext {

@@ -1,5 +1,5 @@
-SELECT NULL, NULL, o.id, o.format, o.tenant, o.scope, o.key, o.fingerprint, o.state, o.fence, o.owner,
-       o.recovery, o.doubt, o.until, o.created_at, o.changed_at, o.expires_at, o.tombstone, NULL::bytea
+SELECT NULL, NULL, o.format, o.tenant, o.scope, o.key, o.fingerprint, o.state, o.fence, o.owner, o.recovery, o.doubt, o.until,
+       o.created_at, o.changed_at, o.expires_at, o.tombstone, NULL::bytea, NULL::bytea, o.id
 FROM hapax.doubts AS d,
      -- From the doubts to their operations, and never the other way round.
      LATERAL (SELECT x.* FROM hapax.operations AS x WHERE x.id = d.id OFFSET 0) AS o

@@ -28,10 +28,10 @@ use super::{
     session::{DriverConnection, fault},
 };
 use crate::transaction::{
-    CANCEL, Isolation, OPERATION, SCHEMA, begin_statement,
+    CANCEL, Isolation, SCHEMA, begin_statement,
     error::CONFLICTS,
     events::{EmittedEvents, EventLog},
-    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
+    unit::{KnownSchema, LockName, Purpose, end_soon, record_of},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -135,17 +135,17 @@ impl Database {
         entrance: &Entrance,
         schema: &KnownSchema,
     ) -> Result<Entered<Transaction>, TransactionError> {
-        let lock = operation_lock(&schema.salt, entrance.operation.id());
+        let record = record_of(&schema.salt, entrance.operation.id(), None);
         let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
         let mut line = DriverConnection(connection);
-        let operation = match unit::look_before(&mut line, &OPERATION, entrance, lock).await? {
+        let mut operation = match unit::look_before(&mut line, record, entrance).await? {
             Ok(operation) => operation,
             Err(answer) => return Ok(Entered::Answer(answer)),
         };
         drop(line);
         let mut inner = self.begun().await?;
         let mut line = DriverConnection(&mut *inner);
-        match unit::enter_seen(&mut line, &OPERATION, None, &operation).await {
+        match unit::enter_seen(&mut line, &mut operation).await {
             Ok(None) => Ok(self.granted(inner, operation, schema.salt)),
             Ok(Some(answer)) => {
                 roll_back(inner).await;
@@ -221,9 +221,9 @@ impl transaction::Database for Database {
             return self.begin_seen(entrance, &schema).await;
         }
         let (salt, mut inner) = (schema.salt, self.begun().await?);
-        let lock = operation_lock(&salt, entrance.operation.id());
+        let record = record_of(&salt, entrance.operation.id(), None);
         let mut line = DriverConnection(&mut *inner);
-        match unit::enter(&mut line, &OPERATION, None, entrance, lock).await {
+        match unit::enter(&mut line, record, entrance).await {
             Ok(Ok(purpose)) => Ok(self.granted(inner, purpose, salt)),
             Ok(Err(answer)) => {
                 roll_back(inner).await;
@@ -241,8 +241,8 @@ impl transaction::Database for Database {
         entrance: &Entrance,
     ) -> Result<Entered<Transaction>, TransactionError> {
         let (salt, inner) = (self.salt().await?, self.begun().await?);
-        let lock = operation_lock(&salt, entrance.operation.id());
-        Ok(self.granted(inner, ForOperation::unseen(entrance, lock), salt))
+        let record = record_of(&salt, entrance.operation.id(), None);
+        Ok(self.granted(inner, ForOperation::unseen(record, entrance), salt))
     }
 
     async fn finish(
@@ -255,7 +255,7 @@ impl transaction::Database for Database {
             let published = transaction.events.publish(&mut line).await;
             published.map_err(TransactionFault::before_commit)?;
             let (purpose, place) = (&transaction.purpose, RecordPlace::Open);
-            unit::leave(&mut line, &OPERATION, purpose, end, place).await
+            unit::leave(&mut line, purpose, end, place).await
         };
         match written.await {
             Ok(expires_at) => transaction.commit().await.map(|()| expires_at),
@@ -275,7 +275,7 @@ impl transaction::Database for Database {
         roll_back(inner).await;
         let connection = self.pool.acquire().await.map_err(|error| fault(error).before_commit())?;
         let place = RecordPlace::Alone(None);
-        unit::leave(&mut DriverConnection(connection), &OPERATION, &purpose, end, place).await
+        unit::leave(&mut DriverConnection(connection), &purpose, end, place).await
     }
 
     async fn roll_back(&self, transaction: Transaction) {
@@ -283,12 +283,12 @@ impl transaction::Database for Database {
     }
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
-        let lock = operation_lock(&self.salt().await?, attempt.id);
+        let record = record_of(&self.salt().await?, attempt.id, None);
         let begin = begin_statement(Some(Isolation::ReadCommitted));
         let begun = self.pool.begin_with(begin).await;
         let mut inner = begun.map_err(|error| fault(error).before_commit())?;
         let mut line = DriverConnection(&mut *inner);
-        let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
+        let found = unit::read_ended(&mut line, record).await;
         roll_back(inner).await;
         found
     }

@@ -79,7 +79,7 @@ pub(crate) const OPERATION: OperationStatements = OperationStatements {
     // A record that is there, and `hapax.refuse_taken`.
     taken: &["23505", "HX009"],
     pack: |sealed| Answer(sealed).to_vec(),
-    unpack: |column| answer::sealed(column.to_vec()),
+    unpack: answer::unpack,
 };
 pub(crate) const CANCEL: &str = include_str!("../sql/tx_cancel.sql");
 pub(crate) const SCHEMA: &str = "SELECT version, works_with, salt, \

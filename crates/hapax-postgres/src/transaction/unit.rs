@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use hapax_core::{OperationId, Salt, StoreError, TransactionError};
-use hapax_sql::operation::ForOperation;
+use hapax_sql::operation::{ForOperation, LockedRecord};
 use tokio::time::timeout;
 
-use super::Isolation;
+use super::{Isolation, OPERATION};
 use crate::{OpenError, VERSION};
 
 /// How long a rollback may take before the statement it waits for is cancelled.
@@ -83,7 +83,8 @@ impl KnownSchema {
     }
 }
 
-/// The number of an operation's lock.
-pub(crate) fn operation_lock(salt: &Salt, id: OperationId) -> i64 {
-    salt.lock_number("operation", &id.to_string())
+/// The record of an operation, in a transaction that has begun, or is begun by this.
+pub(crate) fn record_of(salt: &Salt, id: OperationId, begin: Option<&'static str>) -> LockedRecord {
+    let lock = salt.lock_number("operation", &id.to_string());
+    LockedRecord::new(&OPERATION, id, lock, begin)
 }

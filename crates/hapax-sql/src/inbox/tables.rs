@@ -18,7 +18,7 @@ use super::{
     unit::one,
     values::{self, stamped},
 };
-use crate::{ResultRow, Session, TransactionFault, Value};
+use crate::{ResultRow, Session, TransactionFault, Value, clock_mark};
 
 /// Makes a consumer known.
 pub async fn enlist(
@@ -121,17 +121,7 @@ pub async fn clock(
         Some(now) => (now, 0),
         None => (Timestamp::from_micros(row.number(0).map_err(read)?), 1),
     };
-    let kept = |at: usize| -> Result<_, StoreError> {
-        let instant = row.maybe_number(kept_at + at).map_err(read)?;
-        Ok(instant.map(Timestamp::from_micros))
-    };
-    let mark = match (kept(0)?, kept(1)?, kept(2)?) {
-        (Some(steady_since), Some(seen_at), Some(trusted_until)) => {
-            Some(ClockMark { steady_since, seen_at, trusted_until })
-        }
-        (_, _, _) => None,
-    };
-    Ok(ClockReading { now, mark })
+    Ok(ClockReading { now, mark: clock_mark(row, kept_at).map_err(read)? })
 }
 
 /// Keeps this of the clock.

@@ -3,147 +3,99 @@
 use std::time::Duration;
 
 use hapax_core::{
-    Attempt, Fence, OperationId, Record, StoreError, Timestamp, TransactionError, codec, decide,
-    store::{Claim, Over},
-    time::micros,
+    Attempt, Record, StoreError, Timestamp, TransactionError, decide,
+    store::Claim,
     transaction::{self, End, Entrance, TransactionAnswer},
 };
 
-use super::{OperationStatements, row::KeySeen};
-use crate::{ResultRow, Session, Statement, TransactionFault, Value};
+use super::{
+    LockedRecord,
+    record::{KeySeen, OperationRecord, RecordFault},
+};
+use crate::{Session, TransactionFault};
 
-/// When to come back if another transaction had the operation for the whole wait.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// When to come back if another transaction had the operation for the whole wait: nobody knows how long it takes.
+pub const BUSY: TransactionAnswer = TransactionAnswer::Busy { retry_after: Duration::from_secs(1) };
 /// How long to wait for a transaction whose commit was not confirmed to end.
 const END_WAIT: Duration = Duration::from_secs(2);
 
 /// What a transaction knows of the operation it runs: that it is for it, and for nothing else.
 #[derive(Debug)]
-pub struct ForOperation {
-    entrance: Entrance,
-    lock: i64,
-    /// The claim over what was there; `None` where nothing was, or nobody has looked.
-    over: Option<Box<Claim>>,
+pub struct ForOperation<R = LockedRecord> {
+    /// The claim over what was there: over nothing where nothing was, or nobody has looked.
+    claim: Box<Claim>,
+    wait: Duration,
+    record: R,
 }
 
-impl ForOperation {
+impl<R> ForOperation<R> {
     /// As if the operation were new, without a look.
-    pub fn unseen(entrance: &Entrance, lock: i64) -> Self {
-        Self { entrance: entrance.clone(), lock, over: None }
+    pub fn unseen(record: R, entrance: &Entrance) -> Self {
+        Self { claim: Box::new(entrance.first_claim()), wait: entrance.wait, record }
     }
 
     /// The attempt that this is.
     pub fn attempt(&self) -> Attempt {
-        let fence = self.over.as_ref().map_or(Fence::FIRST, |claim| claim.fence);
-        Attempt { id: self.entrance.operation.id(), fence, owner: self.entrance.owner }
+        let Claim { operation, fence, owner, .. } = &*self.claim;
+        Attempt { id: operation.id(), fence: *fence, owner: *owner }
     }
 }
 
 /// Finds out whether an operation may be run, and under which fence.
-///
-/// `begin` goes out together with the first statement, where the transaction has not begun yet. The
-/// statement that tries the lock may show what was there before it had it: whoever committed in between is
-/// met when the record is written.
-pub async fn enter(
+pub async fn enter<R: OperationRecord>(
     session: &mut impl Session,
-    statements: &OperationStatements,
-    begin: Option<&'static str>,
+    mut record: R,
     entrance: &Entrance,
-    lock: i64,
-) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
-    let id = entrance.operation.id();
-    let values = [lock.into(), id.as_bytes().into()];
-    let look = Statement { text: statements.look, values: &values };
+) -> Result<Result<ForOperation<R>, TransactionAnswer>, TransactionError> {
     let fault = TransactionFault::before_commit;
-    let begun = begin.map(Statement::plain);
-    let asked: Vec<_> = begun.into_iter().chain([look]).collect();
-    let mut rows = session.ask_all(&asked).await.map_err(fault)?.pop().unwrap_or_default();
     loop {
-        let KeySeen { has_lock, found } = KeySeen::of(&rows, statements, id)?;
-        let over = match decided(entrance, found) {
-            Ok(over) => over,
+        let KeySeen { has_lock, found } = record.look(session).await.map_err(fault)?;
+        let claim = match decided(entrance, found) {
+            Ok(claim) => claim,
             Err(answer) => return Ok(Err(answer)),
         };
         if has_lock {
-            return Ok(Ok(ForOperation { entrance: entrance.clone(), lock, over }));
+            return Ok(Ok(ForOperation { claim, wait: entrance.wait, record }));
         }
-        if !wait(session, statements, lock, entrance.wait).await? {
-            return Ok(Err(TransactionAnswer::Busy { retry_after: TRY_AGAIN }));
+        if !record.wait(session, entrance.wait).await.map_err(fault)? {
+            return Ok(Err(BUSY));
         }
-        rows = session.ask(statements.look, &values).await.map_err(fault)?;
     }
 }
 
-/// The same for a transaction in which a read would count: under SERIALIZABLE, looking for a record that is
-/// not there is in the way of everybody whose record comes to lie beside it. So the look is made before the
-/// transaction begins, by itself.
-pub async fn look_before(
+/// The same before the transaction begins, by itself: where a replay is to wait for nobody, or where a read in
+/// the transaction would count. Under SERIALIZABLE, looking for a record that is not there is in the way of
+/// everybody whose record comes to lie beside it.
+pub async fn look_before<R: OperationRecord>(
     session: &mut impl Session,
-    statements: &OperationStatements,
+    mut record: R,
     entrance: &Entrance,
-    lock: i64,
-) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
-    let id = entrance.operation.id();
-    let rows = session.ask(statements.peek, &[id.as_bytes().into()]).await;
-    let rows = rows.map_err(TransactionFault::before_commit)?;
-    let over = decided(entrance, KeySeen::of(&rows, statements, id)?.found);
-    Ok(over.map(|over| ForOperation { entrance: entrance.clone(), lock, over }))
+) -> Result<Result<ForOperation<R>, TransactionAnswer>, TransactionError> {
+    let seen = record.peek(session).await.map_err(TransactionFault::before_commit)?;
+    let claim = decided(entrance, seen.found);
+    Ok(claim.map(|claim| ForOperation { claim, wait: entrance.wait, record }))
 }
 
 /// Takes the lock of what was looked at before; the answer to give if another transaction has it for too long.
-/// `begin` goes out together with the first statement, where the transaction has not begun yet.
 pub async fn enter_seen(
     session: &mut impl Session,
-    statements: &OperationStatements,
-    begin: Option<&'static str>,
-    operation: &ForOperation,
+    operation: &mut ForOperation,
 ) -> Result<Option<TransactionAnswer>, TransactionError> {
+    let ForOperation { record, wait, .. } = operation;
     let fault = TransactionFault::before_commit;
-    let values = [operation.lock.into()];
-    let asked = begin.map(Statement::plain).into_iter();
-    let asked: Vec<_> =
-        asked.chain([Statement { text: statements.lock, values: &values }]).collect();
-    let rows = session.ask_all(&asked).await.map_err(fault)?.pop().unwrap_or_default();
-    let row = rows.first().ok_or_else(|| TransactionFault::unexpected(0));
-    if row.and_then(|row| row.flag(0)).map_err(fault)? {
-        return Ok(None);
-    }
-    let is_over = wait(session, statements, operation.lock, operation.entrance.wait).await?;
-    let busy = TransactionAnswer::Busy { retry_after: TRY_AGAIN };
-    Ok((!is_over).then_some(busy))
+    let has_lock = record.lock(session).await.map_err(fault)?
+        || record.wait(session, *wait).await.map_err(fault)?;
+    Ok((!has_lock).then_some(BUSY))
 }
 
-/// What the machine says to what was found: a claim over it, if there is something to claim over.
+/// What the machine says to what was found: the claim to write over it, or an answer.
 fn decided(
     entrance: &Entrance,
     found: Option<(Timestamp, Record)>,
-) -> Result<Option<Box<Claim>>, TransactionAnswer> {
-    let Some((now, record)) = found else { return Ok(None) };
+) -> Result<Box<Claim>, TransactionAnswer> {
+    let Some((now, record)) = found else { return Ok(Box::new(entrance.first_claim())) };
     let decision = decide(now, &entrance.arrival(), Some(&record), &entrance.policy);
-    transaction::enter(now, decision, Some(&record)).map(|claim| Some(Box::new(claim)))
-}
-
-/// Waits for whoever has the operation; whether it is over. A transaction that would not see what was
-/// committed meanwhile has to begin anew.
-async fn wait(
-    session: &mut impl Session,
-    statements: &OperationStatements,
-    lock: i64,
-    wait: Duration,
-) -> Result<bool, TransactionError> {
-    let fault = TransactionFault::before_commit;
-    let rows = session.ask(statements.wait, &[lock.into(), micros(wait).into()]).await;
-    let rows = rows.map_err(fault)?;
-    let Some(row) = rows.first() else {
-        return Err(StoreError::unavailable("a wait came back without a row").into());
-    };
-    match (row.flag(0).map_err(fault)?, row.flag(1).map_err(fault)?) {
-        (false, _) => Ok(false),
-        (true, true) => Ok(true),
-        (true, false) => {
-            Err(TransactionError::conflict("another transaction ended after this one began"))
-        }
-    }
+    transaction::enter(now, decision, Some(&record)).map(Box::new)
 }
 
 /// Where the record of an attempt is written.
@@ -169,19 +121,16 @@ impl RecordPlace {
 /// Writes how an attempt ended; until when that is kept.
 ///
 /// [`TransactionError::Taken`] says that the operation was not new, or changed since it was looked at.
-pub async fn leave(
+pub async fn leave<R: OperationRecord>(
     session: &mut impl Session,
-    statements: &OperationStatements,
-    operation: &ForOperation,
+    operation: &ForOperation<R>,
     end: &End,
     place: RecordPlace,
 ) -> Result<Timestamp, TransactionError> {
-    let Some(outcome) = end.to.outcome() else {
+    if end.to.outcome().is_none() {
         return Err(StoreError::unavailable("only an answer can be stored").into());
-    };
-    let id = operation.entrance.operation.id();
-    let answer = (statements.pack)(&codec::seal(id, outcome));
-    let (before, after) = match place {
+    }
+    let (before, commit) = match place {
         RecordPlace::Open => (None, None),
         RecordPlace::Committed(commit) => (None, Some(commit)),
         RecordPlace::Alone(rollback) => (rollback, None),
@@ -190,115 +139,22 @@ pub async fn leave(
         // By itself: what a driver prepares behind a statement that failed is refused.
         session.ask(before, &[]).await.map_err(TransactionFault::before_commit)?;
     }
-    let rows = match &operation.over {
-        None => {
-            let values = first_record(operation, &id, end, &answer);
-            let record = Statement { text: statements.record, values: &values };
-            let asked: Vec<_> = [record].into_iter().chain(after.map(Statement::plain)).collect();
-            let answers = session.ask_all(&asked).await;
-            let answers = answers.map_err(|fault| taken(statements, place, fault))?;
-            answers.into_iter().next().unwrap_or_default()
-        }
-        // The rows decide whether the commit is wanted.
-        Some(claim) => {
-            let meaning = |fault| place.meaning(fault);
-            let values = following_record(claim, &id, end, &answer);
-            let rows = session.ask(statements.follow, &values).await.map_err(meaning)?;
-            if rows.is_empty() {
-                return Err(TransactionError::taken("the record changed since it was read"));
-            }
-            if let Some(after) = after {
-                session.ask(after, &[]).await.map_err(meaning)?;
-            }
-            rows
-        }
-    };
-    let expires_at = rows.first().ok_or_else(|| TransactionFault::unanswered("without a row"));
-    let expires_at = expires_at.and_then(|row| row.number(0));
-    expires_at.map(Timestamp::from_micros).map_err(|fault| place.meaning(fault))
-}
-
-/// The meaning of a fault where a first record was written.
-fn taken(
-    statements: &OperationStatements,
-    place: RecordPlace,
-    fault: TransactionFault,
-) -> TransactionError {
-    if fault.code().is_some_and(|code| statements.taken.contains(&code))
-        && let TransactionFault::Refused { cause, .. } = fault
-    {
-        return TransactionError::Taken(cause);
-    }
-    place.meaning(fault)
-}
-
-fn first_record<'a>(
-    operation: &'a ForOperation,
-    id: &'a OperationId,
-    end: &End,
-    answer: &'a [u8],
-) -> Vec<Value<'a>> {
-    let ForOperation { entrance, lock, .. } = operation;
-    let (named, retention) = (&entrance.operation, entrance.policy.retention());
-    vec![
-        (*lock).into(),
-        id.as_bytes().into(),
-        named.tenant().as_str().into(),
-        named.scope().as_str().into(),
-        named.key().as_str().into(),
-        entrance.fingerprint.as_bytes().into(),
-        entrance.owner.0.into(),
-        (entrance.policy.recovery() as i16).into(),
-        micros(retention.window).into(),
-        micros(retention.tombstone).into(),
-        (end.to.tag() as i16).into(),
-        micros(end.keep).into(),
-        answer.into(),
-    ]
-}
-
-fn following_record<'a>(
-    claim: &'a Claim,
-    id: &'a OperationId,
-    end: &End,
-    answer: &'a [u8],
-) -> Vec<Value<'a>> {
-    let (spent, seen) = match &claim.over {
-        Over::Spent(seen) => (true, Some(seen)),
-        Over::Abandoned(seen) => (false, Some(seen)),
-        Over::Nothing => (true, None),
-    };
-    vec![
-        id.as_bytes().into(),
-        Value::Number(seen.map(|seen| seen.fence.get())),
-        Value::Number(seen.map(|seen| seen.owner.0)),
-        Value::Number(seen.map(|seen| (seen.tag as i16).into())),
-        Value::Number(seen.map(|seen| seen.until.as_micros())),
-        spent.into(),
-        claim.fingerprint.as_bytes().into(),
-        claim.fence.get().into(),
-        claim.owner.0.into(),
-        (claim.recovery as i16).into(),
-        micros(claim.retention).into(),
-        micros(claim.tombstone).into(),
-        (end.to.tag() as i16).into(),
-        micros(end.keep).into(),
-        answer.into(),
-    ]
+    let written = operation.record.write(session, &operation.claim, end, commit).await;
+    written.map_err(|failed| match failed {
+        RecordFault::Taken(cause) => TransactionError::Taken(cause),
+        RecordFault::Fault(fault) => place.meaning(fault),
+    })
 }
 
 /// What is stored once nobody has the operation's lock any more.
 pub async fn read_ended(
     session: &mut impl Session,
-    statements: &OperationStatements,
-    attempt: &Attempt,
-    lock: i64,
+    mut record: impl OperationRecord,
 ) -> Result<Option<Record>, TransactionError> {
-    if !wait(session, statements, lock, END_WAIT).await? {
+    let fault = TransactionFault::before_commit;
+    if !record.wait(session, END_WAIT).await.map_err(fault)? {
         return Err(StoreError::unconfirmed("the transaction has not ended yet").into());
     }
-    let values = [lock.into(), attempt.id.as_bytes().into()];
-    let rows = session.ask(statements.look, &values).await;
-    let rows = rows.map_err(TransactionFault::before_commit)?;
-    Ok(KeySeen::of(&rows, statements, attempt.id)?.found.map(|(_, record)| record))
+    let seen = record.look(session).await.map_err(fault)?;
+    Ok(seen.found.map(|(_, record)| record))
 }

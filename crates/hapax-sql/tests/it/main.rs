@@ -28,6 +28,7 @@ fn a_fault_means_what_its_place_makes_of_it() {
         (TransactionFault::refused("23505", "key"), "nothing", "nothing", "nothing", "nothing"),
         (TransactionFault::unanswered("gone"), "nothing", "unknown", "unknown", "nothing"),
         (TransactionFault::damaged("torn"), "damaged", "unknown", "unknown", "damaged"),
+        (StoreError::too_new("newer").into(), "too new", "too new", "too new", "too new"),
     ] {
         assert_eq!(told(&fault.clone().before_commit()), before, "{fault:?}");
         assert_eq!(told(&fault.clone().of_commit()), at_commit, "{fault:?}");

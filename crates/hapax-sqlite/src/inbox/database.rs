@@ -24,16 +24,13 @@ use tokio::{
     time::timeout,
 };
 
-use super::{
-    PATIENCE,
-    session::{CopiedRow, fault, query},
-    statements::STATEMENTS,
-};
+use super::{PATIENCE, statements::STATEMENTS};
 use crate::{
     emit,
     error::{MigrateError, nothing_written},
     migrate,
     options::Clock,
+    session::{CopiedRow, fault, query},
 };
 
 /// Your own SQLite file, whose transactions hold what became of messages beside your own writes.

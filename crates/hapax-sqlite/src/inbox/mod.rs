@@ -6,11 +6,10 @@
 //!
 //! The conversation is `hapax_sql::inbox`'s:
 //!
-//! - `statements`: in which words; `session`: on a connection of `rusqlite`;
+//! - `statements`: in which words;
 //! - `database`: the inbox through `rusqlite`.
 
 mod database;
-pub(crate) mod session;
 pub(crate) mod statements;
 
 use std::time::Duration;

@@ -3,7 +3,8 @@
 //! Ids are digests, so the first bytes of them say in which part of a run an entry is: a run of `n`
 //! chunks has each chunk for an equal share of all beginnings.
 
-use hapax_core::{OperationId, StoreError};
+use hapax_core::OperationId;
+use hapax_sql::TransactionFault;
 
 /// Entries in a chunk, about: a few more than that still fit into a page.
 pub(super) const CHUNK_ENTRIES: i64 = 440;
@@ -36,10 +37,10 @@ pub(super) fn first_prefix(chunk: i64, chunks: i64) -> u64 {
 }
 
 /// Entries, in order, as stored in a run that begins with this row.
-pub(super) fn encode(first_row: i64, entries: &[RunEntry]) -> Result<Vec<u8>, StoreError> {
+pub(super) fn encode(first_row: i64, entries: &[RunEntry]) -> Result<Vec<u8>, TransactionFault> {
     let mut bytes = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
-        let row = u32::try_from(entry.row - first_row).map_err(StoreError::damaged)?;
+        let row = u32::try_from(entry.row - first_row).map_err(TransactionFault::damaged)?;
         bytes.extend(entry.prefix.to_be_bytes());
         bytes.extend(row.to_be_bytes());
     }
@@ -47,19 +48,23 @@ pub(super) fn encode(first_row: i64, entries: &[RunEntry]) -> Result<Vec<u8>, St
 }
 
 /// The entries stored in a run that begins with this row.
-pub(super) fn decode(first_row: i64, bytes: &[u8]) -> Result<Vec<RunEntry>, StoreError> {
+pub(super) fn decode(first_row: i64, bytes: &[u8]) -> Result<Vec<RunEntry>, TransactionFault> {
     let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
     if !rest.is_empty() {
-        return Err(StoreError::damaged("a part of an index ends inside an entry"));
+        return Err(TransactionFault::damaged("a part of an index ends inside an entry"));
     }
     Ok(entries.iter().map(|entry| read(first_row, entry)).collect())
 }
 
 /// The rows of the entries that begin like this.
-pub(super) fn rows_of(prefix: u32, first_row: i64, bytes: &[u8]) -> Result<Vec<i64>, StoreError> {
+pub(super) fn rows_of(
+    prefix: u32,
+    first_row: i64,
+    bytes: &[u8],
+) -> Result<Vec<i64>, TransactionFault> {
     let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
     if !rest.is_empty() {
-        return Err(StoreError::damaged("a part of an index ends inside an entry"));
+        return Err(TransactionFault::damaged("a part of an index ends inside an entry"));
     }
     let from = entries.partition_point(|entry| read(first_row, entry).prefix < prefix);
     let found = entries[from..].iter().map(|entry| read(first_row, entry));

@@ -8,7 +8,7 @@
 //! - `runs` and `merge`: whoever appends rows writes runs in passing, and merges eight neighbours into one, a few pages
 //!   in each commit; everything is in the transaction, so every snapshot has runs that fit its rows;
 //! - `write`: appends, changes and removes rows;
-//! - `session`: both drivers speak to these tables through it.
+//! - `session`: the store's threads and both drivers speak to these tables through it.
 //!
 //! A row's number is never given twice, and its id never changes. That is what makes it safe to remember
 //! in memory where ids are (`directory`): what is remembered may be gone, but never be another's.
@@ -21,14 +21,12 @@ mod runs;
 mod session;
 mod write;
 
-#[cfg(feature = "sqlx")]
-pub(crate) use self::session::LogSession;
 pub(crate) use self::{
     chunk::{RunEntry, prefix},
     find::{find, in_runs},
     listing::IdWalk,
     merge::{forget_dead, index_rows, tidy_runs},
     runs::{entries_of, is_indexed, keys_about, live_runs, tail, whole_tail},
-    session::ready,
+    session::{LogSession, ready},
     write::{append_at, newest_row, remove, remove_due, replace, rewrite},
 };

@@ -121,12 +121,11 @@ pub(crate) async fn entries_of<S: LogSession>(
     let numbers = [(chunk(run.run, first)).into(), (chunk(run.run, last)).into()];
     let parts = session.ask(CHUNKS, &numbers).await?;
     if i64::try_from(parts.len()).unwrap_or(0) != last - first + 1 {
-        return Err(S::refuse(StoreError::damaged("a part of an index is missing")));
+        return Err(S::refuse(TransactionFault::damaged("a part of an index is missing")));
     }
     let mut entries = Vec::new();
     for part in &parts {
-        let bytes = part.bytes(0).map_err(stored);
-        let read = bytes.and_then(|bytes| decode(run.first_row, bytes));
+        let read = part.bytes(0).and_then(|bytes| decode(run.first_row, bytes));
         entries.extend(read.map_err(S::refuse)?);
     }
     entries.retain(|entry| (from..until).contains(&u64::from(entry.prefix)));
@@ -134,12 +133,13 @@ pub(crate) async fn entries_of<S: LogSession>(
 }
 
 /// Refuses what a newer version wrote.
-pub(super) fn known_format(row: &impl ResultRow, at: usize) -> Result<(), StoreError> {
-    match row.number(at).map_err(stored)? {
+pub(super) fn known_format(row: &impl ResultRow, at: usize) -> Result<(), TransactionFault> {
+    match row.number(at)? {
         RUN_FORMAT => Ok(()),
         found => Err(StoreError::too_new(format!(
             "an index has format {found}; this version reads up to {RUN_FORMAT}: upgrade this process"
-        ))),
+        ))
+        .into()),
     }
 }
 
@@ -148,40 +148,34 @@ pub(super) async fn all<S: LogSession>(session: &mut S) -> Result<Vec<SortedRun>
     rows.iter().map(run_of).collect::<Result<_, _>>().map_err(S::refuse)
 }
 
-/// The meaning of a column that does not hold what was written into it.
-pub(super) fn stored(fault: TransactionFault) -> StoreError {
-    fault.of_read()
-}
-
 /// The first column of these rows.
-pub(super) fn numbers(rows: &[impl ResultRow]) -> Result<Vec<i64>, StoreError> {
-    rows.iter().map(|row| row.number(0).map_err(stored)).collect()
+pub(super) fn numbers(rows: &[impl ResultRow]) -> Result<Vec<i64>, TransactionFault> {
+    rows.iter().map(|row| row.number(0)).collect()
 }
 
-fn entry_of(row: &impl ResultRow) -> Result<RunEntry, StoreError> {
-    let id = row.bytes(1).map_err(stored)?;
-    let id = id.try_into().map_err(|_| StoreError::damaged("an id has not 16 bytes"))?;
+fn entry_of(row: &impl ResultRow) -> Result<RunEntry, TransactionFault> {
+    let id = row.bytes(1)?;
+    let id = id.try_into().map_err(|_| TransactionFault::damaged("an id has not 16 bytes"))?;
     let prefix = prefix(OperationId::from_bytes(id));
-    Ok(RunEntry { prefix, row: row.number(0).map_err(stored)? })
+    Ok(RunEntry { prefix, row: row.number(0)? })
 }
 
-fn run_of(row: &impl ResultRow) -> Result<SortedRun, StoreError> {
+fn run_of(row: &impl ResultRow) -> Result<SortedRun, TransactionFault> {
     known_format(row, 9)?;
-    let number = |at| row.number(at).map_err(stored);
-    let state = number(1)?;
+    let state = row.number(1)?;
     if ![WHOLE, BEING_WRITTEN, UNUSED].contains(&state) {
-        return Err(StoreError::damaged(format!("an index has the unknown state {state}")));
+        return Err(TransactionFault::damaged(format!("an index has the unknown state {state}")));
     }
     Ok(SortedRun {
-        run: number(0)?,
+        run: row.number(0)?,
         state,
-        first_row: number(2)?,
-        last_row: number(3)?,
-        entries: number(4)?,
-        dead: number(5)?,
-        chunks: number(6)?,
-        built: number(7)?,
-        into_run: number(8)?,
+        first_row: row.number(2)?,
+        last_row: row.number(3)?,
+        entries: row.number(4)?,
+        dead: row.number(5)?,
+        chunks: row.number(6)?,
+        built: row.number(7)?,
+        into_run: row.number(8)?,
     })
 }
 

@@ -1,4 +1,4 @@
-//! What both drivers can say to the log.
+//! What can be said to the log, by whoever has a connection.
 
 use std::{
     pin::pin,
@@ -6,13 +6,15 @@ use std::{
 };
 
 use hapax_core::{OneLine, StoreError};
-use hapax_sql::{ResultRow, Value};
+use hapax_sql::{ResultRow, Session, TransactionFault, Value};
 use rusqlite::{Connection, ffi};
 
-use crate::inbox::session::{CopiedRow, query};
+use crate::session::{CopiedRow, query};
 
-/// A connection: a statement goes in, rows come out. Unlike [`hapax_sql::Session`] it is not sent between threads,
-/// and keeps its driver's own errors: the writer's thread tells from them whether a commit is known to be void.
+/// A connection: a statement goes in, rows come out.
+///
+/// That is a [`Session`], but for its errors: those of the store's own connections stay `rusqlite`'s, because the
+/// writer's thread tells from them whether a commit is known to be void.
 pub(crate) trait LogSession {
     /// A row as the driver has it.
     type Row: ResultRow;
@@ -27,9 +29,28 @@ pub(crate) trait LogSession {
     ) -> impl Future<Output = Result<Vec<Self::Row>, Self::Error>>;
 
     /// What it means that the tables hold something that was never written.
-    fn refuse(error: StoreError) -> Self::Error;
+    fn refuse(fault: TransactionFault) -> Self::Error;
 }
 
+/// In a caller's transaction, through whichever driver.
+impl<S: Session> LogSession for &mut S {
+    type Row = S::Row;
+    type Error = TransactionFault;
+
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<S::Row>, TransactionFault> {
+        Session::ask(*self, text, values).await
+    }
+
+    fn refuse(fault: TransactionFault) -> TransactionFault {
+        fault
+    }
+}
+
+/// In the store's own threads.
 impl LogSession for &Connection {
     type Row = CopiedRow;
     type Error = rusqlite::Error;
@@ -42,7 +63,8 @@ impl LogSession for &Connection {
         query(self, text, values)
     }
 
-    fn refuse(error: StoreError) -> rusqlite::Error {
+    fn refuse(fault: TransactionFault) -> rusqlite::Error {
+        let error = fault.of_read();
         let code = match &error {
             StoreError::Damaged(_) => ffi::SQLITE_CORRUPT,
             StoreError::Unavailable(_) | StoreError::Unconfirmed(_) | StoreError::TooNew(_) => {
@@ -55,11 +77,10 @@ impl LogSession for &Connection {
 }
 
 /// What a conversation over a connection of `rusqlite` came to: its answers are there at once.
-pub(crate) fn ready<T>(
-    conversation: impl Future<Output = rusqlite::Result<T>>,
-) -> rusqlite::Result<T> {
+pub(crate) fn ready<T>(conversation: impl Future<Output = T>) -> T {
     match pin!(conversation).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => Err(rusqlite::Error::InvalidQuery),
+        #[expect(clippy::panic, reason = "nothing in it ever waits")]
+        Poll::Pending => panic!("a connection of rusqlite answers at once"),
     }
 }

@@ -1,11 +1,11 @@
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
-    Attempt, Faults, Record, Salt, StoreError, Timestamp, TransactionError,
-    clock::ClockReading,
+    Attempt, Faults, OperationId, Record, Salt, StoreError, Timestamp, TransactionError,
     outbox::Ringer,
-    transaction::{self, End, Entered, Entrance, Granted, TransactionAnswer},
+    transaction::{self, End, Entered, Entrance, Granted},
 };
+use hapax_sql::operation::unit;
 use sqlx::{Executor as _, SqlitePool};
 use tokio::{
     sync::{OnceCell, Semaphore},
@@ -15,16 +15,13 @@ use tokio::{
 use super::{
     error::{NotMigrated, commit_failed, is_busy, nothing_written},
     migrate::{next_step, read_salt},
-    transaction::{CleanConnection, ForOperation, Transaction},
+    transaction::{CleanConnection, Transaction},
 };
 use crate::{
-    clock_mark,
     error::MigrateError,
     inbox::PATIENCE,
-    log,
     options::Clock,
-    row::NumberedRow,
-    transaction::{BUSY_RETRY_AFTER, MAKE_CERTAIN, SAVEPOINT, enter, is_due, place},
+    transaction::{LogRecord, SAVEPOINT, answer_before, place},
 };
 
 /// The longest a transaction waits for its turn and for the lock.
@@ -105,32 +102,8 @@ impl Database {
         self.pool.acquire().await.map(CleanConnection::new).map_err(nothing_written)
     }
 
-    /// The answer to an operation that needs no transaction, if there is one.
-    async fn look(&self, entrance: &Entrance) -> Result<Option<TransactionAnswer>, StoreError> {
-        let mut held = self.hold().await?;
-        let found = match log::find(&mut held, entrance.operation.id()).await {
-            Ok(found) => found,
-            Err(TransactionError::Conflict(_) | TransactionError::Taken(_)) => None,
-            Err(TransactionError::Store(error)) => return Err(error),
-        };
-        let found = found.transpose()?;
-        let clock = self.read_clock(&mut held, found.as_ref()).await?;
-        held.give_back();
-        Ok(enter(clock, entrance, found)?.err())
-    }
-
-    async fn read_clock(
-        &self,
-        held: &mut CleanConnection,
-        found: Option<&NumberedRow>,
-    ) -> Result<ClockReading, StoreError> {
-        let now = self.clock.now();
-        if !is_due(now, found) {
-            return Ok(ClockReading { now, mark: None });
-        }
-        let kept = sqlx::query_as(clock_mark::READ).fetch_one(&mut **held).await;
-        let (since, seen, until) = kept.map_err(nothing_written)?;
-        Ok(ClockReading { now, mark: clock_mark::mark_of([since, seen, until]) })
+    fn record(&self, id: OperationId) -> LogRecord {
+        LogRecord::new(id, &self.clock)
     }
 
     async fn read_salt(&self) -> Result<Salt, TransactionError> {
@@ -161,10 +134,14 @@ impl transaction::Database for Database {
     ) -> Result<Entered<Self::Transaction>, TransactionError> {
         self.salt().await?;
         self.pass(place::BEFORE_BEGIN)?;
-        if let Some(answer) = self.look(entrance).await? {
+        let id = entrance.operation.id();
+        let mut held = self.hold().await?;
+        let answer = answer_before(&mut held, self.record(id), entrance).await?;
+        held.give_back();
+        if let Some(answer) = answer {
             return Ok(Entered::Answer(answer));
         }
-        let busy = Entered::Answer(TransactionAnswer::Busy { retry_after: BUSY_RETRY_AFTER });
+        let busy = Entered::Answer(unit::BUSY);
         let until = Instant::now() + entrance.wait.min(WAIT_MAX);
         let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
         let Ok(Ok(turn)) = turn else { return Ok(busy) };
@@ -178,11 +155,8 @@ impl transaction::Database for Database {
             }
             Err(error) => return Err(nothing_written(error).into()),
         }
-        let found = log::find(&mut held, entrance.operation.id()).await?;
-        let found = found.transpose()?;
-        let clock = self.read_clock(&mut held, found.as_ref()).await?;
-        let claimed = match enter(clock, entrance, found)? {
-            Ok(claimed) => claimed,
+        let purpose = match unit::enter(&mut held, self.record(id), entrance).await? {
+            Ok(purpose) => purpose,
             Err(answer) => {
                 held.roll_back().await;
                 return Ok(Entered::Answer(answer));
@@ -190,8 +164,8 @@ impl transaction::Database for Database {
         };
         held.execute(SAVEPOINT).await.map_err(nothing_written)?;
         self.pass(place::AFTER_BEGIN)?;
-        let attempt = claimed.attempt();
-        let transaction = Transaction::new(held, ForOperation(claimed), self.ringer.clone(), turn);
+        let attempt = purpose.attempt();
+        let transaction = Transaction::new(held, purpose, self.ringer.clone(), turn);
         Ok(Entered::Execute(Granted { transaction, attempt }))
     }
 
@@ -201,7 +175,7 @@ impl transaction::Database for Database {
         end: &End,
     ) -> Result<Timestamp, TransactionError> {
         self.pass(place::AFTER_WORK)?;
-        let expires_at = transaction.write(self.clock.now(), end).await?;
+        let expires_at = transaction.write(end).await?;
         self.pass(place::BEFORE_COMMIT)?;
         transaction.commit().await.map_err(commit_failed)?;
         self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)?;
@@ -225,11 +199,9 @@ impl transaction::Database for Database {
         let _turn = self.turns.acquire().await.map_err(StoreError::unavailable)?;
         let mut held = self.hold().await?;
         held.begin_immediate(None).await.map_err(nothing_written)?;
-        held.execute(MAKE_CERTAIN).await.map_err(nothing_written)?;
-        let found = log::find(&mut held, attempt.id).await?;
+        let found = unit::read_ended(&mut held, self.record(attempt.id)).await?;
         held.commit().await.map_err(nothing_written)?;
-        let open = |stored: NumberedRow| stored.row.open(self.clock.now());
-        Ok(found.transpose()?.map(open).transpose().map_err(StoreError::from)?)
+        Ok(found)
     }
 
     fn is_conflict(&self, error: &(dyn Error + 'static)) -> bool {

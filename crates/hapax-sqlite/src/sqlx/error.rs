@@ -4,7 +4,7 @@ use hapax_core::{StoreError, TransactionError};
 use hapax_sql::TransactionFault;
 
 use crate::{
-    inbox::session::{fault_of, is_lock},
+    session::{fault_of, is_lock},
     transaction::EndedByHand,
 };
 

@@ -7,11 +7,7 @@ use hapax_core::{
     inbox::{First, Inbox, MessageAnswer, MessageArrival, MessageEnd, MessageEntered},
     transaction::Database as _,
 };
-use hapax_sql::{
-    ResultRow, Session, TransactionFault, Value,
-    inbox::{ForMessages, InboxContext, unit},
-};
-use sqlx::{Row as _, TypeInfo as _, ValueRef as _, sqlite::SqliteRow};
+use hapax_sql::inbox::{ForMessages, InboxContext, unit};
 use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, timeout_at},
@@ -19,13 +15,10 @@ use tokio::{
 
 use super::{
     database::Database,
-    error::{commit_failed, fault, is_busy, nothing_written},
+    error::{commit_failed, is_busy, nothing_written},
     transaction::{CleanConnection, Transaction},
 };
-use crate::inbox::{
-    session::{json_bytes, json_numbers, json_texts},
-    statements::STATEMENTS,
-};
+use crate::inbox::statements::STATEMENTS;
 
 impl Inbox for Database {
     type Transaction = Transaction<ForMessages>;
@@ -113,76 +106,11 @@ impl Database {
     }
 
     async fn session(&self) -> Result<CleanConnection, StoreError> {
-        match self.salt().await {
-            Ok(_) => self.hold().await,
-            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
-                Err(StoreError::Unavailable(cause))
-            }
-            Err(TransactionError::Store(error)) => Err(error),
-        }
+        self.salt().await?;
+        self.hold().await
     }
 
     fn context(&self) -> InboxContext {
         InboxContext { statements: &STATEMENTS, now: Some(self.clock.now()), salt: None }
-    }
-}
-
-impl Session for CleanConnection {
-    type Row = DriverRow;
-
-    async fn ask(
-        &mut self,
-        text: &'static str,
-        values: &[Value<'_>],
-    ) -> Result<Vec<DriverRow>, TransactionFault> {
-        let mut query = sqlx::query(text);
-        for value in values {
-            query = match *value {
-                Value::Number(number) => query.bind(number),
-                Value::Text(text) => query.bind(text.map(str::to_owned)),
-                Value::Bytes(bytes) => query.bind(bytes.map(<[u8]>::to_vec)),
-                Value::Numbers(numbers) => query.bind(json_numbers(numbers)),
-                Value::Texts(texts) => query.bind(json_texts(texts)),
-                Value::ManyBytes(many) => query.bind(json_bytes(many)),
-            };
-        }
-        self.look_dirty();
-        let answered = query.fetch_all(&mut **self).await;
-        self.look_clean();
-        Ok(answered.map_err(fault)?.into_iter().map(DriverRow).collect())
-    }
-}
-
-/// A row of the driver's.
-pub(super) struct DriverRow(SqliteRow);
-
-impl DriverRow {
-    /// The column, if it is of this kind; SQLite keeps a kind for each value.
-    fn maybe<'r, T>(&'r self, at: usize, kind: &str) -> Result<Option<T>, TransactionFault>
-    where
-        T: sqlx::Decode<'r, sqlx::Sqlite>,
-    {
-        let value = self.0.try_get_raw(at).map_err(TransactionFault::damaged)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        if value.type_info().name() != kind {
-            return Err(TransactionFault::unexpected(at));
-        }
-        T::decode(value).map(Some).map_err(TransactionFault::damaged)
-    }
-}
-
-impl ResultRow for DriverRow {
-    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
-        self.maybe(at, "INTEGER")
-    }
-
-    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
-        self.maybe(at, "TEXT")
-    }
-
-    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
-        self.maybe(at, "BLOB")
     }
 }

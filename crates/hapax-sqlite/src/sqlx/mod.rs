@@ -26,6 +26,7 @@ mod error;
 mod inbox;
 mod migrate;
 mod outbox;
+mod session;
 mod transaction;
 
 pub use hapax_sql::inbox::ForMessages;

@@ -7,7 +7,10 @@ use std::{
 use hapax_core::{
     Event, StoreError, Timestamp, TransactionError, outbox::Ringer, transaction::End,
 };
-use hapax_sql::{Session, TransactionFault, Value};
+use hapax_sql::operation::{
+    self,
+    unit::{self, RecordPlace},
+};
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, SqlSafeStr as _, Sqlite, SqliteConnection,
     pool::PoolConnection,
@@ -17,13 +20,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     error::{by_hand, nothing_written},
-    inbox::DriverRow,
     outbox::emit,
 };
-use crate::{
-    log::{self, LogSession},
-    transaction::{Meddled, OpenClaim, RELEASE, UNDO},
-};
+use crate::transaction::{LogRecord, RELEASE, UNDO};
 
 type Manager = <Sqlite as sqlx::Database>::TransactionManager;
 
@@ -84,25 +83,11 @@ impl Transaction {
         self.held.execute(UNDO).await.map_err(by_hand).map(|_| ())
     }
 
-    /// Writes the events, and the record as finished, which is kept until then; the commit is left
-    /// to do.
-    pub(super) async fn write(
-        &mut self,
-        now: Timestamp,
-        end: &End,
-    ) -> Result<Timestamp, StoreError> {
+    /// Writes the events and the record, which is kept until then; the commit is left to do.
+    pub(super) async fn write(&mut self, end: &End) -> Result<Timestamp, TransactionError> {
         self.held.execute(RELEASE).await.map_err(by_hand)?;
         self.publish().await?;
-        let ForOperation(claimed) = &self.purpose;
-        let sealed = claimed.ended(now, end)?;
-        match log::replace(&mut self.held, claimed.number, &sealed).await {
-            Ok(true) => Ok(Timestamp::from_micros(sealed.expires_at)),
-            Ok(false) => Err(StoreError::unavailable(Meddled)),
-            Err(TransactionError::Conflict(cause) | TransactionError::Taken(cause)) => {
-                Err(StoreError::Unavailable(cause))
-            }
-            Err(TransactionError::Store(error)) => Err(error),
-        }
+        unit::leave(&mut self.held, &self.purpose, end, RecordPlace::Open).await
     }
 }
 
@@ -127,8 +112,7 @@ impl<P: fmt::Debug> fmt::Debug for Transaction<P> {
 }
 
 /// What a transaction is for: an operation.
-#[derive(Debug)]
-pub struct ForOperation(pub(super) OpenClaim);
+pub type ForOperation = operation::ForOperation<LogRecord>;
 
 /// A connection that returns to its pool only if it is known to be as it was; otherwise it is
 /// closed.
@@ -198,23 +182,6 @@ impl CleanConnection {
             sqlx::raw_sql(set).execute(&mut *self.connection).await?;
         }
         Ok(before)
-    }
-}
-
-impl LogSession for CleanConnection {
-    type Row = DriverRow;
-    type Error = TransactionError;
-
-    async fn ask(
-        &mut self,
-        text: &'static str,
-        values: &[Value<'_>],
-    ) -> Result<Vec<DriverRow>, TransactionError> {
-        Session::ask(self, text, values).await.map_err(TransactionFault::before_commit)
-    }
-
-    fn refuse(error: StoreError) -> TransactionError {
-        error.into()
     }
 }
 

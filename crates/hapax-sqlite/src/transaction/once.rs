@@ -1,23 +1,22 @@
 use hapax_core::{
-    AttemptAnswer, AttemptEnd, Faults, Fingerprint, Operation, Owner, Policy, StoreError,
-    clock::ClockReading,
-    settle,
+    Attempt, AttemptAnswer, AttemptEnd, Faults, Fingerprint, Operation, Owner, Policy, StoreError,
+    Timestamp, settle,
     store::Settlement,
     transaction::{Answered, End, Entrance, Fate, TransactionAnswer},
+};
+use hapax_sql::operation::{
+    ForOperation,
+    unit::{BUSY, RecordPlace, enter, leave, read_ended},
 };
 use hapax_sqlite_file::is_busy;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::{
-    clock_mark,
     error::{commit_failed, nothing_written},
     log,
     options::Clock,
-    row::{self, NumberedRow},
-    transaction::{
-        BUSY_RETRY_AFTER, EndedByHand, MAKE_CERTAIN, Meddled, OpenClaim, RELEASE, SAVEPOINT, UNDO,
-        enter, is_due, place,
-    },
+    session::LentConnection,
+    transaction::{EndedByHand, LogRecord, RELEASE, SAVEPOINT, UNDO, answer_before, place},
 };
 
 /// Runs `work` once for its operation, in a transaction of your own database.
@@ -67,32 +66,19 @@ pub fn once<E>(
 ) -> Result<Answered, TransactionOnceError<E>> {
     let entrance = unit.entrance();
     unit.pass(place::BEFORE_BEGIN)?;
-    // A finished operation is answered without waiting for anybody's lock.
-    match row::find(connection, None, unit.operation.id()) {
-        Ok(found) => {
-            let found = found.transpose()?;
-            let clock = unit.read_clock(connection, found.as_ref())?;
-            if let Err(answer) = enter(clock, &entrance, found)? {
-                return told(answer);
-            }
-        }
-        Err(error) if is_busy(&error) => {}
-        Err(error) => return Err(nothing_written(error).into()),
+    let lent = &mut LentConnection(connection);
+    if let Some(answer) = log::ready(answer_before(lent, unit.record(), &entrance))? {
+        return told(answer);
     }
     let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
-        Err(error) if is_busy(&error) => {
-            return Err(TransactionOnceError::Refused(TransactionAnswer::Busy {
-                retry_after: BUSY_RETRY_AFTER,
-            }));
-        }
+        Err(error) if is_busy(&error) => return told(BUSY),
         Err(error) => return Err(nothing_written(error).into()),
     };
-    let found = row::find(&transaction, None, unit.operation.id()).map_err(nothing_written)?;
-    let found = found.transpose()?;
-    let clock = unit.read_clock(&transaction, found.as_ref())?;
-    let claimed = match enter(clock, &entrance, found)? {
-        Ok(claimed) => claimed,
+    let lent = &mut LentConnection(&transaction);
+    let entered = log::ready(enter(lent, unit.record(), &entrance)).map_err(StoreError::from)?;
+    let operation = match entered {
+        Ok(operation) => operation,
         Err(answer) => return told(answer),
     };
     transaction.execute_batch(SAVEPOINT).map_err(nothing_written)?;
@@ -100,7 +86,7 @@ pub fn once<E>(
     let answer = work(&transaction).map_err(TransactionOnceError::Failed)?;
     unit.pass(place::AFTER_WORK)?;
     let outcome = answer.outcome.clone();
-    let settled = settle(&claimed.attempt(), AttemptEnd::Answered(answer), &unit.policy);
+    let settled = settle(&operation.attempt(), AttemptEnd::Answered(answer), &unit.policy);
     let end = End { to: settled.to, keep: settled.keep };
     match &end.to {
         Settlement::Completed(_) => {}
@@ -110,13 +96,13 @@ pub fn once<E>(
             return Ok(Answered { outcome, fate: Fate::RolledBack });
         }
     }
-    let finished = unit.finish(transaction, &claimed, &end);
-    if let Err(lost @ StoreError::Unconfirmed(_)) = finished {
-        find_out(connection, &claimed, lost)?;
-    } else {
-        finished?;
-    }
-    Ok(Answered { outcome, fate: Fate::Stored { expires_at: claimed.expires_at() } })
+    let expires_at = match unit.finish(transaction, &operation, &end) {
+        Err(lost @ StoreError::Unconfirmed(_)) => {
+            unit.find_out(connection, &operation.attempt(), lost)?
+        }
+        finished => finished?,
+    };
+    Ok(Answered { outcome, fate: Fate::Stored { expires_at } })
 }
 
 /// An operation to be run [`once`] in a transaction.
@@ -198,39 +184,46 @@ impl OnceRequest {
         }
     }
 
-    fn read_clock(
-        &self,
-        connection: &Connection,
-        found: Option<&NumberedRow>,
-    ) -> Result<ClockReading, StoreError> {
-        let now = self.clock.now();
-        let mark = if is_due(now, found) {
-            clock_mark::read(connection).map_err(nothing_written)?
-        } else {
-            None
-        };
-        Ok(ClockReading { now, mark })
+    fn record(&self) -> LogRecord {
+        LogRecord::new(self.operation.id(), &self.clock)
     }
 
     fn pass(&self, place: &'static str) -> Result<(), StoreError> {
         self.faults.at(place).map_err(StoreError::unavailable)
     }
 
+    /// Writes the record and commits; until when it is kept.
     fn finish(
         &self,
         transaction: Transaction<'_>,
-        claimed: &OpenClaim,
+        operation: &ForOperation<LogRecord>,
         end: &End,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Timestamp, StoreError> {
         transaction.execute_batch(RELEASE).map_err(by_hand)?;
-        let row = claimed.ended(self.clock.now(), end)?;
-        let written = log::ready(log::replace(&mut &*transaction, claimed.number, &row));
-        if !written.map_err(nothing_written)? {
-            return Err(StoreError::unavailable(Meddled));
-        }
+        let lent = &mut LentConnection(&transaction);
+        let expires_at = log::ready(leave(lent, operation, end, RecordPlace::Open))?;
         self.pass(place::BEFORE_COMMIT)?;
         transaction.commit().map_err(commit_failed)?;
-        self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)
+        self.faults.at(place::AFTER_COMMIT).map_err(StoreError::unconfirmed)?;
+        Ok(expires_at)
+    }
+
+    /// Until when the record is kept, if the commit that was not confirmed took place after all; an
+    /// error if it did not, or if that is still unknown.
+    fn find_out(
+        &self,
+        connection: &mut Connection,
+        attempt: &Attempt,
+        lost: StoreError,
+    ) -> Result<Timestamp, StoreError> {
+        let unknown = StoreError::unconfirmed;
+        let behavior = TransactionBehavior::Immediate;
+        let transaction = connection.transaction_with_behavior(behavior).map_err(unknown)?;
+        let lent = &mut LentConnection(&transaction);
+        let found = log::ready(read_ended(lent, self.record())).map_err(StoreError::unconfirmed)?;
+        transaction.commit().map_err(unknown)?;
+        let own = found.filter(|record| attempt.owns(record));
+        own.map(|record| record.expires_at).ok_or_else(|| StoreError::unavailable(lost))
     }
 }
 
@@ -245,24 +238,4 @@ fn told<E>(answer: TransactionAnswer) -> Result<Answered, TransactionOnceError<E
 
 fn by_hand(error: rusqlite::Error) -> StoreError {
     StoreError::damaged(EndedByHand(error))
-}
-
-/// Whether the commit that was not confirmed took place after all; an error if it did not, or if
-/// that is still unknown.
-fn find_out(
-    connection: &mut Connection,
-    claimed: &OpenClaim,
-    lost: StoreError,
-) -> Result<(), StoreError> {
-    let attempt = claimed.attempt();
-    let unknown = StoreError::unconfirmed;
-    let behavior = TransactionBehavior::Immediate;
-    let transaction = connection.transaction_with_behavior(behavior).map_err(unknown)?;
-    transaction.execute(MAKE_CERTAIN, []).map_err(unknown)?;
-    let found = row::find(&transaction, None, attempt.id).map_err(unknown)?.transpose()?;
-    transaction.commit().map_err(unknown)?;
-    let is_own = |NumberedRow { row, .. }: &NumberedRow| {
-        row.fence == attempt.fence.get() && row.owner == attempt.owner.0
-    };
-    if found.as_ref().is_some_and(is_own) { Ok(()) } else { Err(StoreError::unavailable(lost)) }
 }

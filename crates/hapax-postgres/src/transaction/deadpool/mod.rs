@@ -27,10 +27,10 @@ use tokio::sync::OnceCell;
 
 use self::{pooled_connection::PooledConnection, session::fault};
 use super::{
-    CANCEL, Isolation, OPERATION, begin_statement,
+    CANCEL, Isolation, begin_statement,
     error::CONFLICTS,
     events::{EmittedEvents, EventLog},
-    unit::{KnownSchema, LockName, Purpose, end_soon, operation_lock},
+    unit::{KnownSchema, LockName, Purpose, end_soon, record_of},
 };
 
 /// The caller's pool, as a database that keeps a record in the caller's transaction.
@@ -131,16 +131,16 @@ impl Database {
         entrance: &Entrance,
         schema: &KnownSchema,
     ) -> Result<Result<ForOperation, TransactionAnswer>, TransactionError> {
-        let lock = operation_lock(&schema.salt, entrance.operation.id());
         let begin = Some(begin_statement(self.isolation));
+        let record = record_of(&schema.salt, entrance.operation.id(), begin);
         if !schema.looks_before(self.isolation) {
-            return unit::enter(line, &OPERATION, begin, entrance, lock).await;
+            return unit::enter(line, record, entrance).await;
         }
-        let operation = match unit::look_before(line, &OPERATION, entrance, lock).await? {
+        let mut operation = match unit::look_before(line, record, entrance).await? {
             Ok(operation) => operation,
             Err(answer) => return Ok(Err(answer)),
         };
-        let refused = unit::enter_seen(line, &OPERATION, begin, &operation).await?;
+        let refused = unit::enter_seen(line, &mut operation).await?;
         Ok(refused.map_or(Ok(operation), Err))
     }
 
@@ -265,10 +265,10 @@ impl transaction::Database for Database {
     ) -> Result<Entered<Transaction>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
         let salt = self.salt_on(&mut line).await?;
-        let lock = operation_lock(&salt, entrance.operation.id());
+        let record = record_of(&salt, entrance.operation.id(), None);
         let begun = line.0.batch_execute(begin_statement(self.isolation)).await;
         begun.map_err(|error| fault(error).before_commit())?;
-        Ok(self.granted(line, ForOperation::unseen(entrance, lock), salt))
+        Ok(self.granted(line, ForOperation::unseen(record, entrance), salt))
     }
 
     async fn finish(
@@ -281,7 +281,7 @@ impl transaction::Database for Database {
             let published = transaction.events.publish(&mut line).await;
             published.map_err(TransactionFault::before_commit)?;
             let place = RecordPlace::Committed("COMMIT");
-            unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await
+            unit::leave(&mut line, &transaction.purpose, end, place).await
         };
         let ended = ended.await;
         let expires_at = Self::ended(line, ended).await?;
@@ -296,7 +296,7 @@ impl transaction::Database for Database {
     ) -> Result<Timestamp, TransactionError> {
         let Some(mut line) = transaction.line.take() else { return Err(over()) };
         let place = RecordPlace::Alone(Some("ROLLBACK"));
-        let ended = unit::leave(&mut line, &OPERATION, &transaction.purpose, end, place).await;
+        let ended = unit::leave(&mut line, &transaction.purpose, end, place).await;
         Self::ended(line, ended).await
     }
 
@@ -306,10 +306,10 @@ impl transaction::Database for Database {
 
     async fn find_out(&self, attempt: &Attempt) -> Result<Option<Record>, TransactionError> {
         let mut line = PooledConnection(self.connection().await?);
-        let lock = operation_lock(&self.salt_on(&mut line).await?, attempt.id);
+        let record = record_of(&self.salt_on(&mut line).await?, attempt.id, None);
         let begun = line.0.batch_execute(begin_statement(Some(Isolation::ReadCommitted))).await;
         begun.map_err(|error| fault(error).before_commit())?;
-        let found = unit::read_ended(&mut line, &OPERATION, attempt, lock).await;
+        let found = unit::read_ended(&mut line, record).await;
         line.roll_back().await;
         found
     }

@@ -1,26 +1,23 @@
 //! What is said on a connection of the pool, and what comes back.
 
 use futures_util::future::join_all;
-use hapax_sql::{ResultRow, Session, Statement, TransactionFault, Value};
-use tokio_postgres::{
-    Row,
-    types::{ToSql, Type},
-};
+use hapax_sql::{Session, Statement, TransactionFault, Value};
+use tokio_postgres::{Row, types::ToSql};
 
 use super::pooled_connection::PooledConnection;
-use crate::transaction::error::fault_of;
+use crate::{row::TokioRow, transaction::error::fault_of};
 
 impl Session for PooledConnection {
-    type Row = PoolRow;
+    type Row = TokioRow<Row>;
 
     async fn ask(
         &mut self,
         text: &'static str,
         values: &[Value<'_>],
-    ) -> Result<Vec<PoolRow>, TransactionFault> {
+    ) -> Result<Vec<TokioRow<Row>>, TransactionFault> {
         let statement = self.0.prepare_cached(text).await.map_err(fault)?;
         let rows = self.0.query(&statement, &params(values)).await.map_err(fault)?;
-        Ok(rows.into_iter().map(PoolRow).collect())
+        Ok(rows.into_iter().map(TokioRow).collect())
     }
 
     /// All of them in one round trip, once they are prepared. What has no values begins or ends a
@@ -28,7 +25,7 @@ impl Session for PooledConnection {
     async fn ask_all(
         &mut self,
         statements: &[Statement<'_>],
-    ) -> Result<Vec<Vec<PoolRow>>, TransactionFault> {
+    ) -> Result<Vec<Vec<TokioRow<Row>>>, TransactionFault> {
         let mut prepared = Vec::with_capacity(statements.len());
         for Statement { text, values } in statements {
             let statement = match values {
@@ -45,7 +42,7 @@ impl Session for PooledConnection {
             }
         });
         let answers = join_all(asked).await.into_iter();
-        let rows = |rows: Vec<Row>| rows.into_iter().map(PoolRow).collect();
+        let rows = |rows: Vec<Row>| rows.into_iter().map(TokioRow).collect();
         answers.map(|answer| answer.map(rows).map_err(fault)).collect()
     }
 }
@@ -62,31 +59,6 @@ fn param<'a>(value: &'a Value<'_>) -> &'a (dyn ToSql + Sync) {
         Value::Numbers(numbers) => numbers,
         Value::Texts(texts) => texts,
         Value::ManyBytes(many) => many,
-    }
-}
-
-/// A row of the driver's.
-pub(crate) struct PoolRow(Row);
-
-impl ResultRow for PoolRow {
-    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
-        let column = self.0.columns().get(at).ok_or_else(|| TransactionFault::unexpected(at))?;
-        let number = match *column.type_() {
-            Type::INT8 => self.0.try_get(at),
-            Type::INT4 => self.0.try_get::<_, Option<i32>>(at).map(|value| value.map(i64::from)),
-            Type::INT2 => self.0.try_get::<_, Option<i16>>(at).map(|value| value.map(i64::from)),
-            Type::BOOL => self.0.try_get::<_, Option<bool>>(at).map(|value| value.map(i64::from)),
-            _ => return Err(TransactionFault::unexpected(at)),
-        };
-        number.map_err(TransactionFault::damaged)
-    }
-
-    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
-        self.0.try_get(at).map_err(TransactionFault::damaged)
-    }
-
-    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
-        self.0.try_get(at).map_err(TransactionFault::damaged)
     }
 }
 

@@ -157,6 +157,24 @@ fn past_retention_a_tombstone_says_that_it_is_gone() {
     assert_eq!(payments(&shop), 2);
 }
 
+#[test]
+fn whoever_runs_it_is_told_the_same_end_of_retention_as_whoever_comes_again() {
+    let sqlite = Sqlite::new();
+    let mut shop = open(&sqlite);
+    let retention = Retention { from: RetainFrom::Completion, ..Policy::default().retention() };
+    let policy = Policy::default();
+    let policy = Policy::new(policy.lease(), retention, policy.recovery());
+    let unit = OnceRequest { policy: policy.expect("valid"), ..unit(&sqlite, "a") };
+    let ran = once(&mut shop, &unit, |tx| {
+        sqlite.move_clock(1_000_000);
+        insert(tx, "a")?;
+        Ok::<_, rusqlite::Error>(answer(201))
+    });
+    let Fate::Stored { expires_at: told } = ran.expect("it runs").fate else { panic!("it ran") };
+    let again = pay(&mut shop, &unit, 201).expect("it is replayed");
+    assert_eq!(again.fate, Fate::Replayed { expires_at: told });
+}
+
 /// What a leased attempt of the store in the same file left, and what a transaction makes of it.
 #[tokio::test]
 async fn records_of_the_store_in_the_same_file_are_respected() {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use hapax_sql::{ResultRow, TransactionFault, Value};
+use hapax_sql::{ResultRow, Session, TextOrBytes, TransactionFault, Value};
 use rusqlite::{
     Connection, ToSql,
     types::{ToSqlOutput, ValueRef},
@@ -63,6 +63,21 @@ pub(crate) fn json_bytes(many: &[&[u8]]) -> String {
     json!(many.iter().map(hex).collect::<Vec<_>>()).to_string()
 }
 
+/// A connection that is lent to a conversation whose answers are there at once: see [`ready`](crate::log::ready).
+pub(crate) struct LentConnection<'c>(pub(crate) &'c Connection);
+
+impl Session for LentConnection<'_> {
+    type Row = CopiedRow;
+
+    async fn ask(
+        &mut self,
+        text: &'static str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<CopiedRow>, TransactionFault> {
+        query(self.0, text, values).map_err(fault)
+    }
+}
+
 /// Runs one statement, which is kept prepared.
 pub(crate) fn query(
     connection: &Connection,
@@ -98,7 +113,64 @@ impl ToSql for Param<'_> {
     }
 }
 
-/// A row that was copied: `rusqlite` lends it only until the next step.
+/// A row as `rusqlite` lends it, until the next step. The store reads many: nothing is done twice for a column.
+pub(crate) struct LentRow<'r>(pub(crate) &'r rusqlite::Row<'r>);
+
+impl LentRow<'_> {
+    #[inline]
+    fn value(&self, at: usize) -> Result<ValueRef<'_>, TransactionFault> {
+        self.0.get_ref(at).map_err(|_| TransactionFault::unexpected(at))
+    }
+}
+
+impl ResultRow for LentRow<'_> {
+    #[inline]
+    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
+        match self.value(at)? {
+            ValueRef::Integer(number) => Ok(Some(number)),
+            ValueRef::Null => Ok(None),
+            ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+
+    #[inline]
+    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
+        match self.value(at)? {
+            ValueRef::Text(text) => {
+                str::from_utf8(text).map(Some).map_err(TransactionFault::damaged)
+            }
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+
+    #[inline]
+    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
+        match self.value(at)? {
+            ValueRef::Blob(bytes) => Ok(Some(bytes)),
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
+                Err(TransactionFault::unexpected(at))
+            }
+        }
+    }
+
+    #[inline]
+    fn text_or_bytes(&self, at: usize) -> Result<TextOrBytes<'_>, TransactionFault> {
+        match self.value(at)? {
+            ValueRef::Blob(bytes) => Ok(TextOrBytes::Bytes(bytes)),
+            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
+                self.text(at).map(TextOrBytes::Text)
+            }
+        }
+    }
+}
+
+/// A row that was copied, to be kept longer.
 pub(crate) struct CopiedRow(Vec<CopiedValue>);
 
 enum CopiedValue {
