@@ -254,8 +254,8 @@ BEGIN
                 AND (NOT n.is_bound OR hapax.check_tenant(tenant))
                THEN pg_catalog.pg_try_advisory_xact_lock(hapax.operation_lock(n.salt, n.id)) ELSE false END
     ON CONFLICT (id) DO NOTHING
-    RETURNING 'execute', operations.id, operations.fence, NULL::integer, NULL::pg_catalog.jsonb, NULL::pg_catalog.bytea,
-              NULL::integer, NULL::pg_catalog._text, hapax.as_time(operations.expires_at)
+    RETURNING 'execute', operations.id, operations.fence, NULL::pg_catalog.int4, NULL::pg_catalog.jsonb, NULL::pg_catalog.bytea,
+              NULL::pg_catalog.int4, NULL::pg_catalog._text, hapax.as_time(operations.expires_at)
     INTO begun;
     IF FOUND THEN
         RETURN begun;
