@@ -124,6 +124,7 @@ impl StatementFailure {
     pub(crate) fn of_row(fault: TransactionFault) -> Self {
         match fault {
             TransactionFault::Conflict(cause)
+            | TransactionFault::Taken(cause)
             | TransactionFault::Refused { cause, .. }
             | TransactionFault::Damaged(cause)
             | TransactionFault::TooNew(cause)

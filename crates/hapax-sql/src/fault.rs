@@ -10,6 +10,8 @@ use hapax_core::{StoreError, TransactionError, store::Cause};
 pub enum TransactionFault {
     /// Another transaction was in the way. This one comes to nothing, and may be tried again.
     Conflict(Cause),
+    /// What was to be new is there already, or changed since it was read. The transaction comes to nothing.
+    Taken(Cause),
     /// The database refused it, with this code: SQLSTATE in PostgreSQL, the result code in SQLite. The
     /// transaction comes to nothing.
     Refused {
@@ -30,6 +32,11 @@ impl TransactionFault {
     /// Another transaction was in the way.
     pub fn conflict(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Conflict(Cause::from(cause.into()))
+    }
+
+    /// What was to be new is there already, or changed since it was read.
+    pub fn taken(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Taken(Cause::from(cause.into()))
     }
 
     /// The database refused it, with this code.
@@ -60,7 +67,11 @@ impl TransactionFault {
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => Some(code),
-            Self::Conflict(_) | Self::Damaged(_) | Self::TooNew(_) | Self::Unanswered(_) => None,
+            Self::Conflict(_)
+            | Self::Taken(_)
+            | Self::Damaged(_)
+            | Self::TooNew(_)
+            | Self::Unanswered(_) => None,
         }
     }
 
@@ -68,6 +79,7 @@ impl TransactionFault {
     pub fn before_commit(self) -> TransactionError {
         match self {
             Self::Conflict(cause) => TransactionError::Conflict(cause),
+            Self::Taken(cause) => TransactionError::Taken(cause),
             Self::Refused { cause, .. } | Self::Unanswered(cause) => {
                 StoreError::Unavailable(cause).into()
             }
@@ -79,7 +91,9 @@ impl TransactionFault {
     /// The meaning where a commit was under way: it may be done, unless it was refused before.
     pub fn of_commit(self) -> TransactionError {
         match self {
-            Self::Conflict(_) | Self::Refused { .. } | Self::TooNew(_) => self.before_commit(),
+            Self::Conflict(_) | Self::Taken(_) | Self::Refused { .. } | Self::TooNew(_) => {
+                self.before_commit()
+            }
             Self::Damaged(cause) | Self::Unanswered(cause) => StoreError::Unconfirmed(cause).into(),
         }
     }

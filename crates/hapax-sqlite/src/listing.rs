@@ -10,7 +10,7 @@ use rusqlite::{Connection, ToSql, named_params};
 use crate::{
     log::{self, IdWalk},
     row::{self, NumberedRow, columns, open_tables, tables},
-    session::LentRow,
+    session::KindRow,
 };
 
 /// The row with a number, without its contents.
@@ -98,7 +98,7 @@ fn after(page: &Page) -> &[u8] {
 }
 
 fn listed(found: &rusqlite::Row<'_>) -> rusqlite::Result<Listed> {
-    let stored: Result<NumberedRow, StoreError> = row::read(&LentRow(found));
+    let stored: Result<NumberedRow, StoreError> = row::read(&KindRow(found));
     Ok(Listed {
         id: OperationId::from_bytes(found.get(1)?),
         summary: stored.and_then(|stored| Ok(stored.row.summary()?)),

@@ -23,7 +23,7 @@ use crate::{
     error::{nothing_written, store_error},
     listing, notes,
     row::{self, NumberedRow, columns, open_tables},
-    session::LentRow,
+    session::KindRow,
     steps,
 };
 
@@ -105,7 +105,7 @@ impl ReadSession {
             while overdue.len() < limit
                 && let Some(found) = rows.next()?
             {
-                let Ok(NumberedRow { row, .. }) = row::read(&LentRow(found)) else { continue };
+                let Ok(NumberedRow { row, .. }) = row::read(&KindRow(found)) else { continue };
                 overdue.extend(row.open(now).ok().filter(|record| apply::is_overdue(now, record)));
             }
             Ok(overdue)

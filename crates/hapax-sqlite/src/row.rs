@@ -15,7 +15,7 @@ use crate::{
     directory::Directory,
     key::{self, KeyColumn},
     log,
-    session::LentRow,
+    session::KindRow,
 };
 
 /// Every column a [`Row`] is read from, in the order [`read`] expects, with those of its contents.
@@ -119,7 +119,7 @@ pub(crate) fn find_at(
 ) -> rusqlite::Result<Option<Result<NumberedRow, StoreError>>> {
     let mut statement = connection.prepare_cached(FIND_AT)?;
     let mut rows = statement.query((row, id.as_bytes()))?;
-    Ok(rows.next()?.map(|row| read(&LentRow(row))))
+    Ok(rows.next()?.map(|row| read(&KindRow(row))))
 }
 
 /// The row in the columns of [`columns!`], whichever driver has it.

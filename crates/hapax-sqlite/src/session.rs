@@ -89,7 +89,7 @@ pub(crate) fn query(
     let params = rusqlite::params_from_iter(values.iter().map(Param));
     let rows = statement.query_map(params, |row| {
         let copied = (0..columns).map(|at| row.get_ref(at).map(CopiedValue::from));
-        copied.collect::<rusqlite::Result<_>>().map(CopiedRow)
+        copied.collect::<rusqlite::Result<_>>().map(KindRow)
     })?;
     rows.collect()
 }
@@ -113,73 +113,81 @@ impl ToSql for Param<'_> {
     }
 }
 
-/// A row as `rusqlite` lends it, until the next step. The store reads many: nothing is done twice for a column.
-pub(crate) struct LentRow<'r>(pub(crate) &'r rusqlite::Row<'r>);
+/// A row of `rusqlite`, which has a kind for each value: lent until the next step, or copied.
+pub(crate) struct KindRow<R>(pub(crate) R);
 
-impl LentRow<'_> {
+/// A row that was copied, to be kept longer.
+pub(crate) type CopiedRow = KindRow<Vec<CopiedValue>>;
+
+/// Whatever has values in columns.
+trait Columns {
+    fn value(&self, at: usize) -> Option<ValueRef<'_>>;
+}
+
+impl Columns for &rusqlite::Row<'_> {
     #[inline]
-    fn value(&self, at: usize) -> Result<ValueRef<'_>, TransactionFault> {
-        self.0.get_ref(at).map_err(|_| TransactionFault::unexpected(at))
+    fn value(&self, at: usize) -> Option<ValueRef<'_>> {
+        self.get_ref(at).ok()
     }
 }
 
-impl ResultRow for LentRow<'_> {
+impl Columns for Vec<CopiedValue> {
+    fn value(&self, at: usize) -> Option<ValueRef<'_>> {
+        Some(match self.get(at)? {
+            CopiedValue::Null => ValueRef::Null,
+            CopiedValue::Number(number) => ValueRef::Integer(*number),
+            CopiedValue::Real(real) => ValueRef::Real(*real),
+            CopiedValue::Text(text) => ValueRef::Text(text),
+            CopiedValue::Bytes(bytes) => ValueRef::Blob(bytes),
+        })
+    }
+}
+
+impl<R: Columns> ResultRow for KindRow<R> {
     #[inline]
     fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
-        match self.value(at)? {
-            ValueRef::Integer(number) => Ok(Some(number)),
-            ValueRef::Null => Ok(None),
-            ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => {
-                Err(TransactionFault::unexpected(at))
-            }
+        match self.0.value(at) {
+            Some(ValueRef::Integer(number)) => Ok(Some(number)),
+            Some(ValueRef::Null) => Ok(None),
+            Some(_) | None => Err(TransactionFault::unexpected(at)),
         }
     }
 
     #[inline]
     fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
-        match self.value(at)? {
-            ValueRef::Text(text) => {
+        match self.0.value(at) {
+            Some(ValueRef::Text(text)) => {
                 str::from_utf8(text).map(Some).map_err(TransactionFault::damaged)
             }
-            ValueRef::Null => Ok(None),
-            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => {
-                Err(TransactionFault::unexpected(at))
-            }
+            Some(ValueRef::Null) => Ok(None),
+            Some(_) | None => Err(TransactionFault::unexpected(at)),
         }
     }
 
     #[inline]
     fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
-        match self.value(at)? {
-            ValueRef::Blob(bytes) => Ok(Some(bytes)),
-            ValueRef::Null => Ok(None),
-            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
-                Err(TransactionFault::unexpected(at))
-            }
+        match self.0.value(at) {
+            Some(ValueRef::Blob(bytes)) => Ok(Some(bytes)),
+            Some(ValueRef::Null) => Ok(None),
+            Some(_) | None => Err(TransactionFault::unexpected(at)),
         }
     }
 
     #[inline]
     fn text_or_bytes(&self, at: usize) -> Result<TextOrBytes<'_>, TransactionFault> {
-        match self.value(at)? {
-            ValueRef::Blob(bytes) => Ok(TextOrBytes::Bytes(bytes)),
-            ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
-                self.text(at).map(TextOrBytes::Text)
-            }
+        match self.0.value(at) {
+            Some(ValueRef::Blob(bytes)) => Ok(TextOrBytes::Bytes(bytes)),
+            Some(_) | None => self.text(at).map(TextOrBytes::Text),
         }
     }
 }
 
-/// A row that was copied, to be kept longer.
-pub(crate) struct CopiedRow(Vec<CopiedValue>);
-
-enum CopiedValue {
+pub(crate) enum CopiedValue {
     Null,
     Number(i64),
-    Text(String),
+    Real(f64),
+    Text(Vec<u8>),
     Bytes(Vec<u8>),
-    /// Of a kind that no column of ours has.
-    Other,
 }
 
 impl From<ValueRef<'_>> for CopiedValue {
@@ -187,43 +195,9 @@ impl From<ValueRef<'_>> for CopiedValue {
         match value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Number(number),
-            ValueRef::Text(text) => {
-                String::from_utf8(text.to_vec()).map_or(Self::Other, Self::Text)
-            }
+            ValueRef::Real(real) => Self::Real(real),
+            ValueRef::Text(text) => Self::Text(text.to_vec()),
             ValueRef::Blob(bytes) => Self::Bytes(bytes.to_vec()),
-            ValueRef::Real(_) => Self::Other,
-        }
-    }
-}
-
-impl ResultRow for CopiedRow {
-    fn maybe_number(&self, at: usize) -> Result<Option<i64>, TransactionFault> {
-        match self.0.get(at) {
-            Some(CopiedValue::Number(number)) => Ok(Some(*number)),
-            Some(CopiedValue::Null) => Ok(None),
-            Some(CopiedValue::Text(_) | CopiedValue::Bytes(_) | CopiedValue::Other) | None => {
-                Err(TransactionFault::unexpected(at))
-            }
-        }
-    }
-
-    fn maybe_text(&self, at: usize) -> Result<Option<&str>, TransactionFault> {
-        match self.0.get(at) {
-            Some(CopiedValue::Text(text)) => Ok(Some(text)),
-            Some(CopiedValue::Null) => Ok(None),
-            Some(CopiedValue::Number(_) | CopiedValue::Bytes(_) | CopiedValue::Other) | None => {
-                Err(TransactionFault::unexpected(at))
-            }
-        }
-    }
-
-    fn maybe_bytes(&self, at: usize) -> Result<Option<&[u8]>, TransactionFault> {
-        match self.0.get(at) {
-            Some(CopiedValue::Bytes(bytes)) => Ok(Some(bytes)),
-            Some(CopiedValue::Null) => Ok(None),
-            Some(CopiedValue::Number(_) | CopiedValue::Text(_) | CopiedValue::Other) | None => {
-                Err(TransactionFault::unexpected(at))
-            }
         }
     }
 }

@@ -9,7 +9,7 @@ use hapax_core::{
 
 use super::{
     OperationStatements,
-    record::{KeySeen, OperationRecord, RecordFault},
+    record::{KeySeen, OperationRecord},
     row::stored_row,
 };
 use crate::{ResultRow, Session, Statement, TransactionFault, Value};
@@ -69,13 +69,13 @@ impl LockedRecord {
     }
 
     /// Why a first record was not written.
-    fn taken(&self, fault: TransactionFault) -> RecordFault {
+    fn taken(&self, fault: TransactionFault) -> TransactionFault {
         if fault.code().is_some_and(|code| self.statements.taken.contains(&code))
             && let TransactionFault::Refused { cause, .. } = fault
         {
-            return RecordFault::Taken(cause);
+            return TransactionFault::Taken(cause);
         }
-        fault.into()
+        fault
     }
 }
 
@@ -115,7 +115,7 @@ impl OperationRecord for LockedRecord {
         claim: &Claim,
         end: &End,
         commit: Option<&'static str>,
-    ) -> Result<Timestamp, RecordFault> {
+    ) -> Result<Timestamp, TransactionFault> {
         let outcome = end.to.outcome().map(|outcome| codec::seal(self.id, outcome));
         let answer = outcome.as_ref().map(self.statements.pack);
         let answer = answer.as_deref();
@@ -138,7 +138,7 @@ impl OperationRecord for LockedRecord {
                 let values = self.following_record(claim, seen, end, answer);
                 let rows = session.ask(self.statements.follow, &values).await?;
                 if rows.is_empty() {
-                    return Err(RecordFault::taken("the record changed since it was read"));
+                    return Err(TransactionFault::taken("the record changed since it was read"));
                 }
                 if let Some(commit) = commit {
                     session.ask(commit, &[]).await?;

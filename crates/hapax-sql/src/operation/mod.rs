@@ -18,7 +18,7 @@ mod statements;
 
 pub use self::{
     locked_record::LockedRecord,
-    record::{KeySeen, OperationRecord, RecordFault},
+    record::{KeySeen, OperationRecord},
     row::stored_row,
     statements::OperationStatements,
     unit::ForOperation,

@@ -1,10 +1,6 @@
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
-use hapax_core::{
-    Record, Timestamp,
-    store::{Cause, Claim},
-    transaction::End,
-};
+use hapax_core::{Record, Timestamp, store::Claim, transaction::End};
 
 use crate::{Session, TransactionFault};
 
@@ -35,14 +31,15 @@ pub trait OperationRecord {
     ) -> impl Future<Output = Result<bool, TransactionFault>>;
 
     /// Writes how the attempt of this claim ended, with the statement that commits, if there is one, behind it;
-    /// until when that is kept.
+    /// until when that is kept. [`TransactionFault::Taken`] says that the operation was not new, or changed since
+    /// it was looked at.
     fn write(
         &self,
         session: &mut impl Session,
         claim: &Claim,
         end: &End,
         commit: Option<&'static str>,
-    ) -> impl Future<Output = Result<Timestamp, RecordFault>>;
+    ) -> impl Future<Output = Result<Timestamp, TransactionFault>>;
 }
 
 /// What a look shows.
@@ -52,26 +49,4 @@ pub struct KeySeen {
     pub has_lock: bool,
     /// The record, and the instant by which it is judged.
     pub found: Option<(Timestamp, Record)>,
-}
-
-/// Why a record was not written.
-#[derive(Debug)]
-pub enum RecordFault {
-    /// The operation was not new, or changed since it was looked at.
-    Taken(Cause),
-    /// There is no answer.
-    Fault(TransactionFault),
-}
-
-impl RecordFault {
-    /// The operation was not new, or changed since it was looked at.
-    pub fn taken(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Taken(Cause::from(cause.into()))
-    }
-}
-
-impl From<TransactionFault> for RecordFault {
-    fn from(fault: TransactionFault) -> Self {
-        Self::Fault(fault)
-    }
 }

@@ -10,7 +10,7 @@ use hapax_core::{
 
 use super::{
     LockedRecord,
-    record::{KeySeen, OperationRecord, RecordFault},
+    record::{KeySeen, OperationRecord},
 };
 use crate::{Session, TransactionFault};
 
@@ -140,10 +140,7 @@ pub async fn leave<R: OperationRecord>(
         session.ask(before, &[]).await.map_err(TransactionFault::before_commit)?;
     }
     let written = operation.record.write(session, &operation.claim, end, commit).await;
-    written.map_err(|failed| match failed {
-        RecordFault::Taken(cause) => TransactionError::Taken(cause),
-        RecordFault::Fault(fault) => place.meaning(fault),
-    })
+    written.map_err(|fault| place.meaning(fault))
 }
 
 /// What is stored once nobody has the operation's lock any more.

@@ -25,6 +25,7 @@ fn told_alone(error: &StoreError) -> &'static str {
 fn a_fault_means_what_its_place_makes_of_it() {
     for (fault, before, at_commit, alone, reading) in [
         (TransactionFault::conflict("lock"), "again", "again", "nothing", "nothing"),
+        (TransactionFault::taken("record"), "taken", "taken", "nothing", "nothing"),
         (TransactionFault::refused("23505", "key"), "nothing", "nothing", "nothing", "nothing"),
         (TransactionFault::unanswered("gone"), "nothing", "unknown", "unknown", "nothing"),
         (TransactionFault::damaged("torn"), "damaged", "unknown", "unknown", "damaged"),

@@ -9,7 +9,7 @@ use hapax_core::{
 };
 use hapax_sql::{
     Session, TransactionFault,
-    operation::{KeySeen, OperationRecord, RecordFault},
+    operation::{KeySeen, OperationRecord},
 };
 
 use crate::{clock_mark, log, options::Clock, row::NumberedRow};
@@ -74,7 +74,7 @@ impl OperationRecord for LogRecord {
         claim: &Claim,
         end: &End,
         commit: Option<&'static str>,
-    ) -> Result<Timestamp, RecordFault> {
+    ) -> Result<Timestamp, TransactionFault> {
         let (number, found) = self.found.as_ref().map(|(number, record)| (*number, record)).unzip();
         let by = By::Owner { fence: claim.fence, owner: claim.owner };
         let settle = Settle { id: self.id, by, to: end.to.clone(), keep: end.keep };
@@ -82,7 +82,7 @@ impl OperationRecord for LogRecord {
         let ended = apply::settle(self.clock.now(), claimed.as_ref(), &settle);
         let ended = ended.ok_or_else(|| TransactionFault::unanswered(NotItsOwn))?;
         if !log::replace(&mut &mut *session, number, &Row::seal(&ended)).await? {
-            return Err(TransactionFault::unanswered(Meddled).into());
+            return Err(TransactionFault::unanswered(Meddled));
         }
         if let Some(commit) = commit {
             session.ask(commit, &[]).await?;
