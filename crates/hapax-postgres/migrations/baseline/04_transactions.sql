@@ -227,7 +227,7 @@ LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
-    begun hapax.begun;
+    answer hapax.begun;
     operation pg_catalog.uuid;
     lock bigint;
     owner bigint;
@@ -256,9 +256,9 @@ BEGIN
     ON CONFLICT (id) DO NOTHING
     RETURNING 'execute', operations.id, operations.fence, NULL::pg_catalog.int4, NULL::pg_catalog.jsonb, NULL::pg_catalog.bytea,
               NULL::pg_catalog.int4, NULL::pg_catalog._text, hapax.as_time(operations.expires_at)
-    INTO begun;
+    INTO answer;
     IF FOUND THEN
-        RETURN begun;
+        RETURN answer;
     END IF;
     PERFORM hapax.refuse_operation(tenant, scope, key, request, method, path, query);
     kept := hapax.span('the retention', retention, '1 second', '400 days');
@@ -271,9 +271,9 @@ BEGIN
                  hapax.part_hash(m.inner_mask, tenant, 'body', request) AS body_hash
           FROM hapax.meta AS m LIMIT 1) AS n;
     SELECT c.decision, operation, c.fence, c.status, c.headers, c.body, c.retry_after, c.differs, c.expires_at
-    INTO STRICT begun
+    INTO STRICT answer
     FROM hapax.begin_contended(operation, lock, owner, tenant, scope, key, print, kept, late, patience) AS c;
-    RETURN begun;
+    RETURN answer;
 END
 $$;
 
@@ -307,6 +307,7 @@ BEGIN
         END IF;
         PERFORM hapax.refuse_answer('fail', 400, 599, body);
     END IF;
+    PERFORM hapax.seal_head(status, headers);
     PERFORM FROM hapax.operations AS o WHERE o.id = operation AND o.fence = fence AND o.owner = owner;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'HX003', MESSAGE = 'the operation was ended already in this transaction',
@@ -373,6 +374,7 @@ BEGIN
     IF (hapax.is_status(status) AND hapax.is_bodily(headers, body)) IS NOT TRUE THEN
         PERFORM hapax.refuse_answer('record', 100, 599, body);
     END IF;
+    PERFORM hapax.seal_head(status, headers);
     RETURN hapax.refuse_taken();
 END
 $$;

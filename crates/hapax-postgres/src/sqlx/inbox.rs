@@ -30,7 +30,8 @@ impl Inbox for Database {
         arrival: &MessageArrival,
     ) -> Result<MessageEntered<Self::Transaction>, TransactionError> {
         let (salt, mut inner) = (self.salt().await?, self.begun().await?);
-        let entered = unit::enter(&mut DriverConnection(&mut *inner), context(salt), None, arrival).await;
+        let entered =
+            unit::enter(&mut DriverConnection(&mut *inner), context(salt), None, arrival).await;
         Ok(match self.kept(inner, salt, entered).await? {
             Ok(transaction) => MessageEntered::First(First {
                 last: transaction.purpose.last(),

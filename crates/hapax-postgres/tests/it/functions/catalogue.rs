@@ -86,7 +86,12 @@ async fn what_runs_with_the_owners_rights_looks_up_no_name_where_the_caller_can_
                    SET search_path = pg_catalog AS 'DECLARE\n  x text;\nBEGIN PERFORM FROM pg_inherits; \
                    x := upper(x) || pg_catalog.lower(x)::text; END'";
     client.batch_execute(control).await.unwrap();
-    let found = ["control looks up text", "control looks up upper", "control looks up ::", "control looks up ||"];
+    let found = [
+        "control looks up ::",
+        "control looks up text",
+        "control looks up upper",
+        "control looks up ||",
+    ];
     assert_eq!(told(&client, LOOKED_UP).await, found);
     assert_eq!(told(&client, UNQUALIFIED).await, ["control names pg_inherits"]);
 }
