@@ -142,10 +142,14 @@ CREATE FUNCTION hapax.at_least(instant bigint, span bigint, until bigint) RETURN
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN greatest(until, instant + span);
 
--- When the transaction began, by our clock.
-CREATE FUNCTION hapax.begun_at() RETURNS bigint
+-- How long ago the transaction began, in microseconds.
+CREATE FUNCTION hapax.transaction_age() RETURNS bigint
 LANGUAGE sql VOLATILE
-RETURN hapax.clock() - (date_part('epoch', clock_timestamp() - now()) * 1000000)::bigint;
+RETURN (date_part('epoch', clock_timestamp() - now()) * 1000000)::bigint;
+
+CREATE FUNCTION hapax.earlier(instant bigint, span bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN instant - span;
 
 CREATE FUNCTION hapax.is_bodily(headers jsonb, body bytea) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -393,12 +397,13 @@ BEGIN
         tombstone, created_at, changed_at, expires_at, until, answer)
     SELECT n.id, 1, tenant, scope, key,
            hapax.fingerprint_with(n.inner_mask, n.outer_mask, tenant, method, path, query, n.body_hash), 1,
-           hapax.transaction_owner(), 3, 0, hapax.ended_as(status), hapax.micros(tombstone), n.since, n.now,
-           hapax.at_least(n.now, 30000000, hapax.later(n.since, hapax.micros(retention))), 0,
+           hapax.transaction_owner(), 3, 0, hapax.ended_as(status), hapax.micros(tombstone),
+           hapax.earlier(n.now, n.age), n.now,
+           hapax.at_least(n.now, 30000000, hapax.earlier(hapax.later(n.now, hapax.micros(retention)), n.age)), 0,
            hapax.answer_of(n.id, status, headers, body)
     FROM (SELECT m.salt, m.inner_mask, m.outer_mask, m.is_bound, hapax.operation_id(tenant, scope, key) AS id,
                  hapax.part_hash(m.inner_mask, tenant, 'body', request) AS body_hash,
-                 hapax.clock() AS now, hapax.begun_at() AS since
+                 hapax.clock() AS now, hapax.transaction_age() AS age
           FROM hapax.meta AS m LIMIT 1) AS n
     WHERE CASE WHEN hapax.are_parts(tenant, scope, key, request, method, path, query)
                 AND hapax.are_spans(retention, tombstone, '0')

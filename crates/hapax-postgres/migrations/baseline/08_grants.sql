@@ -4,7 +4,7 @@
 REVOKE ALL ON FUNCTION
     hapax.answer_of, hapax.are_parts, hapax.are_spans, hapax.at_least, hapax.begin,
     hapax.begin_bytes, hapax.begin_contended, hapax.bind_tenants,
-    hapax.check_event, hapax.check_tenant, hapax.decide, hapax.emit, hapax.emit_bytes, hapax.end_bytes,
+    hapax.check_event, hapax.check_tenant, hapax.decide, hapax.earlier, hapax.emit, hapax.emit_bytes, hapax.end_bytes,
     hapax.ended_as, hapax.event_lock, hapax.fail, hapax.fingerprint, hapax.fingerprint_with,
     hapax.finish, hapax.first_delivery, hapax.first_delivery_bytes, hapax.has_bit, hapax.inbox_consumer,
     hapax.inbox_forget, hapax.is_attempt, hapax.is_bodily, hapax.is_end, hapax.is_delivery, hapax.is_in_segment,
@@ -15,7 +15,7 @@ REVOKE ALL ON FUNCTION
     hapax.record, hapax.record_bytes, hapax.refuse_answer, hapax.refuse_busy_delivery, hapax.refuse_delivery,
     hapax.refuse_end, hapax.refuse_name, hapax.refuse_operation, hapax.refuse_record, hapax.seal_head,
     hapax.sealed_answer, hapax.signed_answer, hapax.span, hapax.status,
-    hapax.transaction_owner, hapax.unbind_tenants, hapax.unsigned_answer, hapax.whole_fingerprint
+    hapax.transaction_owner, hapax.trusted_clock, hapax.unbind_tenants, hapax.unsigned_answer, hapax.whole_fingerprint
 FROM PUBLIC;
 
 -- Public. Lets a role call the public functions, and read no table.

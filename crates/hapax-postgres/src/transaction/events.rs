@@ -17,23 +17,16 @@ use hapax_sql::{ResultRow as _, Session, TransactionFault, Value};
 const AT_ONCE_MAX: usize = 256;
 
 const EMIT: &str = include_str!("../sql/tx_emit.sql");
+const EMIT_ONE: &str = include_str!("../sql/tx_emit_one.sql");
 /// Where the log is written now.
 const SEGMENT: &str = "SELECT hapax.outbox_segment()";
 
 /// For each table of the ring, the statement that writes one event, and the one that writes several.
 static STATEMENTS: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| {
-    let spanning = ", min(p.position) OVER () AS first, max(p.position) OVER () AS last";
-    let statement = |table: i64, span, fits| {
-        let text = EMIT.replace("{table}", &table.to_string());
-        text.replace("{span}", span).replace("{fits}", fits)
+    let into = |table: i64| {
+        [EMIT_ONE, EMIT].map(|statement| statement.replace("{table}", &table.to_string()))
     };
-    let both = |table| {
-        [
-            statement(table, "", "e.position >> 16 = $1::int8"),
-            statement(table, spanning, "e.first >> 16 = $1::int8 AND e.last >> 16 = $1"),
-        ]
-    };
-    (0..OUTBOX_SEGMENTS).map(both).collect()
+    (0..OUTBOX_SEGMENTS).map(into).collect()
 });
 
 /// The log of a database, as far as those who write it here know it. Clones share that.
@@ -179,8 +172,20 @@ impl<'a> EventColumns<'a> {
         &STATEMENTS[table][usize::from(self.locks.len() > 1)]
     }
 
-    /// What `tx_emit.sql` takes, in its order.
+    /// What the statement takes, in its order.
     fn values(&self, segment: i64) -> [Value<'_>; 8] {
+        if self.locks.len() == 1 {
+            return [
+                segment.into(),
+                self.locks[0].into(),
+                self.lanes[0].into(),
+                self.topics[0].into(),
+                self.keys[0].into(),
+                self.content_types[0].into(),
+                self.headers[0].into(),
+                self.payloads[0].into(),
+            ];
+        }
         [
             segment.into(),
             Value::Numbers(&self.locks),

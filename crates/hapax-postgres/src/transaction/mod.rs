@@ -69,6 +69,7 @@ pub(crate) fn begin_statement(isolation: Option<Isolation>) -> &'static str {
 
 /// What PostgreSQL is told about an operation in its caller's transaction.
 pub(crate) const OPERATION: OperationStatements = OperationStatements {
+    glance: include_str!("../sql/tx_glance.sql"),
     look: include_str!("../sql/tx_look.sql"),
     peek: include_str!("../sql/tx_peek.sql"),
     lock: "SELECT pg_try_advisory_xact_lock($1::int8)",

@@ -6,6 +6,8 @@ use hapax_core::codec::Sealed;
 /// `(lock)` is the number of the operation's lock, which only those can tell who know the salt.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationStatements {
+    /// Tries the lock, `(lock, id)`. One row: whether this transaction has it now, and whether there is a record.
+    pub glance: &'static str,
     /// Tries the lock and reads the record, `(lock, id)`. One row: whether this transaction has the lock
     /// now; the instant by which the record is judged, or `NULL` if there is none; then its format, tenant,
     /// scope, key, fingerprint, state, fence, owner, recovery, doubt, the end of its lease, when it was
