@@ -115,10 +115,10 @@ impl Targets {
         let at_most = |bound| Some(FigureTarget::AtMost(bound));
         match (ground, callers) {
             (StoreGround::Postgres(_), 1) => Self { p50: at_most(1.15), ..Self::default() },
-            (StoreGround::Postgres(_), 16) => Self { per_second: at_least(2.0), ..Self::default() },
-            (StoreGround::Postgres(_), 64) => Self { per_second: at_least(5.0), ..Self::default() },
+            (StoreGround::Postgres(_), 16) => Self { per_second: at_least(1.8), ..Self::default() },
+            (StoreGround::Postgres(_), 64) => Self { per_second: at_least(4.0), ..Self::default() },
             (StoreGround::Postgres(_), 256) => {
-                Self { per_second: at_least(10.0), p99: at_most(0.2), ..Self::default() }
+                Self { per_second: at_least(6.5), p99: at_most(0.2), ..Self::default() }
             }
             (StoreGround::Sqlite(_), 256) => Self { per_second: at_least(20.0), ..Self::default() },
             (StoreGround::Postgres(_) | StoreGround::Sqlite(_), _) => Self::default(),

@@ -12,10 +12,10 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::{
-    debian,
+    debian::{self, ForeignProgram},
     error::ServiceError,
     ports,
-    postgres::Account,
+    postgres::{ACCOUNT, Account},
     process::{Process, StopStep},
     programs,
 };
@@ -23,6 +23,9 @@ use crate::{
 const SERVER: &str = "PgBouncer";
 const REMEDY: &str = "install it (Debian: `apt-get install -y pgbouncer`) \
                       or put `pgbouncer` on the PATH";
+
+/// The first release of Debian with a version that keeps prepared statements apart, and where that is in its package.
+const NEWER: ((&str, &str), &str) = (("trixie", "pgbouncer"), "usr/sbin/pgbouncer");
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const STOP: [StopStep; 2] =
@@ -56,11 +59,38 @@ impl Pooler {
     ///
     /// When it returns, the pooler accepts connections.
     pub fn start(url: &str, mode: PoolMode) -> Result<Self, ServiceError> {
+        let (program, account) = (find_or_install()?, Account::find()?);
+        Self::launched(url, mode, "", || {
+            let mut command = Command::new(&program);
+            account.apply(&mut command);
+            command
+        })
+    }
+
+    /// Starts one in transaction mode, of a version that keeps the prepared statements of clients apart (1.21 or
+    /// later), unpacking it first if need be.
+    pub fn keeping_statements(url: &str) -> Result<Self, ServiceError> {
+        let (package, place) = NEWER;
+        let program = ForeignProgram::unpacked(package, place, REMEDY)?;
+        let is_root = rustix::process::geteuid().is_root();
+        Self::launched(url, PoolMode::Transaction, "max_prepared_statements = 200\n", || {
+            let mut command = program.command();
+            // It was unpacked where the other user may not look.
+            command.args(is_root.then_some(["-u", ACCOUNT]).iter().flatten());
+            command
+        })
+    }
+
+    fn launched(
+        url: &str,
+        mode: PoolMode,
+        more: &str,
+        program: impl Fn() -> Command,
+    ) -> Result<Self, ServiceError> {
         let upstream = PooledServer::parse(url).ok_or(ServiceError::Address {
             server: "PostgreSQL",
             expected: "postgres://USER@HOST:PORT/DATABASE",
         })?;
-        let program = find_or_install()?;
         let account = Account::find()?;
         let dir = tempfile::Builder::new().prefix("hapax-pgbouncer-").tempdir();
         let dir = dir.map_err(ServiceError::io("make a temporary directory"))?;
@@ -68,12 +98,11 @@ impl Pooler {
         ports::until_free(|| {
             let [port] = ports::free()?;
             let settings = dir.path().join("pgbouncer.ini");
-            fs::write(&settings, upstream.settings(port, mode))
+            fs::write(&settings, upstream.settings(port, mode) + more)
                 .map_err(ServiceError::io(format!("write {}", settings.display())))?;
-            let mut command = Command::new(&program);
+            let mut command = program();
             // The directory we are called in may be closed to the other user.
             command.current_dir("/").env("LC_ALL", "C").arg(settings);
-            account.apply(&mut command);
             Ok((launch(&mut command, dir.path(), port)?, port))
         })
         .map(|(process, port)| Self { process, url: upstream.through(port), _dir: dir })

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const SERVER: &str = "PostgreSQL";
-const ACCOUNT: &str = "postgres";
+pub(crate) const ACCOUNT: &str = "postgres";
 const REMEDY: &str = "install it (Debian: `apt-get install -y postgresql`) \
                       or put `initdb` and `postgres` on the PATH";
 

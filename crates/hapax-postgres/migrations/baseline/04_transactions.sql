@@ -117,8 +117,9 @@ END
 $$;
 
 -- What the functions below ask and compute, bound to its names: they run with the rights of the owner under whatever
--- path their caller has, so nothing in them may be looked up by it. A path of their own would do too, and costs
--- a lean call a seventh more.
+-- path their caller has, so nothing in them may be looked up by it. A path of their own would do too, and costs more.
+-- Their plans are generic from the first call on: what is known of one call's arguments makes no plan better, and
+-- planning anew for the first five costs a connection as much as thirty calls.
 
 CREATE FUNCTION hapax.is_name(name text, longest integer) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -227,7 +228,7 @@ CREATE FUNCTION hapax.begin_bytes(
     request bytea DEFAULT '', method text DEFAULT '', path text DEFAULT '', query text DEFAULT '',
     retention interval DEFAULT '24 hours', tombstone interval DEFAULT '0', wait interval DEFAULT '2 seconds')
 RETURNS hapax.begun
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE
@@ -325,7 +326,7 @@ $$;
 -- Stores how an operation ended that was begun in this transaction: it was done, or failed for good.
 CREATE FUNCTION hapax.end_bytes(
     done boolean, operation uuid, fence bigint, status integer, headers jsonb, body bytea) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan -- every name is qualified
 AS $$
 #variable_conflict use_variable
 BEGIN
@@ -386,7 +387,7 @@ $$;
 CREATE FUNCTION hapax.record_bytes(
     tenant text, scope text, key text, request bytea, status integer, headers jsonb, body bytea,
     method text, path text, query text, retention interval, tombstone interval) RETURNS timestamptz
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE

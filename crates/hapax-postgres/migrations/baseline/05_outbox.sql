@@ -131,7 +131,7 @@ BEGIN
 CREATE FUNCTION hapax.emit_bytes(
     topic text, key text, payload bytea, headers jsonb DEFAULT '{}', content_type text DEFAULT 'application/json',
     id uuid DEFAULT gen_random_uuid()) RETURNS uuid
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE

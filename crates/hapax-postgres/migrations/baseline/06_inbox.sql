@@ -170,7 +170,7 @@ $$;
 CREATE FUNCTION hapax.first_delivery_bytes(
     consumer text, message_id text, content bytea DEFAULT '', tenant text DEFAULT 'messages',
     retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds') RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER -- every name is qualified
+LANGUAGE plpgsql SECURITY DEFINER SET plan_cache_mode = force_generic_plan -- every name is qualified
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -21,7 +21,7 @@ use crate::{
 /// Smaller ones are filled anew for each.
 const KEPT: u64 = 1_000_000;
 /// How much of the rate must be left at the largest size.
-const FLAT: f64 = 0.8;
+const FLAT: f64 = 0.9;
 
 /// Stores that are kept, by line and size, with the number of the next fresh request.
 type Kept<'a> = HashMap<(usize, u64), (StorePlace<'a>, u64)>;

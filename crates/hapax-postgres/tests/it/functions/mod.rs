@@ -10,7 +10,7 @@ mod formats;
 mod isolation;
 mod order;
 mod outcomes;
-mod pooled;
+pub(crate) mod pooled;
 mod recording;
 mod retention;
 pub(crate) mod rights;

@@ -1,6 +1,9 @@
 //! Through PgBouncer in transaction mode: many clients share few connections of the server.
 
-use hapax_services::pgbouncer::{PoolMode, Pooler};
+use hapax_services::{
+    ServiceError,
+    pgbouncer::{PoolMode, Pooler},
+};
 use tokio::task::spawn_blocking;
 use tokio_postgres::{Config, config::Host};
 
@@ -9,11 +12,23 @@ use crate::backend::{Postgres, connect};
 
 /// A pooler in front of this database, and how to connect through it.
 pub(crate) async fn pool(database: &Postgres, mode: PoolMode) -> (Pooler, Config) {
+    started(database, move |url| Pooler::start(url, mode)).await
+}
+
+/// The same in transaction mode, of a version that keeps the prepared statements of clients apart.
+pub(crate) async fn pool_keeping_statements(database: &Postgres) -> (Pooler, Config) {
+    started(database, Pooler::keeping_statements).await
+}
+
+async fn started(
+    database: &Postgres,
+    start: impl FnOnce(&str) -> Result<Pooler, ServiceError> + Send + 'static,
+) -> (Pooler, Config) {
     let config = database.config();
     let [Host::Tcp(host)] = config.get_hosts() else { unreachable!("the server is on TCP") };
     let (user, port) = (config.get_user().unwrap(), config.get_ports()[0]);
     let url = format!("postgres://{user}@{host}:{port}/{}", database.name);
-    let starting = spawn_blocking(move || Pooler::start(&url, mode));
+    let starting = spawn_blocking(move || start(&url));
     let pooler = starting.await.unwrap().unwrap();
     let config = pooler.url().parse().unwrap();
     (pooler, config)

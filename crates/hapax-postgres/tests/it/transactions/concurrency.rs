@@ -13,6 +13,8 @@ use hapax_engine::transactional::{InTransactionError, TransactionOptions};
 use hapax_postgres::transaction::Isolation;
 use tokio::sync::Semaphore;
 
+use crate::functions::pooled::pool_keeping_statements;
+
 use super::{
     doors::Door,
     through_every_door,
@@ -21,6 +23,7 @@ use super::{
 
 through_every_door!(
     of_sixteen_duplicates_one_runs_at_every_isolation_level,
+    of_sixteen_duplicates_behind_a_pooler_one_runs,
     a_duplicate_waits_for_the_first_and_is_answered_alike,
     when_the_first_rolls_back_the_second_runs,
     a_duplicate_that_waited_long_enough_is_told_to_come_back,
@@ -34,20 +37,40 @@ pub(super) const LEVELS: [Isolation; 3] =
 
 async fn of_sixteen_duplicates_one_runs_at_every_isolation_level<D: Door>() {
     for level in LEVELS {
-        let world = Arc::new(World::<D>::with(options(), Some(level)).await);
-        let callers = (0..16).map(|_| {
-            let world = Arc::clone(&world);
-            tokio::spawn(async move { world.pay("k", 201).await })
-        });
-        let callers: Vec<_> = callers.collect();
-        let mut stored = 0;
-        for caller in callers {
-            let answered = caller.await.unwrap();
-            assert!(is_stored(&answered) || is_replayed(&answered), "{level}: {answered:?}");
-            stored += u32::from(is_stored(&answered));
-        }
-        assert_eq!((stored, world.payments().await, world.events().await), (1, 1, 1), "{level}");
+        let world = World::<D>::with(options(), Some(level)).await;
+        one_of_sixteen_runs(Arc::new(world), level).await;
     }
+}
+
+async fn of_sixteen_duplicates_behind_a_pooler_one_runs<D: Door>() {
+    for level in LEVELS {
+        let world = World::<D>::with(options(), Some(level)).await;
+        let (_pooler, config) = pool_keeping_statements(&world.postgres).await;
+        let world = Arc::new(world.through(&config, Some(level)));
+        one_of_sixteen_runs(Arc::clone(&world), level).await;
+        // Sessions of the server change hands between transactions: whatever was prepared is found in each.
+        for key in 0..40 {
+            assert!(is_stored(&world.pay(&format!("k-{key}"), 201).await), "{level}");
+        }
+        let refused = world.pay("refused", 422).await;
+        assert!(is_stored(&refused), "{level}: {refused:?}");
+        assert_eq!((world.payments().await, world.events().await), (41, 41), "{level}");
+    }
+}
+
+async fn one_of_sixteen_runs<D: Door>(world: Arc<World<D>>, level: Isolation) {
+    let callers = (0..16).map(|_| {
+        let world = Arc::clone(&world);
+        tokio::spawn(async move { world.pay("k", 201).await })
+    });
+    let callers: Vec<_> = callers.collect();
+    let mut stored = 0;
+    for caller in callers {
+        let answered = caller.await.unwrap();
+        assert!(is_stored(&answered) || is_replayed(&answered), "{level}: {answered:?}");
+        stored += u32::from(is_stored(&answered));
+    }
+    assert_eq!((stored, world.payments().await, world.events().await), (1, 1, 1), "{level}");
 }
 
 /// Starts work on the key that pays and then waits to be let go, and waits until it has paid.

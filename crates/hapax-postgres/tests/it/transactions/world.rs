@@ -18,6 +18,8 @@ use hapax_postgres::{
     transaction::{ForOperation, Isolation},
 };
 
+use tokio_postgres::Config;
+
 use super::doors::{BoxError, Door};
 use crate::{backend::Postgres, reference::operation};
 
@@ -49,6 +51,12 @@ impl<D: Door> World<D> {
         client.batch_execute("CREATE TABLE payments (key text NOT NULL)").await.unwrap();
         let hapax = Transactional::new(D::open(&postgres.config(), isolation), options);
         Self { postgres, store, hapax, calls: Arc::default() }
+    }
+
+    /// The same with connections of another address.
+    pub(crate) fn through(self, config: &Config, isolation: Option<Isolation>) -> Self {
+        let options = *self.hapax.options();
+        Self { hapax: Transactional::new(D::open(config, isolation), options), ..self }
     }
 
     /// Pays under this key, and answers with this status.
