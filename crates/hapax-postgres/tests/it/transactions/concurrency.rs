@@ -58,7 +58,8 @@ async fn of_sixteen_duplicates_behind_a_pooler_one_runs<D: Door>() {
     }
 }
 
-async fn one_of_sixteen_runs<D: Door>(world: Arc<World<D>>, level: Isolation) {
+/// Sixteen duplicates at once: one pays, the others are answered from its record.
+pub(super) async fn one_of_sixteen_runs<D: Door>(world: Arc<World<D>>, level: Isolation) {
     let callers = (0..16).map(|_| {
         let world = Arc::clone(&world);
         tokio::spawn(async move { world.pay("k", 201).await })

@@ -6,7 +6,7 @@ use hapax_core::transaction::TransactionAnswer;
 use hapax_engine::transactional::{Fate, InTransactionError, KeyLook, TransactionOptions};
 
 use super::{
-    concurrency::{LEVELS, hold},
+    concurrency::{LEVELS, hold, one_of_sixteen_runs},
     doors::Door,
     through_every_door,
     world::{World, answer, is_replayed, is_stored, options, pay},
@@ -29,18 +29,7 @@ fn unseen() -> TransactionOptions {
 async fn of_sixteen_duplicates_one_commits_at_every_isolation_level<D: Door>() {
     for level in LEVELS {
         let world = Arc::new(World::<D>::with(unseen(), Some(level)).await);
-        let callers = (0..16).map(|_| {
-            let world = Arc::clone(&world);
-            tokio::spawn(async move { world.pay("k", 201).await })
-        });
-        let callers: Vec<_> = callers.collect();
-        let mut stored = 0;
-        for caller in callers {
-            let answered = caller.await.unwrap();
-            assert!(is_stored(&answered) || is_replayed(&answered), "{level}: {answered:?}");
-            stored += u32::from(is_stored(&answered));
-        }
-        assert_eq!((stored, world.payments().await, world.events().await), (1, 1, 1), "{level}");
+        one_of_sixteen_runs(Arc::clone(&world), level).await;
         assert_eq!(world.records().await, 1, "{level}");
     }
 }
