@@ -118,16 +118,3 @@ fn of_suite(sources: &str, suite: &str) -> String {
     });
     lines.collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_archive_is_asked_for_another_release() {
-        let sources = "Types: deb\n# a note\nURIs: mirror\nSuites: old old-updates\nComponents: main\n\n\
-                       Types: deb\nURIs: security\nSuites: old-security\n";
-        let other = "Types: deb\nURIs: mirror\nSuites: new\nComponents: main\n";
-        assert_eq!(of_suite(sources, "new"), other);
-    }
-}
