@@ -32,7 +32,7 @@ fn a_quick_run_reports_every_way_for_each_number_of_callers() {
         "over the whole fill, against Redis",
         "at half: p50",
         "disk bytes",
-        "bytes, target at most 700",
+        "bytes, target at most 780",
         "replays/s from memory",
         "replays/s from the file",
     ] {
