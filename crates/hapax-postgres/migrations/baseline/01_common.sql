@@ -45,6 +45,11 @@ INSERT INTO hapax.meta (version, works_with, salt)
 VALUES (10, 10, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
                   || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
 
+-- Public. The version of this schema, and the oldest that its callers may have been written for.
+CREATE FUNCTION hapax.schema_version(OUT version integer, OUT works_with integer)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$ SELECT m.version, m.works_with FROM hapax.meta AS m $$;
+
 -- The only clock of leases and retention. It moves on inside a transaction, unlike now().
 CREATE FUNCTION hapax.clock() RETURNS bigint
 LANGUAGE sql VOLATILE PARALLEL SAFE

@@ -231,6 +231,103 @@ CREATE FUNCTION hapax.first_delivery(
 LANGUAGE sql
 AS $$ SELECT hapax.first_delivery_bytes($1, $2, hapax.as_bytes($3), $4, $5, $6) $$;
 
+-- What hapax.fail_delivery says: the attempts that have failed, and whether the message is no longer tried.
+CREATE TYPE hapax.failed_delivery AS (attempts integer, is_over boolean);
+
+-- The headers of a message as they are kept: for each the length and bytes of its name, and of its value.
+CREATE FUNCTION hapax.message_headers(headers jsonb) RETURNS bytea
+LANGUAGE sql STABLE
+RETURN decode('01', 'hex') || coalesce((
+    SELECT string_agg(int4send(octet_length(h.name)) || h.name || int4send(octet_length(h.value)) || h.value, ''::bytea)
+    FROM (SELECT convert_to(e.key, 'UTF8') AS name, convert_to(e.value, 'UTF8') AS value
+          FROM jsonb_each_text(headers) AS e) AS h), ''::bytea);
+
+CREATE FUNCTION hapax.fail_delivery_bytes(
+    consumer text, message_id text, content bytea DEFAULT '', reason text DEFAULT '', attempts_max integer DEFAULT 10,
+    for_good boolean DEFAULT false, key text DEFAULT NULL, source text DEFAULT '', headers jsonb DEFAULT '{}',
+    tenant text DEFAULT 'messages', retention interval DEFAULT '7 days', wait interval DEFAULT '2 seconds')
+RETURNS hapax.failed_delivery
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+    kept bigint;
+    patience bigint;
+    number integer;
+    digest bytea;
+    failed integer;
+    word text;
+    found_one record;
+BEGIN
+    IF hapax.is_delivery(tenant, consumer, message_id, content) IS NOT TRUE THEN
+        PERFORM hapax.refuse_delivery(tenant, consumer, message_id);
+    END IF;
+    IF (attempts_max > 0 AND jsonb_typeof(headers) = 'object') IS NOT TRUE OR num_nulls(reason, for_good, source) > 0 THEN
+        RAISE EXCEPTION USING ERRCODE = 'HX001',
+            MESSAGE = 'an argument of hapax.fail_delivery is NULL, attempts_max is below 1, or the headers are no object',
+            HINT = 'Say why it failed, how often it may be tried, and give headers as {"name": "text"}.';
+    END IF;
+    kept := hapax.span('the retention', retention, '1 second', '400 days');
+    patience := hapax.span('the wait', wait, '0', '60 seconds');
+    PERFORM hapax.check_tenant(tenant) FROM hapax.meta AS m WHERE m.is_bound;
+    number := hapax.inbox_consumer(tenant, consumer, kept, false, patience);
+    IF number IS NULL OR NOT hapax.lock_operation(
+        (SELECT hapax.message_lock(m.salt, number, message_id) FROM hapax.meta AS m), patience) THEN
+        PERFORM hapax.refuse_busy_delivery();
+    END IF;
+    digest := hapax.message_digest(content);
+    SELECT i.content, i.state INTO found_one FROM hapax.inbox AS i
+    WHERE i.consumer = number AND i.message_id = message_id
+      AND (i.state = 3 OR i.received_at + kept > hapax.trusted_clock());
+    IF FOUND AND found_one.content = digest THEN
+        -- Somebody else acted on it, or gave it up, meanwhile.
+        RETURN (0, true)::hapax.failed_delivery;
+    END IF;
+    IF FOUND THEN
+        failed := 0;
+        word := 'id-conflict';
+    ELSIF for_good THEN
+        failed := 1;
+    ELSE
+        INSERT INTO hapax.inbox_attempts AS a (consumer, message_id, attempts, changed_at)
+        VALUES (number, message_id, 1, hapax.clock())
+        ON CONFLICT ON CONSTRAINT inbox_attempts_pkey
+        DO UPDATE SET attempts = a.attempts + 1, changed_at = excluded.changed_at
+        RETURNING a.attempts INTO failed;
+        IF failed < attempts_max THEN
+            RETURN (failed, false)::hapax.failed_delivery;
+        END IF;
+        word := 'poison';
+    END IF;
+    IF word IS NOT NULL THEN
+        INSERT INTO hapax.inbox_dead (consumer, message_id, content, reason, detail, source, key, headers, payload, dead_at)
+        VALUES (number, message_id, digest, word,
+                CASE word WHEN 'poison' THEN format('it failed %s times: %s', failed, reason)
+                          ELSE 'another message with this id and other content was seen' END,
+                source, key, hapax.message_headers(headers), content, hapax.clock())
+        ON CONFLICT ON CONSTRAINT inbox_dead_pkey DO NOTHING;
+    END IF;
+    IF word IS DISTINCT FROM 'id-conflict' THEN
+        INSERT INTO hapax.inbox (received_at, consumer, state, content, message_id, reason)
+        VALUES (hapax.clock(), number, 2, digest, message_id, reason)
+        ON CONFLICT ON CONSTRAINT inbox_pkey DO UPDATE
+        SET received_at = excluded.received_at, state = 2, content = excluded.content, reason = excluded.reason;
+    END IF;
+    RETURN (failed, true)::hapax.failed_delivery;
+END
+$$;
+
+-- Public. Counts a failed attempt to act on a message, in a transaction of its own after the other was rolled
+-- back. The last attempt makes it a dead letter; `for_good` ends it at once, without one. From then on
+-- hapax.first_delivery says false, and the message can be acknowledged.
+CREATE FUNCTION hapax.fail_delivery(
+    consumer text, message_id text, content anycompatible DEFAULT ''::bytea, reason text DEFAULT '',
+    attempts_max integer DEFAULT 10, for_good boolean DEFAULT false, key text DEFAULT NULL, source text DEFAULT '',
+    headers jsonb DEFAULT '{}', tenant text DEFAULT 'messages', retention interval DEFAULT '7 days',
+    wait interval DEFAULT '2 seconds') RETURNS hapax.failed_delivery
+LANGUAGE sql
+AS $$ SELECT hapax.fail_delivery_bytes($1, $2, hapax.as_bytes($3), $4, $5, $6, $7, $8, $9, $10, $11, $12) $$;
+
 -- Forgets up to `most` records that are past their retention; how many. What is held is kept. By the index of
 -- ranges, whatever the session thinks of such plans.
 CREATE FUNCTION hapax.inbox_forget(most bigint) RETURNS bigint

@@ -7,3 +7,5 @@ mod layer;
 mod once;
 mod payment;
 mod restart;
+#[cfg(all(feature = "signatures", feature = "tower"))]
+mod vectors;

@@ -4,6 +4,7 @@ use hapax_verify::conformance::Backend as _;
 use tokio::task::JoinSet;
 
 use super::{LEVELS, Refusal, Service, shop};
+use crate::backend::Postgres;
 
 async fn deliver(service: &Service, content: &str) -> Result<bool, Refusal> {
     let text =
@@ -123,4 +124,92 @@ async fn what_is_past_its_retention_goes_with_a_purge_of_the_store_or_by_a_funct
     assert_eq!(hapax_core::Store::purge(&store, 100).await.unwrap().deleted, 5);
     assert_eq!(database.number("SELECT count(*) FROM hapax.inbox").await, 1, "the printer's");
     assert_eq!(service.refused("SELECT hapax.purge_inbox(0)").await.code, "HX001");
+}
+
+/// One failed attempt; how many have failed, and whether it is over.
+async fn fail(service: &Service, content: &str, more: &str) -> (i32, bool) {
+    let text = format!(
+        "SELECT attempts, is_over FROM hapax.fail_delivery('mailer', 'm-1', '{content}', 'no such address'{more})"
+    );
+    let rows = service.client.query_typed(&text, &[]).await.unwrap();
+    (rows[0].get(0), rows[0].get(1))
+}
+
+async fn letters(database: &Postgres) -> Vec<String> {
+    let text = "SELECT string_agg(message_id || ' ' || reason || ': ' || detail || ' ' || payload, '; ' ORDER BY payload) \
+                FROM hapax.inbox_dead_readable";
+    let service = Service::new(database).await;
+    let rows = service.client.query_typed(text, &[]).await.unwrap();
+    rows.iter().filter_map(|row| row.get::<_, Option<String>>(0)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_fails_the_last_of_its_attempts_is_a_dead_letter() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    let more =
+        ", attempts_max => 3, key => 'ada', source => 'mails', headers => '{\"trace\": \"7\"}'";
+    assert_eq!(fail(&service, "hello", more).await, (1, false));
+    service.run("BEGIN").await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true), "it is tried again");
+    service.run("ROLLBACK").await;
+    assert_eq!(fail(&service, "hello", more).await, (2, false));
+    assert_eq!(letters(&database).await, Vec::<String>::new());
+    assert_eq!(fail(&service, "hello", more).await, (3, true));
+    let expected = "m-1 poison: it failed 3 times: no such address hello";
+    assert_eq!(letters(&database).await, [expected]);
+    assert_eq!(deliver(&service, "hello").await, Ok(false), "it is never tried again");
+    assert_eq!(fail(&service, "hello", more).await, (0, true), "told twice, it is one letter");
+    assert_eq!(letters(&database).await, [expected]);
+    let whole = "SELECT count(*) FROM hapax.inbox_dead WHERE key = 'ada' AND source = 'mails' \
+                 AND headers = '\\x010000000574726163650000000137'";
+    assert_eq!(database.number(whole).await, 1, "with what came with it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_failed_for_good_leaves_its_reason_and_no_letter() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    assert_eq!(fail(&service, "hello", ", for_good => true").await, (1, true));
+    assert_eq!(deliver(&service, "hello").await, Ok(false));
+    assert_eq!(letters(&database).await, Vec::<String>::new());
+    let stored = "SELECT count(*) FROM hapax.inbox_readable WHERE state = 'failed' AND reason = 'no such address'";
+    assert_eq!(database.number(stored).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_content_under_a_known_id_becomes_a_letter_and_harms_nothing() {
+    let (database, _store) = shop().await;
+    let service = Service::new(&database).await;
+    assert_eq!(deliver(&service, "hello").await, Ok(true));
+    assert_eq!(fail(&service, "goodbye", "").await, (0, true));
+    let expected =
+        "m-1 id-conflict: another message with this id and other content was seen goodbye";
+    assert_eq!(letters(&database).await, [expected]);
+    assert_eq!(deliver(&service, "hello").await, Ok(false));
+    assert_eq!(fail(&service, "hello", "").await, (0, true), "what was done has not failed");
+    let done = "SELECT count(*) FROM hapax.inbox_readable WHERE state = 'done'";
+    assert_eq!(database.number(done).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_not_counted_while_another_delivery_is_at_work() {
+    let (database, _store) = shop().await;
+    let (first, second) = (Service::new(&database).await, Service::new(&database).await);
+    first.run("SELECT hapax.first_delivery('mailer', 'm-0'); BEGIN").await;
+    assert_eq!(deliver(&first, "hello").await, Ok(true));
+    let busy = "SELECT hapax.fail_delivery('mailer', 'm-1', 'hello', wait => '0')";
+    assert_eq!(second.refused(busy).await.code, "HX008");
+    first.run("COMMIT").await;
+    assert_eq!(fail(&second, "hello", "").await, (0, true));
+    for wrong in [
+        "attempts_max => 0",
+        "reason => NULL",
+        "headers => '[]'",
+        "headers => NULL",
+        "key => 'k', for_good => NULL",
+    ] {
+        let text = format!("SELECT hapax.fail_delivery('mailer', 'm-1', 'hello', {wrong})");
+        assert_eq!(second.refused(&text).await.code, "HX001", "{text}");
+    }
 }

@@ -176,6 +176,8 @@ async fn a_role_without_the_functions_can_call_none() {
             "hapax.record('t', 's', 'k')",
             "hapax.emit('t', 'k', '')",
             "hapax.first_delivery('c', 'm')",
+            "hapax.fail_delivery('c', 'm')",
+            "hapax.schema_version()",
             "hapax.status('t', 's', 'k')",
             "hapax.operation_id('t', 's', 'k')",
         ] {

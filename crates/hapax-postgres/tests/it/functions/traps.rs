@@ -34,7 +34,11 @@ const CALLS: &[&str] = &[
     "SELECT hapax.first_delivery('c', 'm', 'content', retention => '300 days')",
     "SELECT hapax.first_delivery('c', 'm', 'content')",
     "SELECT hapax.first_delivery('c', 'old', retention => '1 second')",
+    "SELECT hapax.fail_delivery('c', 'm', 'other', 'why', headers => '{\"a\": \"b\"}')",
+    "SELECT hapax.fail_delivery('c', 'poison', 'content', 'why', attempts_max => 1)",
+    "SELECT hapax.fail_delivery('new', 'failed', pg_catalog.decode('ff', 'hex'), for_good => true)",
     "SELECT hapax.status('acme', 's', 'text')",
+    "SELECT hapax.schema_version()",
     "SELECT hapax.operation_id('acme', 's', 'text')",
 ];
 
@@ -123,6 +127,7 @@ async fn a_value_of_the_callers_own_type_runs_the_callers_own_code_as_the_caller
         "hapax.record('t', 's', 'k', ROW(1)::own.value, body => ROW(1)::own.value)",
         "hapax.emit('t', 'k', ROW(1)::own.value)",
         "hapax.first_delivery('c', 'm', ROW(1)::own.value)",
+        "hapax.fail_delivery('c', 'm', ROW(1)::own.value)",
     ] {
         let refused = service.refused(&format!("SELECT {call}")).await;
         assert_eq!(refused.message, format!("sprung as {}", role.name), "{call}");
