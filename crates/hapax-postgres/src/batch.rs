@@ -20,9 +20,19 @@ const SPAN_MAX: i64 = i64::MAX / 8;
 /// other and do not lock up.
 pub(crate) struct Parts<'a> {
     mask: usize,
-    /// Whether no part has more than one item: such a batch is spared the arrays.
-    lone: bool,
+    form: Form,
     columns: Vec<Column<'a>>,
+}
+
+/// How the items of a batch are given. Each array costs the server something for every item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// No part has more than one item: there are no arrays.
+    Lone,
+    /// Claims have the same terms, and settles have: those are no arrays.
+    SameTerms,
+    /// Everything is an array.
+    Mixed,
 }
 
 type Column<'a> = Box<dyn ToSql + Sync + Send + 'a>;
@@ -44,25 +54,33 @@ impl<'a> Parts<'a> {
             }
         }
         let counts = [settles.len(), renews.len(), steps.len(), takeovers.len(), claims.len()];
-        let lone = counts.into_iter().max() == Some(1);
-        let mut parts = Self { mask: 0, lone, columns: Vec::new() };
+        let form = if counts.into_iter().max() == Some(1) {
+            Form::Lone
+        } else if are_alike(&claims, |claim| ClaimTerms::of(claim))
+            && are_alike(&settles, |(settle, _)| SettleTerms::of(settle))
+        {
+            Form::SameTerms
+        } else {
+            Form::Mixed
+        };
+        let mut parts = Self { mask: 0, form, columns: Vec::new() };
         if !settles.is_empty() {
-            parts.add(SETTLE, settle_columns(lone, &settles));
+            parts.add(SETTLE, settle_columns(form, &settles));
         }
         if settles.iter().any(|(settle, _)| matches!(settle.to, Settlement::InDoubt(_))) {
             parts.add(DOUBT, Vec::new());
         }
         if !renews.is_empty() {
-            parts.add(RENEW, renew_columns(lone, &renews));
+            parts.add(RENEW, renew_columns(form, &renews));
         }
         if !steps.is_empty() {
-            parts.add(KEEP_STEP, step_columns(lone, &steps));
+            parts.add(KEEP_STEP, step_columns(form, &steps));
         }
         if !takeovers.is_empty() {
-            parts.add(TAKE_OVER, take_over_columns(lone, &takeovers));
+            parts.add(TAKE_OVER, take_over_columns(form, &takeovers));
         }
         if !claims.is_empty() {
-            parts.add(CLAIM, claim_columns(lone, &claims));
+            parts.add(CLAIM, claim_columns(form, &claims));
         }
         parts
     }
@@ -79,69 +97,96 @@ impl<'a> Parts<'a> {
 
     /// The statement.
     pub(crate) fn text(&self) -> &'static str {
-        let texts = if self.lone { &LONE_TEXTS } else { &TEXTS };
+        let texts = match self.form {
+            Form::Lone => &LONE_TEXTS,
+            Form::SameTerms => &SAME_TERMS_TEXTS,
+            Form::Mixed => &MIXED_TEXTS,
+        };
         &texts[self.mask]
     }
 }
 
-fn settle_columns<'a>(lone: bool, settles: &[(&'a Settle, &'a Option<Sealed>)]) -> Vec<Column<'a>> {
-    let stamps: Vec<_> = settles
-        .iter()
-        .map(|(settle, _)| match settle.by {
-            By::Owner { fence, owner } => (fence.get(), owner.0, None, None),
+fn are_alike<I, T: PartialEq>(items: &[I], terms: impl Fn(&I) -> T) -> bool {
+    items.split_first().is_none_or(|(first, others)| {
+        let first = terms(first);
+        others.iter().all(|other| terms(other) == first)
+    })
+}
+
+/// What settles of one batch usually have in common.
+#[derive(PartialEq)]
+struct SettleTerms {
+    fence: i64,
+    owner: i64,
+    seen: Option<i16>,
+    until: Option<i64>,
+    state: i16,
+    doubt: i16,
+    keep: i64,
+}
+
+impl SettleTerms {
+    fn of(settle: &Settle) -> Self {
+        let (fence, owner, seen, until) = match settle.by {
+            By::Owner { fence, owner } => (fence, owner, None, None),
             By::Onlooker(stamp) => {
-                let (tag, until) = (stamp.tag as i16, stamp.until.as_micros());
-                (stamp.fence.get(), stamp.owner.0, Some(tag), Some(until))
+                (stamp.fence, stamp.owner, Some(stamp.tag as i16), Some(stamp.until.as_micros()))
             }
-        })
-        .collect();
-    let outcomes: Vec<_> = settles.iter().map(|(_, sealed)| sealed.as_ref()).collect();
-    vec![
-        list(lone, settles, |(settle, _)| Id(settle.id)),
-        list(lone, &stamps, |stamp| stamp.0),
-        list(lone, &stamps, |stamp| stamp.1),
-        list(lone, &stamps, |stamp| stamp.2),
-        list(lone, &stamps, |stamp| stamp.3),
-        list(lone, settles, |(settle, _)| settle.to.tag() as i16),
-        list(lone, settles, |(settle, _)| match settle.to {
+        };
+        let doubt = match settle.to {
             Settlement::InDoubt(doubt) => doubt as i16,
             Settlement::Completed(_)
             | Settlement::Failed(_)
             | Settlement::Released
             | Settlement::Declined => 0,
-        }),
-        list(lone, settles, |(settle, _)| keep(settle)),
-        list(lone, &outcomes, |sealed| sealed.map(Answer)),
-    ]
+        };
+        let (state, keep) = (settle.to.tag() as i16, keep(settle));
+        Self { fence: fence.get(), owner: owner.0, seen, until, state, doubt, keep }
+    }
 }
 
-fn renew_columns<'a>(lone: bool, renews: &[&'a Renew]) -> Vec<Column<'a>> {
+fn settle_columns<'a>(form: Form, settles: &[(&'a Settle, &'a Option<Sealed>)]) -> Vec<Column<'a>> {
+    let terms: Vec<_> = settles.iter().map(|(settle, _)| SettleTerms::of(settle)).collect();
     vec![
-        list(lone, renews, |renew| Id(renew.id)),
-        list(lone, renews, |renew| renew.fence.get()),
-        list(lone, renews, |renew| renew.owner.0),
-        list(lone, renews, |renew| span(renew.lease)),
+        list(form, settles, |(settle, _)| Id(settle.id)),
+        term(form, &terms, |terms| terms.fence),
+        term(form, &terms, |terms| terms.owner),
+        term(form, &terms, |terms| terms.seen),
+        term(form, &terms, |terms| terms.until),
+        term(form, &terms, |terms| terms.state),
+        term(form, &terms, |terms| terms.doubt),
+        term(form, &terms, |terms| terms.keep),
+        list(form, settles, |(_, sealed)| sealed.as_ref().map(Answer)),
     ]
 }
 
-fn step_columns<'a>(lone: bool, steps: &[&'a KeepStep]) -> Vec<Column<'a>> {
+fn renew_columns<'a>(form: Form, renews: &[&'a Renew]) -> Vec<Column<'a>> {
+    vec![
+        list(form, renews, |renew| Id(renew.id)),
+        list(form, renews, |renew| renew.fence.get()),
+        list(form, renews, |renew| renew.owner.0),
+        list(form, renews, |renew| span(renew.lease)),
+    ]
+}
+
+fn step_columns<'a>(form: Form, steps: &[&'a KeepStep]) -> Vec<Column<'a>> {
     // The server's clock says when.
     let rows: Vec<_> = steps.iter().map(|keep| StepRow::seal(Timestamp::ZERO, keep)).collect();
     vec![
-        list(lone, steps, |keep| Id(keep.id)),
-        list(lone, steps, |keep| keep.fence.get()),
-        list(lone, steps, |keep| keep.owner.0),
-        list(lone, &rows, |row| row.life),
-        list(lone, &rows, |row| row.number),
-        list(lone, &rows, |row| row.format),
-        list(lone, steps, |keep| keep.step.name().as_str()),
-        list(lone, &rows, |row| row.version),
-        list(lone, steps, |keep| &keep.step.result()[..]),
-        list(lone, &rows, |row| row.digest.to_vec()),
+        list(form, steps, |keep| Id(keep.id)),
+        list(form, steps, |keep| keep.fence.get()),
+        list(form, steps, |keep| keep.owner.0),
+        list(form, &rows, |row| row.life),
+        list(form, &rows, |row| row.number),
+        list(form, &rows, |row| row.format),
+        list(form, steps, |keep| keep.step.name().as_str()),
+        list(form, &rows, |row| row.version),
+        list(form, steps, |keep| &keep.step.result()[..]),
+        list(form, &rows, |row| row.digest.to_vec()),
     ]
 }
 
-fn take_over_columns<'a>(lone: bool, claims: &[&'a Claim]) -> Vec<Column<'a>> {
+fn take_over_columns<'a>(form: Form, claims: &[&'a Claim]) -> Vec<Column<'a>> {
     let seen: Vec<_> = claims
         .iter()
         .filter_map(|claim| match claim.over {
@@ -151,39 +196,67 @@ fn take_over_columns<'a>(lone: bool, claims: &[&'a Claim]) -> Vec<Column<'a>> {
         })
         .collect();
     vec![
-        list(lone, claims, |claim| Id(claim.operation.id())),
-        list(lone, &seen, |(stamp, _)| stamp.fence.get()),
-        list(lone, &seen, |(stamp, _)| stamp.owner.0),
-        list(lone, &seen, |(stamp, _)| stamp.tag as i16),
-        list(lone, &seen, |(stamp, _)| stamp.until.as_micros()),
-        list(lone, &seen, |(_, spent)| *spent),
-        list(lone, claims, |claim| claim.fence.get()),
-        list(lone, claims, |claim| claim.owner.0),
-        list(lone, claims, |claim| entry(claim).0),
-        list(lone, claims, |claim| entry(claim).1),
-        list(lone, claims, |claim| entry(claim).2),
-        list(lone, claims, |claim| span(claim.retention)),
-        list(lone, claims, |claim| span(claim.tombstone)),
-        list(lone, claims, |claim| claim.recovery as i16),
-        list(lone, claims, |claim| &claim.fingerprint.as_bytes()[..]),
+        list(form, claims, |claim| Id(claim.operation.id())),
+        list(form, &seen, |(stamp, _)| stamp.fence.get()),
+        list(form, &seen, |(stamp, _)| stamp.owner.0),
+        list(form, &seen, |(stamp, _)| stamp.tag as i16),
+        list(form, &seen, |(stamp, _)| stamp.until.as_micros()),
+        list(form, &seen, |(_, spent)| *spent),
+        list(form, claims, |claim| claim.fence.get()),
+        list(form, claims, |claim| claim.owner.0),
+        list(form, claims, |claim| entry(claim).0),
+        list(form, claims, |claim| entry(claim).1),
+        list(form, claims, |claim| entry(claim).2),
+        list(form, claims, |claim| span(claim.retention)),
+        list(form, claims, |claim| span(claim.tombstone)),
+        list(form, claims, |claim| claim.recovery as i16),
+        list(form, claims, |claim| &claim.fingerprint.as_bytes()[..]),
     ]
 }
 
-fn claim_columns<'a>(lone: bool, claims: &[&'a Claim]) -> Vec<Column<'a>> {
+/// What claims of one batch usually have in common.
+#[derive(PartialEq)]
+struct ClaimTerms {
+    fence: i64,
+    owner: i64,
+    recovery: i16,
+    retention: i64,
+    tombstone: i64,
+    state: i16,
+    lease: i64,
+}
+
+impl ClaimTerms {
+    fn of(claim: &Claim) -> Self {
+        let (state, lease, _) = entry(claim);
+        Self {
+            fence: claim.fence.get(),
+            owner: claim.owner.0,
+            recovery: claim.recovery as i16,
+            retention: span(claim.retention),
+            tombstone: span(claim.tombstone),
+            state,
+            lease,
+        }
+    }
+}
+
+fn claim_columns<'a>(form: Form, claims: &[&'a Claim]) -> Vec<Column<'a>> {
+    let terms: Vec<_> = claims.iter().map(|claim| ClaimTerms::of(claim)).collect();
     vec![
-        list(lone, claims, |claim| Id(claim.operation.id())),
-        list(lone, claims, |claim| claim.operation.tenant().as_str()),
-        list(lone, claims, |claim| claim.operation.scope().as_str()),
-        list(lone, claims, |claim| claim.operation.key().as_str()),
-        list(lone, claims, |claim| &claim.fingerprint.as_bytes()[..]),
-        list(lone, claims, |claim| claim.fence.get()),
-        list(lone, claims, |claim| claim.owner.0),
-        list(lone, claims, |claim| claim.recovery as i16),
-        list(lone, claims, |claim| span(claim.retention)),
-        list(lone, claims, |claim| span(claim.tombstone)),
-        list(lone, claims, |claim| entry(claim).0),
-        list(lone, claims, |claim| entry(claim).1),
-        list(lone, claims, |claim| entry(claim).2),
+        list(form, claims, |claim| Id(claim.operation.id())),
+        list(form, claims, |claim| claim.operation.tenant().as_str()),
+        list(form, claims, |claim| claim.operation.scope().as_str()),
+        list(form, claims, |claim| claim.operation.key().as_str()),
+        list(form, claims, |claim| &claim.fingerprint.as_bytes()[..]),
+        term(form, &terms, |terms| terms.fence),
+        term(form, &terms, |terms| terms.owner),
+        term(form, &terms, |terms| terms.recovery),
+        term(form, &terms, |terms| terms.retention),
+        term(form, &terms, |terms| terms.tombstone),
+        term(form, &terms, |terms| terms.state),
+        term(form, &terms, |terms| terms.lease),
+        list(form, claims, |claim| entry(claim).2),
     ]
 }
 
@@ -201,13 +274,25 @@ fn entry(claim: &Claim) -> (i16, i64, Option<&[u8]>) {
 
 /// One parameter: the items' values as an array, or the value of the only item.
 fn list<'a, I, T: ToSql + Sync + Send + 'a>(
-    lone: bool,
+    form: Form,
     items: &[I],
     value: impl Fn(&I) -> T,
 ) -> Column<'a> {
     match items {
-        [item] if lone => Box::new(value(item)),
+        [item] if form == Form::Lone => Box::new(value(item)),
         _ => Box::new(items.iter().map(value).collect::<Vec<T>>()),
+    }
+}
+
+/// One parameter that is a term: where all terms are the same, the value of the first.
+fn term<'a, I, T: ToSql + Sync + Send + 'a>(
+    form: Form,
+    items: &[I],
+    value: impl Fn(&I) -> T,
+) -> Column<'a> {
+    match items {
+        [item, ..] if form == Form::SameTerms => Box::new(value(item)),
+        _ => list(form, items, value),
     }
 }
 
@@ -283,7 +368,10 @@ const PARTS: [Part; 5] = [
 const DOUBTED: &str = include_str!("sql/doubt.sql");
 
 /// The statement for every choice of parts, so that what is not in a batch costs nothing.
-static TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, str::to_owned)));
+static MIXED_TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, mixed)));
+/// The same for batches whose terms are the same.
+static SAME_TERMS_TEXTS: LazyLock<Texts> =
+    LazyLock::new(|| array::from_fn(|mask| text(mask, same_terms)));
 /// The same for batches without more than one item in any part.
 static LONE_TEXTS: LazyLock<Texts> = LazyLock::new(|| array::from_fn(|mask| text(mask, lone)));
 
@@ -318,9 +406,25 @@ fn filed(unfinished: &str) -> String {
     )
 }
 
-/// The same text with plain values in place of arrays.
+/// The text with everything in arrays: what it calls `term` is one, too.
+fn mixed(text: &str) -> String {
+    text.replace("term(", "unnest(")
+}
+
+/// The text with plain values in place of the terms.
+fn same_terms(text: &str) -> String {
+    let mut pieces = text.split("term(");
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        plain.push('(');
+        plain.push_str(&piece.replacen("[])", ")", 1));
+    }
+    plain
+}
+
+/// The text with plain values in place of arrays.
 fn lone(text: &str) -> String {
-    text.replace("unnest(", "(").replace("[])", ")")
+    mixed(text).replace("unnest(", "(").replace("[])", ")")
 }
 
 /// The same text with its parameters counted from `first`.

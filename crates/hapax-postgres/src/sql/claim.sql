@@ -5,9 +5,9 @@ claimed AS (
            tombstone, request, now, now, now + retention, now + lease
     FROM (
         SELECT unnest($1::uuid[]) AS id, unnest($2::text[]) AS tenant, unnest($3::text[]) AS scope,
-               unnest($4::text[]) AS key, unnest($5::bytea[]) AS fingerprint, unnest($6::int8[]) AS fence,
-               unnest($7::int8[]) AS owner, unnest($8::int2[]) AS recovery, unnest($9::int8[]) AS retention,
-               unnest($10::int8[]) AS tombstone, unnest($11::int2[]) AS state, unnest($12::int8[]) AS lease,
+               unnest($4::text[]) AS key, unnest($5::bytea[]) AS fingerprint, term($6::int8[]) AS fence,
+               term($7::int8[]) AS owner, term($8::int2[]) AS recovery, term($9::int8[]) AS retention,
+               term($10::int8[]) AS tombstone, term($11::int2[]) AS state, term($12::int8[]) AS lease,
                unnest($13::bytea[]) AS request, (SELECT hapax.clock()) AS now
     ) AS i
     ON CONFLICT (id) DO NOTHING

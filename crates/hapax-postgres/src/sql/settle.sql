@@ -6,9 +6,9 @@ settled AS (
         request = CASE WHEN i.state = 5 THEN o.request END,
         answer = i.answer
     FROM (
-        SELECT unnest($1::uuid[]) AS id, unnest($2::int8[]) AS fence, unnest($3::int8[]) AS owner,
-               unnest($4::int2[]) AS seen, unnest($5::int8[]) AS until, unnest($6::int2[]) AS state,
-               unnest($7::int2[]) AS doubt, unnest($8::int8[]) AS keep, unnest($9::bytea[]) AS answer,
+        SELECT unnest($1::uuid[]) AS id, term($2::int8[]) AS fence, term($3::int8[]) AS owner,
+               term($4::int2[]) AS seen, term($5::int8[]) AS until, term($6::int2[]) AS state,
+               term($7::int2[]) AS doubt, term($8::int8[]) AS keep, unnest($9::bytea[]) AS answer,
                (SELECT hapax.clock()) AS now
     ) AS i
     WHERE o.id = i.id AND o.format = 1 AND o.fence = i.fence AND o.owner = i.owner
