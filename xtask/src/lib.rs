@@ -13,6 +13,7 @@ pub mod chaos;
 pub mod ci;
 pub mod fuzz;
 pub mod services;
+pub mod site;
 pub mod tidy;
 pub mod trials;
 
@@ -50,6 +51,8 @@ enum Command {
     BenchGuard(bench_guard::BenchGuard),
     /// Other crates for the same job: what each does, and how fast.
     BenchPeers(bench_peers::BenchPeers),
+    /// The documents as pages with a search.
+    Site(site::Site),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -71,6 +74,7 @@ impl Args {
             Command::Bench(bench) => bench.run(root),
             Command::BenchGuard(guard) => guard.run(root),
             Command::BenchPeers(peers) => peers.run(root),
+            Command::Site(site) => site.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

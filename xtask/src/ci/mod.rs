@@ -10,7 +10,9 @@ use std::{
 use clap::{Args, builder::PossibleValuesParser};
 use hapax_services::roster::{Service, Up};
 
-use crate::{TaskFailure, bench_guard::BenchGuard, bench_peers, fuzz::Fuzz, services, tidy};
+use crate::{
+    TaskFailure, bench_guard::BenchGuard, bench_peers, fuzz::Fuzz, services, site::Site, tidy,
+};
 
 mod features;
 mod tally;
@@ -18,16 +20,18 @@ mod tests;
 mod toolchain;
 mod tools;
 
+pub(crate) use self::tools::Tool;
 pub use self::{tally::Tally, toolchain::RustVersion};
 
 /// What is checked, and in which order.
-const STAGES: [(&str, Stage); 12] = [
+const STAGES: [(&str, Stage); 13] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("spelling", |root| tools::TYPOS.run(root, &[])),
     ("dependencies", dependencies),
     ("oldest-compiler", toolchain::check),
     ("lint", lint),
     ("tidy", tidy::run),
+    ("site", |root| Site::default().run(root)),
     ("each-feature", features::check),
     ("peers", bench_peers::check),
     ("documentation", documentation),

@@ -12,14 +12,14 @@ use crate::TaskFailure;
 pub(super) const DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", origin: Origin::Crates };
 /// Spelling.
-pub(super) const TYPOS: Tool = Tool { name: "typos", version: "1.51.1", origin: Origin::PyPi };
+pub(super) const TYPOS: Tool = Tool::python("typos", "1.51.1");
 
 /// Where tools are put that the machine does not have, in the target directory.
 const FOLDER: &str = "tools";
 
 /// A program and where it comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     name: &'static str,
     version: &'static str,
     origin: Origin,
@@ -34,6 +34,25 @@ enum Origin {
 }
 
 impl Tool {
+    /// A package for Python.
+    pub(crate) const fn python(name: &'static str, version: &'static str) -> Self {
+        Self { name, version, origin: Origin::PyPi }
+    }
+
+    /// Where it is, installed if need be; `None` if it cannot be had, which has been told.
+    pub(crate) fn folder(self, root: &Path) -> Result<Option<PathBuf>, TaskFailure> {
+        let folder = target_dir()?.join(FOLDER).join(format!("{}-{}", self.name, self.version));
+        if folder.join("bin").is_dir() {
+            return Ok(Some(folder));
+        }
+        match self.install(root, &folder) {
+            Ok(()) => Ok(Some(folder)),
+            Err(failure) => {
+                absent(&format!("{} cannot be installed: {failure}", self.name)).map(|()| None)
+            }
+        }
+    }
+
     /// Runs it in the workspace at `root`, installing it first if need be.
     pub(super) fn run(self, root: &Path, args: &[&str]) -> Result<(), TaskFailure> {
         match self.find_or_install(root) {

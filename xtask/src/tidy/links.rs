@@ -15,6 +15,17 @@ pub fn check(tree: &Tree) -> Vec<TidyFinding> {
     findings
 }
 
+/// The files of the repository that a document links to, as far as they can be there.
+pub fn files(document: &SourceFile) -> Vec<String> {
+    let targets = links(&document.text).into_iter().map(|(_, target)| target);
+    let within = targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:"));
+    let paths = within.filter_map(|target| {
+        let path = target.split('#').next().unwrap_or_default();
+        (!path.is_empty()).then(|| resolve(&document.path, path))
+    });
+    paths.collect()
+}
+
 fn broken(tree: &Tree, from: &SourceFile, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

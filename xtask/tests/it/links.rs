@@ -1,4 +1,4 @@
-use xtask::tidy::links;
+use xtask::tidy::{SourceFile, links};
 
 use crate::check;
 
@@ -35,4 +35,13 @@ fn an_anchor_is_a_heading_of_the_page() {
 fn code_is_not_read_for_links() {
     let code = "`a[0](b)`\n```rust\nlet a = b[0](c);\n```\n";
     check(links::check, &[("README.md", code)], &[]);
+}
+
+#[test]
+fn the_files_that_a_document_links_to_are_named_from_the_root() {
+    let text =
+        "[a](../states.md#sweep) [b](#top) [c](https://example.com) [d](../../examples/once.rs)";
+    let document =
+        SourceFile { path: "docs/decisions/0001-a.md".to_owned(), bytes: 0, text: text.to_owned() };
+    assert_eq!(links::files(&document), ["docs/states.md", "examples/once.rs"]);
 }

@@ -89,7 +89,7 @@ async fn a_record_that_cannot_be_read_is_told(world: &World) {
 }
 
 async fn a_role_without_rights_is_told(world: &World) {
-    let (key, role) = (world.key("rights"), format!("{}_guest", world.driver.replace('-', "_")));
+    let (key, role) = (world.key("rights"), format!("guest_{}", world.driver.replace('-', "_")));
     world
         .run(&format!(
             "DROP ROLE IF EXISTS {role}; CREATE ROLE {role} LOGIN; GRANT ALL ON effects TO {role}"

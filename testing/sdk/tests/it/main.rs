@@ -1,10 +1,16 @@
 //! What every SDK and driver must do alike, on a real PostgreSQL.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what a test did not expect ends it"
+)]
 
 mod across;
 mod deliveries;
 mod errors;
 mod own;
+mod pages;
 mod scenarios;
 mod world;
 

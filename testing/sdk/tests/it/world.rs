@@ -41,6 +41,11 @@ impl World {
         world
     }
 
+    /// The same for whoever brings a driver along.
+    pub(crate) async fn bare(sdk: Sdk) -> Self {
+        Self::empty(sdk, "").await
+    }
+
     /// A database without our schema.
     pub(crate) async fn empty(sdk: Sdk, driver: &'static str) -> Self {
         static DATABASES: AtomicU32 = AtomicU32::new(0);

@@ -41,7 +41,7 @@ const TEXTS: &[&str] = &[
     "+1",
     "1e",
     "NaN",
-    "tru",
+    "null1",
     "true false",
     "",
     " ",

@@ -1,0 +1,17 @@
+export { json, Refused, type Answer, type AnswerInit, type AnswerHeaders } from "./answer.js";
+export type { Database, Isolation, Row, TransactionOptions, Value } from "./database.js";
+export type { Delivery, DeliveryFailure, FailedDelivery } from "./delivery.js";
+export * from "./errors.js";
+export type { Event } from "./event.js";
+export { Hapax, type Work } from "./hapax.js";
+export type { Operation } from "./operation.js";
+export type { ServerError } from "./server-error.js";
+export type { End } from "./transaction.js";
+export * from "./consumers/consumer.js";
+export { canonicalJson } from "./canonical-json.js";
+export { Client, type Call, type ClientAnswer, type ClientOptions, type Resumed } from "./client/client.js";
+export * from "./client/errors.js";
+export type { Conclusion } from "./client/history.js";
+export { quoteKey, readKey, type ReadKey } from "./http/key.js";
+export { problem, type Code, type ProblemDetails, type Reply } from "./http/problem.js";
+export { verifyWebhook, WebhookError, type Webhook, type WebhookOptions } from "./webhook.js";

@@ -1,0 +1,62 @@
+// The package against the SQL functions called by hand, with the same driver, in alternating rounds: node bench.mjs [DRIVER...]
+
+import { randomUUID } from "node:crypto";
+
+import { drivers } from "./drivers.mjs";
+import { withDatabase } from "./world.mjs";
+
+const ROUNDS = 21;
+const OPERATIONS_PER_ROUND = 100;
+
+const scope = "POST /payments";
+const request = '{"cents":100}';
+const write = (driver, tx, key) => driver.run(tx, "INSERT INTO effects (name) VALUES ($1)", [key]);
+
+async function byHand(driver, key) {
+  await driver.transaction(async (tx) => {
+    const begin = "SELECT decision, operation::text, fence::text FROM hapax.begin_bytes($1, $2, $3, $4::bytea, $5, $6)";
+    const [{ operation, fence }] = await driver.rows(tx, begin, ["shop", scope, key, Buffer.from(request), "POST", "/payments"]);
+    await driver.run(tx, "SAVEPOINT work");
+    await write(driver, tx, key);
+    const finish = "SELECT 1 FROM hapax.finish($1::text::uuid, $2::text::bigint, 201, '{}', $3::bytea)";
+    await driver.rows(tx, finish, [operation, fence, Buffer.from("paid")]);
+  });
+}
+
+async function once(driver, key) {
+  const operation = { tenant: "shop", scope, key, request, method: "POST", path: "/payments" };
+  await driver.hapax.once(operation, async (tx) => {
+    await write(driver, tx, key);
+    return { status: 201, body: "paid" };
+  });
+}
+
+async function round(driver, way) {
+  const began = performance.now();
+  for (let at = 0; at < OPERATIONS_PER_ROUND; at++) await way(driver, randomUUID());
+  return (performance.now() - began) / OPERATIONS_PER_ROUND;
+}
+
+const median = (figures) => figures.sort((one, other) => one - other)[Math.floor(figures.length / 2)];
+
+async function measure(name, url) {
+  const driver = await drivers[name](url);
+  for (const way of [once, byHand]) await round(driver, way);
+  const rounds = [];
+  for (let at = 0; at < ROUNDS; at++) {
+    // Who comes first changes, so that neither has the better half of it.
+    const ways = at % 2 === 0 ? [once, byHand] : [byHand, once];
+    const took = new Map();
+    for (const way of ways) took.set(way, await round(driver, way));
+    rounds.push({ package: took.get(once), hand: took.get(byHand) });
+  }
+  await driver.close();
+  const ratio = median(rounds.map((one) => one.package / one.hand));
+  const millis = (which) => `${median(rounds.map((one) => one[which])).toFixed(3)} ms`;
+  console.log(`${name}: ${millis("package")} with the package, ${millis("hand")} by hand, ratio ${ratio.toFixed(3)}`);
+}
+
+await withDatabase(async ({ url }) => {
+  const names = process.argv.slice(2);
+  for (const name of names.length === 0 ? Object.keys(drivers) : names) await measure(name, url);
+});
