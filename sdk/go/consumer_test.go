@@ -89,7 +89,7 @@ func TestAHandlerThatPanicsOrTakesTooLongCostsOneAttempt(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	consumer.Timeout = 50 * time.Millisecond
+	consumer.Timeout = 2 * time.Second
 	for _, id := range []string{"m-panics", "m-waits"} {
 		outcome := consumer.Deliver(t.Context(), mail(id))
 		equal(t, !outcome.Done && outcome.Acted && outcome.Err != nil, true)

@@ -5,21 +5,23 @@ import { randomUUID } from "node:crypto";
 import { drivers } from "./drivers.mjs";
 import { withDatabase } from "./world.mjs";
 
-const ROUNDS = 21;
-const OPERATIONS_PER_ROUND = 100;
+// Short rounds and many: what else the machine does then meets both alike.
+const ROUNDS = 151;
+const OPERATIONS_PER_ROUND = 10;
 
 const scope = "POST /payments";
 const request = '{"cents":100}';
 const write = (driver, tx, key) => driver.run(tx, "INSERT INTO effects (name) VALUES ($1)", [key]);
 
+/** As in examples/node. */
 async function byHand(driver, key) {
   await driver.transaction(async (tx) => {
-    const begin = "SELECT decision, operation::text, fence::text FROM hapax.begin_bytes($1, $2, $3, $4::bytea, $5, $6)";
-    const [{ operation, fence }] = await driver.rows(tx, begin, ["shop", scope, key, Buffer.from(request), "POST", "/payments"]);
+    const begin = "SELECT * FROM hapax.begin($1, $2, $3, request => $4::bytea, method => $5, path => $6, query => $7)";
+    const [{ operation, fence }] = await driver.rows(tx, begin, ["shop", scope, key, Buffer.from(request), "POST", "/payments", ""]);
     await driver.run(tx, "SAVEPOINT work");
     await write(driver, tx, key);
-    const finish = "SELECT 1 FROM hapax.finish($1::text::uuid, $2::text::bigint, 201, '{}', $3::bytea)";
-    await driver.rows(tx, finish, [operation, fence, Buffer.from("paid")]);
+    const finish = "SELECT 1 FROM hapax.finish($1::text::uuid, $2::text::bigint, 201, $3::text::jsonb, $4::bytea)";
+    await driver.rows(tx, finish, [operation, String(fence), "{}", Buffer.from("paid")]);
   });
 }
 

@@ -25,9 +25,9 @@ import org.springframework.transaction.support.TransactionTemplate;
  * that take turns. Commits do not wait for the disk, whose pauses would hide the difference.
  */
 public final class Bench {
-    private static final int WARM_UP_ROUNDS = 15;
-    private static final int ROUNDS = 31;
-    private static final int PAYMENTS = 200;
+    private static final int WARM_UP_ROUNDS = 300;
+    private static final int ROUNDS = 600;
+    private static final int PAYMENTS = 10;
     private static final byte[] REQUEST = "{\"cents\":100}".getBytes(UTF_8);
     private static final AtomicInteger KEYS = new AtomicInteger();
 
@@ -105,23 +105,20 @@ public final class Bench {
         }
     }
 
-    /** Each round has its own ratio, so that what else the machine does falls on both. */
+    /** Rounds are short, so that what else the machine does falls on both. */
     private static void compare(String name, Payment byHand, Payment once) throws Exception {
         for (int round = 0; round < WARM_UP_ROUNDS; round++) {
             round(byHand);
             round(once);
         }
-        List<Double> ratios = new ArrayList<>();
-        List<Double> micros = new ArrayList<>();
+        List<Double> hands = new ArrayList<>();
+        List<Double> onces = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
-            boolean isFirst = round % 2 == 0;
-            double first = round(isFirst ? byHand : once);
-            double second = round(isFirst ? once : byHand);
-            ratios.add(isFirst ? second / first : first / second);
-            micros.add(isFirst ? second : first);
+            hands.add(round(byHand));
+            onces.add(round(once));
         }
-        System.out.printf("%s: once takes %.0f us, %.3f times what it takes by hand (median of %d rounds of %d)%n",
-                name, median(micros), median(ratios), ROUNDS, PAYMENTS);
+        System.out.printf("%s: once takes %.0f us, by hand %.0f us: %.3f times as long (medians of %d rounds of %d)%n",
+                name, median(onces), median(hands), median(onces) / median(hands), ROUNDS, PAYMENTS);
     }
 
     private static double round(Payment payment) throws Exception {
