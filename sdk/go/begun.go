@@ -39,7 +39,7 @@ type begun struct {
 
 func begin(ctx context.Context, q Querier, op *Operation) (*begun, error) {
 	b := new(begun)
-	err := op.begin().row(ctx, q, &b.decision, &b.operation, &b.fence, &b.status, &b.header, &b.kept, &b.body,
+	err := op.begin().row(ctx, q, "", &b.decision, &b.operation, &b.fence, &b.status, &b.header, &b.kept, &b.body,
 		&b.retryAfter, &b.differs, &b.expires)
 	return b, err
 }
@@ -122,17 +122,11 @@ func (b *begun) store(ctx context.Context, q Querier, answer *Answer, end ending
 	if err != nil {
 		return err
 	}
-	body := answer.Body
-	if body == nil {
-		body = []byte{}
-	}
-	name := "SELECT hapax.finish"
+	statement := "SELECT hapax.finish($1::uuid, $2::bigint, $3::integer, $4::jsonb, $5::bytea)"
 	if end == fail {
-		name = "SELECT hapax.fail"
+		statement = "SELECT hapax.fail($1::uuid, $2::bigint, $3::integer, $4::jsonb, $5::bytea)"
 	}
-	c := function(name).arg("", "uuid", b.operation).arg("", "bigint", b.fence).
-		arg("", "integer", int32(answer.Status)).arg("", "jsonb", header).arg("", "bytea", body).end("")
-	return exec(ctx, q, string(c.text), c.args...)
+	return exec(ctx, q, statement, b.operation, b.fence, int32(answer.Status), header, some(answer.Body))
 }
 
 func exec(ctx context.Context, q Querier, statement string, args ...any) error {

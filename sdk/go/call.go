@@ -6,9 +6,11 @@ import (
 	"time"
 )
 
-// A call spells the call of an SQL function. Arguments that are not given have the function's own defaults.
+// A call is that of an SQL function: its text up to the last argument that is always given, and what may
+// follow by name. What does not has the function's own default. Types are always said: a driver that does
+// not ask the server for them would have it guess.
 type call struct {
-	text []byte
+	text string
 	args []any
 }
 
@@ -16,36 +18,24 @@ type call struct {
 // no row then.
 const inTransaction = " WHERE now() <> statement_timestamp()"
 
-func function(before string) *call {
-	text := make([]byte, 0, 512)
-	return &call{text: append(append(text, before...), '(')}
-}
-
-// arg adds an argument, by its place if it has no name. The type is always said: a driver that does not
-// ask the server for types would have it guess.
-func (c *call) arg(name, sqlType string, value any) *call {
-	if len(c.args) > 0 {
-		c.text = append(c.text, ", "...)
-	}
-	if name != "" {
-		c.text = append(append(c.text, name...), " => "...)
-	}
+func (c *call) with(name, sqlType string, value any) {
 	c.args = append(c.args, value)
-	c.text = strconv.AppendInt(append(c.text, '$'), int64(len(c.args)), 10)
-	c.text = append(append(c.text, "::"...), sqlType...)
-	return c
-}
-
-func (c *call) end(behind string) *call {
-	c.text = append(append(c.text, ')'), behind...)
-	return c
+	c.text += ", " + name + " => $" + strconv.Itoa(len(c.args)) + "::" + sqlType
 }
 
 // row makes the call, and reads its row.
-func (c *call) row(ctx context.Context, q Querier, dest ...any) error {
-	return translated(q.QueryRow(ctx, string(c.text), c.args...).Scan(dest...))
+func (c *call) row(ctx context.Context, q Querier, behind string, dest ...any) error {
+	return translated(q.QueryRow(ctx, c.text+")"+behind, c.args...).Scan(dest...))
 }
 
 func interval(span time.Duration) string {
 	return strconv.FormatInt(span.Microseconds(), 10) + " microseconds"
+}
+
+// some are bytes that are not NULL.
+func some(bytes []byte) []byte {
+	if bytes == nil {
+		return []byte{}
+	}
+	return bytes
 }

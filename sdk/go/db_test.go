@@ -247,7 +247,7 @@ func TestACommitWhoseAnswerIsLostIsFoundOut(t *testing.T) {
 		}
 		name := key()
 		proxy.Cut(testdb.Behind, true)
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err := shop.once(ctx, operation(name), pay(name))
 		is(t, err, once.ErrOutcomeUnknown)

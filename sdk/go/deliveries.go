@@ -48,12 +48,14 @@ type Inbox struct {
 	Retention time.Duration
 }
 
-func (in *Inbox) arg(c *call) *call {
+// call is that of a function about a message: the text up to its consumer.
+func (in *Inbox) call(text string, msg *Message) *call {
+	c := &call{text + "($1::text, $2::text, $3::bytea", []any{in.Consumer, msg.id(), some(msg.Payload)}}
 	if in.Tenant != "" {
-		c.arg("tenant", "text", in.Tenant)
+		c.with("tenant", "text", in.Tenant)
 	}
 	if in.Retention != 0 {
-		c.arg("retention", "interval", interval(in.Retention))
+		c.with("retention", "interval", interval(in.Retention))
 	}
 	return c
 }
@@ -69,18 +71,9 @@ func (db *DB[T, Q]) firstDelivery(ctx context.Context, q Querier, in *Inbox, msg
 	if err := db.checkSchema(ctx, q); err != nil {
 		return false, err
 	}
-	c := deliver("SELECT d.first FROM hapax.first_delivery", in, msg)
 	var first bool
-	err := in.arg(c).end(" AS d(first)"+inTransaction).row(ctx, q, &first)
+	err := in.call("SELECT d.first FROM hapax.first_delivery", msg).row(ctx, q, " AS d(first)"+inTransaction, &first)
 	return first, err
-}
-
-func deliver(before string, in *Inbox, msg *Message) *call {
-	payload := msg.Payload
-	if payload == nil {
-		payload = []byte{}
-	}
-	return function(before).arg("", "text", in.Consumer).arg("", "text", msg.id()).arg("", "bytea", payload)
 }
 
 // A Failure is why a message could not be acted on.
@@ -110,14 +103,15 @@ func (db *DB[T, Q]) FailDelivery(ctx context.Context, in Inbox, msg Message, fai
 	if err := db.checkSchema(ctx, tx); err != nil {
 		return 0, false, err
 	}
-	c := deliver("SELECT attempts, is_over FROM hapax.fail_delivery", &in, &msg).
-		arg("reason", "text", visible(failure.Reason)).arg("for_good", "boolean", failure.ForGood).
-		arg("source", "text", visible(msg.Source))
+	c := in.call("SELECT attempts, is_over FROM hapax.fail_delivery", &msg)
+	c.with("reason", "text", visible(failure.Reason))
+	c.with("for_good", "boolean", failure.ForGood)
+	c.with("source", "text", visible(msg.Source))
 	if failure.AttemptsMax != 0 {
-		c.arg("attempts_max", "integer", int32(failure.AttemptsMax))
+		c.with("attempts_max", "integer", int32(failure.AttemptsMax))
 	}
 	if msg.Key != "" {
-		c.arg("key", "text", visible(msg.Key))
+		c.with("key", "text", visible(msg.Key))
 	}
 	if len(msg.Header) > 0 {
 		header := make(map[string]string, len(msg.Header))
@@ -126,10 +120,10 @@ func (db *DB[T, Q]) FailDelivery(ctx context.Context, in Inbox, msg Message, fai
 		}
 		// A map of texts has a spelling in JSON.
 		spelled, _ := json.Marshal(header)
-		c.arg("headers", "jsonb", string(spelled))
+		c.with("headers", "jsonb", string(spelled))
 	}
 	var failed int32
-	if err := in.arg(c).end("").row(ctx, tx, &failed, &over); err != nil {
+	if err := c.row(ctx, tx, "", &failed, &over); err != nil {
 		return 0, false, err
 	}
 	commits = true

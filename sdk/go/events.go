@@ -25,26 +25,21 @@ func (db *DB[T, Q]) Emit(ctx context.Context, tx Q, event Event) (string, error)
 	if err := db.checkSchema(ctx, q); err != nil {
 		return "", err
 	}
-	payload := event.Payload
-	if payload == nil {
-		payload = []byte{}
-	}
-	c := function("SELECT e.id::text FROM hapax.emit").
-		arg("", "text", event.Topic).arg("", "text", event.Key).arg("", "bytea", payload)
+	c := &call{"SELECT e.id::text FROM hapax.emit($1::text, $2::text, $3::bytea", []any{event.Topic, event.Key, some(event.Payload)}}
 	if len(event.Header) > 0 {
 		header, err := json.Marshal(event.Header)
 		if err != nil {
 			return "", err
 		}
-		c.arg("headers", "jsonb", string(header))
+		c.with("headers", "jsonb", string(header))
 	}
 	if event.ContentType != "" {
-		c.arg("content_type", "text", event.ContentType)
+		c.with("content_type", "text", event.ContentType)
 	}
 	if event.ID != "" {
-		c.arg("id", "uuid", event.ID)
+		c.with("id", "uuid", event.ID)
 	}
 	var id string
-	err := c.end(" AS e(id)"+inTransaction).row(ctx, q, &id)
+	err := c.row(ctx, q, " AS e(id)"+inTransaction, &id)
 	return id, err
 }

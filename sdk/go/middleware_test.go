@@ -201,8 +201,8 @@ func TestWhatCannotBeProtectedIsRefusedBeforeAnythingIsRun(t *testing.T) {
 func TestHowAHandlerEndsIsHowItsTransactionEnds(t *testing.T) {
 	var tries atomic.Int32
 	s := serve(t, func(s *service, r chi.Router) {
-		handle := func(path string, end func(w http.ResponseWriter, r *http.Request)) {
-			r.With(s.protect(once.HTTP{Timeout: 300 * time.Millisecond})).Post(path, func(w http.ResponseWriter, r *http.Request) {
+		handle := func(path string, timeout time.Duration, end func(w http.ResponseWriter, r *http.Request)) {
+			r.With(s.protect(once.HTTP{Timeout: timeout})).Post(path, func(w http.ResponseWriter, r *http.Request) {
 				tries.Add(1)
 				if _, err := write(r); err != nil {
 					t.Error(err)
@@ -210,18 +210,18 @@ func TestHowAHandlerEndsIsHowItsTransactionEnds(t *testing.T) {
 				end(w, r)
 			})
 		}
-		handle("/402", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no money", 402) })
-		handle("/refused", func(w http.ResponseWriter, r *http.Request) {
+		handle("/402", 0, func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no money", 402) })
+		handle("/refused", 0, func(w http.ResponseWriter, r *http.Request) {
 			once.Fail(w, r, once.Refuse(&once.Answer{Status: 404, Body: []byte("no such account")}))
 		})
-		handle("/503", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "later", 503) })
-		handle("/failed", func(w http.ResponseWriter, r *http.Request) { once.Fail(w, r, errors.New("out of paper")) })
-		handle("/panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-		handle("/slow", func(w http.ResponseWriter, r *http.Request) {
-			_, err := oncepgx.Tx(r.Context()).Exec(r.Context(), "SELECT pg_sleep(5)")
+		handle("/503", 0, func(w http.ResponseWriter, r *http.Request) { http.Error(w, "later", 503) })
+		handle("/failed", 0, func(w http.ResponseWriter, r *http.Request) { once.Fail(w, r, errors.New("out of paper")) })
+		handle("/panic", 0, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		handle("/slow", time.Second, func(w http.ResponseWriter, r *http.Request) {
+			_, err := oncepgx.Tx(r.Context()).Exec(r.Context(), "SELECT pg_sleep(30)")
 			once.Fail(w, r, err)
 		})
-		handle("/conflict", func(w http.ResponseWriter, r *http.Request) {
+		handle("/conflict", 0, func(w http.ResponseWriter, r *http.Request) {
 			if tries.Load() == 1 {
 				_, err := oncepgx.Tx(r.Context()).Exec(r.Context(), "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$")
 				w.Header().Set("X-Try", "first")
@@ -348,7 +348,7 @@ func TestADatabaseThatIsAwayIsToldAsSuch(t *testing.T) {
 	database := testdb.New(t)
 	proxy := testdb.NewProxy(t, database)
 	s := serveBy(t, database, database.By(proxy.Address()), func(s *service, r chi.Router) {
-		r.With(s.protect(once.HTTP{Timeout: time.Second})).Post("/orders", created)
+		r.With(s.protect(once.HTTP{Timeout: 3 * time.Second})).Post("/orders", created)
 	})
 	equal(t, s.post(t, "/orders", "k-1", "text/plain", "apple").status, 201)
 	proxy.Cut(testdb.Behind, true)

@@ -71,22 +71,18 @@ func isName(name string, longest int) bool {
 
 // begin asks hapax.begin_bytes.
 func (op *Operation) begin() *call {
-	request := op.Request
-	if request == nil {
-		request = []byte{}
+	c := &call{
+		"SELECT " + begunColumns + " FROM hapax.begin_bytes($1::text, $2::text, $3::text, $4::bytea, $5::text, $6::text, $7::text",
+		[]any{op.Tenant, op.Scope, op.Key, some(op.Request), op.Method, op.Path, op.Query},
 	}
-	c := function("SELECT "+begunColumns+" FROM hapax.begin_bytes").
-		arg("", "text", op.Tenant).arg("", "text", op.Scope).arg("", "text", op.Key).
-		arg("", "bytea", request).
-		arg("", "text", op.Method).arg("", "text", op.Path).arg("", "text", op.Query)
 	if op.Retention != 0 {
-		c.arg("retention", "interval", interval(op.Retention))
+		c.with("retention", "interval", interval(op.Retention))
 	}
 	if op.Tombstone != 0 {
-		c.arg("tombstone", "interval", interval(op.Tombstone))
+		c.with("tombstone", "interval", interval(op.Tombstone))
 	}
 	if op.Wait != 0 {
-		c.arg("wait", "interval", interval(max(op.Wait, 0)))
+		c.with("wait", "interval", interval(max(op.Wait, 0)))
 	}
-	return c.end("")
+	return c
 }

@@ -27,7 +27,8 @@ func (db *DB[T, Q]) checkSchema(ctx context.Context, q Querier) error {
 		return nil
 	}
 	var version, worksWith int32
-	err := function("SELECT version, works_with FROM hapax.schema_version").end("").row(ctx, q, &version, &worksWith)
+	c := call{text: "SELECT version, works_with FROM hapax.schema_version("}
+	err := c.row(ctx, q, "", &version, &worksWith)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ async fn an_answer_means_the_same_to_every_client() {
     }
     let about = "An answer to a request with a key: whether it is sent again; what it comes to if this is the last answer, \
                  and if an attempt before it was never answered.";
-    check("answers.json", about, cases);
+    check("answers.json", about, &cases);
 }
 
 /// An attempt that nobody answers.

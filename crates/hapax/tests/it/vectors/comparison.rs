@@ -67,7 +67,7 @@ fn a_json_value_has_one_spelling() {
     }
     let about = "A JSON text, and the one spelling of its value without the members at these JSON pointers; \
                  or that it has none, and is compared as it is.";
-    check("canonical-json.json", about, cases);
+    check("canonical-json.json", about, &cases);
 }
 
 fn spelled(text: &str, ignored: &[&str]) -> Value {
@@ -106,11 +106,7 @@ fn a_request_has_one_fingerprint() {
             "fingerprint": fingerprint,
         })
     });
-    check(
-        "fingerprints.json",
-        "The keyed hash of a request, as hexadecimal digits.",
-        cases.to_vec(),
-    );
+    check("fingerprints.json", "The keyed hash of a request, as hexadecimal digits.", &cases);
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -58,7 +58,7 @@ fn a_key_is_read_alike() {
     check(
         "keys.json",
         "Lines of the header Idempotency-Key: the key, or the code of the refusal.",
-        cases,
+        &cases,
     );
 }
 
@@ -85,9 +85,5 @@ fn a_key_is_written_so_that_it_is_read_as_itself() {
         assert_eq!(parse_key(line.as_bytes(), KeyForm::Quoted).unwrap().as_str(), key);
         json!({ "key": key, "line": line })
     });
-    check(
-        "quoting.json",
-        "A key, and the value of the header a client sends it in.",
-        cases.to_vec(),
-    );
+    check("quoting.json", "A key, and the value of the header a client sends it in.", &cases);
 }

@@ -14,7 +14,7 @@ mod refusals;
 mod webhooks;
 
 /// Holds a file against what the code does now.
-fn check(name: &str, about: &str, cases: Vec<Value>) {
+fn check(name: &str, about: &str, cases: &[Value]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/vectors");
     let path = folder.join(name);
     let document = serde_json::json!({ "about": about, "cases": cases });

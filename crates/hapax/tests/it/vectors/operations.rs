@@ -31,11 +31,7 @@ fn an_operation_has_one_id() {
         );
         json!({ "tenant": tenant, "scope": scope, "key": key, "operation": operation.id().to_string() })
     });
-    check(
-        "operations.json",
-        "Tenant, scope and key, and the id of their operation.",
-        cases.to_vec(),
-    );
+    check("operations.json", "Tenant, scope and key, and the id of their operation.", &cases);
 }
 
 /// A row of `hapax.begin`, and what a client over HTTP hears of it.
@@ -92,7 +88,7 @@ fn a_decision_is_told_alike() {
     check(
         "decisions.json",
         "A row of hapax.begin, and what a client hears of it over HTTP.",
-        cases,
+        &cases,
     );
 }
 
@@ -124,7 +120,7 @@ fn an_error_is_told_alike() {
         })
     });
     let about = "What the database fails with for good, and what a client hears of it over HTTP.";
-    check("errors.json", about, cases.to_vec());
+    check("errors.json", about, &cases);
 }
 
 /// What becomes of an answer below 500; from there on nothing is stored, and the key is free.
@@ -159,5 +155,5 @@ async fn an_answer_is_kept_alike() {
     );
     let about = "How a transaction ends whose handler answers with this status: with hapax.finish and COMMIT, with its writes \
                  rolled back to a savepoint, hapax.fail and COMMIT, or with ROLLBACK.";
-    check("statuses.json", about, cases);
+    check("statuses.json", about, &cases);
 }

@@ -21,5 +21,5 @@ async fn a_refusal_is_the_same_document_everywhere() {
         headers.sort_unstable();
         cases.push(json!({ "code": code.code(), "status": parts.status.as_u16(), "headers": headers, "document": document }));
     }
-    check("problems.json", "Every refusal as it is sent, with the detail `What happened.`", cases);
+    check("problems.json", "Every refusal as it is sent, with the detail `What happened.`", &cases);
 }

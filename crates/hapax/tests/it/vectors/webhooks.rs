@@ -67,7 +67,7 @@ fn a_webhook_is_believed_alike() {
         case(&Received { signature: format!("v1,!!! {}", good.signature), ..copy(&good) }),
     ];
     let about = "A webhook that was received at 1700000000, and whether it is genuine: by the rules of Standard Webhooks.";
-    check("signatures.json", about, cases);
+    check("signatures.json", about, &cases);
 }
 
 fn copy<'a>(of: &Received<'a>) -> Received<'a> {
