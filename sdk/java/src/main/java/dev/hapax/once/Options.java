@@ -65,4 +65,9 @@ public final class Options {
     public Optional<Isolation> isolation() {
         return Optional.ofNullable(isolation);
     }
+
+    /** Whether they are those of {@code hapax.begin}, which need not be sent. */
+    boolean hasUsualSpans() {
+        return retention.equals(USUAL.retention) && tombstone.equals(USUAL.tombstone) && patience.equals(USUAL.patience);
+    }
 }

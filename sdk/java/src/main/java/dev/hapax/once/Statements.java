@@ -20,7 +20,8 @@ final class Statements {
 
     private static final String BEGIN =
             "SELECT decision, operation, fence, status, headers, body, retry_after, differs, expires_at"
-                    + " FROM hapax.begin(?, ?, ?, ?, ?, ?, ?, ?::interval, ?::interval, ?::interval)";
+                    + " FROM hapax.begin(?, ?, ?, ?, ?, ?, ?)";
+    private static final String BEGIN_WITH_SPANS = BEGIN.replace("?)", "?, ?::interval, ?::interval, ?::interval)");
     private static final String FINISH = "SELECT hapax.finish(?, ?, ?, ?::jsonb, ?)";
     private static final String FAIL = "SELECT hapax.fail(?, ?, ?, ?::jsonb, ?)";
     private static final String EMIT = "SELECT hapax.emit(?, ?, ?, ?::jsonb, ?, ?)";
@@ -47,9 +48,13 @@ final class Statements {
 
     static Begun begin(Connection connection, Operation operation, Options options) throws SQLException {
         checkTransaction(connection);
-        try (PreparedStatement statement = connection.prepareStatement(BEGIN)) {
-            set(statement, operation.tenant(), operation.scope(), operation.key(), operation.request(), operation.method(),
-                    operation.path(), operation.query(), options.retention(), options.tombstone(), options.patience());
+        boolean isUsual = options.hasUsualSpans();
+        try (PreparedStatement statement = connection.prepareStatement(isUsual ? BEGIN : BEGIN_WITH_SPANS)) {
+            set(statement, 1, operation.tenant(), operation.scope(), operation.key(), operation.request(), operation.method(),
+                    operation.path(), operation.query());
+            if (!isUsual) {
+                set(statement, 8, options.retention(), options.tombstone(), options.patience());
+            }
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
                 return begun(row);
@@ -108,7 +113,7 @@ final class Statements {
 
     private static void end(Connection connection, String text, Begun begun, Answer answer) throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(text)) {
-            set(statement, begun.operation(), begun.fence(), answer.status(), json(answer.headers()), answer.body());
+            set(statement, 1, begun.operation(), begun.fence(), answer.status(), json(answer.headers()), answer.body());
             statement.execute();
         }
     }
@@ -116,7 +121,7 @@ final class Statements {
     static void emit(Connection connection, Event event) throws SQLException {
         checkTransaction(connection);
         try (PreparedStatement statement = connection.prepareStatement(EMIT)) {
-            set(statement, event.topic(), event.key(), event.payload(), Json.text(event.headers()), event.contentType(),
+            set(statement, 1, event.topic(), event.key(), event.payload(), Json.text(event.headers()), event.contentType(),
                     event.id());
             statement.execute();
         }
@@ -125,7 +130,7 @@ final class Statements {
     static boolean firstDelivery(Connection connection, Inbox inbox, Message message) throws SQLException {
         checkTransaction(connection);
         try (PreparedStatement statement = connection.prepareStatement(FIRST_DELIVERY)) {
-            set(statement, inbox.consumer(), message.id(), message.content(), inbox.tenant(), inbox.retention(),
+            set(statement, 1, inbox.consumer(), message.id(), message.content(), inbox.tenant(), inbox.retention(),
                     inbox.patience());
             try (ResultSet row = statement.executeQuery()) {
                 row.next();
@@ -137,7 +142,7 @@ final class Statements {
     static Failed failDelivery(Connection connection, Inbox inbox, Message message, String reason, boolean forGood)
             throws SQLException {
         try (PreparedStatement statement = connection.prepareStatement(FAIL_DELIVERY)) {
-            set(statement, inbox.consumer(), message.id(), message.content(), reason, inbox.attempts(), forGood,
+            set(statement, 1, inbox.consumer(), message.id(), message.content(), reason, inbox.attempts(), forGood,
                     message.key().orElse(null), message.source(), Json.text(message.headers()), inbox.tenant(),
                     inbox.retention(), inbox.patience());
             try (ResultSet row = statement.executeQuery()) {
@@ -175,15 +180,15 @@ final class Statements {
     }
 
     /** Bytes are bytes to the driver; spans are spelled as ISO 8601 has it, which PostgreSQL reads. */
-    private static void set(PreparedStatement statement, Object... values) throws SQLException {
+    private static void set(PreparedStatement statement, int first, Object... values) throws SQLException {
         for (int at = 0; at < values.length; at++) {
             Object value = values[at];
             if (value instanceof byte[] bytes) {
-                statement.setBytes(at + 1, bytes);
+                statement.setBytes(first + at, bytes);
             } else if (value == null || value instanceof String) {
-                statement.setString(at + 1, (String) value);
+                statement.setString(first + at, (String) value);
             } else {
-                statement.setObject(at + 1, value instanceof Duration span ? span.toString() : value);
+                statement.setObject(first + at, value instanceof Duration span ? span.toString() : value);
             }
         }
     }

@@ -16,7 +16,6 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.net.http.HttpResponse;
-import java.nio.file.Files;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
@@ -87,7 +86,7 @@ class IdempotencyFilterTest {
     static void start() throws Exception {
         database = Database.create();
         tomcat = new Tomcat();
-        tomcat.setBaseDir(Files.createTempDirectory("tomcat").toString());
+        tomcat.setBaseDir("target/tomcat-filter");
         tomcat.setPort(0);
         Context context = tomcat.addContext("", null);
         Tomcat.addServlet(context, "payments", new Payments());

@@ -44,7 +44,8 @@ final class Shop {
 
     static ServletWebServerApplicationContext open(Class<?> configuration, Database database, String... properties) {
         SpringApplicationBuilder builder = new SpringApplicationBuilder(configuration)
-                .properties("server.port=0", "server.address=127.0.0.1", "spring.main.banner-mode=off", "spring.jpa.open-in-view=true",
+                .properties("server.port=0", "server.tomcat.basedir=target/tomcat-spring", "server.address=127.0.0.1", "spring.main.banner-mode=off",
+                        "spring.jpa.open-in-view=true",
                         "logging.level.root=off", "spring.datasource.hikari.minimum-idle=0",
                         "spring.datasource.url=" + database.jdbcUrl(), "spring.datasource.username=postgres")
                 .properties(properties);
