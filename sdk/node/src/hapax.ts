@@ -156,7 +156,9 @@ export class Hapax<Tx> {
     let said: Said | undefined;
     try {
       await this.#savepoint(tx, async (inner) => {
-        said = await this.#knowing(inner, () => this.#said(inner, work));
+        // A driver may give a savepoint a session of its own, for that time alone.
+        if (inner !== tx) this.#known.add(inner as object);
+        said = await this.#said(inner, work);
         if (said.end === "fail") throw new TakenBack();
       });
     } catch (error) {

@@ -323,7 +323,7 @@ def test_credentials_are_sent_and_not_written(server: Server, tmp_path: Path) ->
     server.script["/pay"] = [Say(silent=True), Say(201)]
     journal = tmp_path / "client.db"
     of_client = {"X-Api-Key": "of-the-client"}
-    with hasty(journal, headers=of_client, deadline=0.31) as client, pytest.raises(CallUnknown):
+    with hasty(journal, headers=of_client, deadline=0.2) as client, pytest.raises(CallUnknown):
         client.post(f"{server.url}/pay", name="n", headers={"Authorization": "Bearer of-the-call"})
     assert server.heard["/pay"][0]["authorization"] == "Bearer of-the-call"
     assert server.heard["/pay"][0]["x-api-key"] == "of-the-client"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +12,7 @@ from .answer import Answer
 from .database import AsyncDatabase, Database
 from .errors import HapaxError
 from .http import (
+    PATH_SAFE,
     SAFE_METHODS,
     TRANSACTION,
     Arrival,
@@ -59,59 +60,20 @@ class Middleware:
         self.protection = protection
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.is_protected(scope):
-            try:
-                operation, request, body = await self.read(scope, receive)
-                await self.answer(
-                    scope, Exchange(self.app, scope, body, receive), operation, request, send
-                )
-            except Disconnected:
-                return
-            except (HapaxError, Problem) as error:
-                problem = refusal(error)
-                await respond(send, problem.status, problem.headers, problem.body)
-        else:
+        if not self.is_protected(scope):
             await self.app(scope, receive, send)
-
-    def is_protected(self, scope: Scope) -> bool:
-        if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
-            return False
-        return self.protects is None or self.protects(scope)
-
-    async def read(self, scope: Scope, receive: Receive) -> tuple[Operation, Request, bytes]:
-        """Which operation this is."""
-        body = b""
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            body += message.get("body", b"")
-            self.protection.check_size(len(body))
-            more = message.get("more_body", False)
-        raw_path: bytes = (
-            scope.get("raw_path") or quote(scope["path"], safe="/:@!$&'()*+,;=~-._").encode()
-        )
-        arrival = Arrival(
-            method=scope["method"],
-            path=raw_path.partition(b"?")[0].decode("latin-1"),
-            query=scope.get("query_string", b"").decode("latin-1"),
-            headers=[
-                (name.decode("latin-1"), value.decode("latin-1"))
-                for name, value in scope["headers"]
-            ],
-            body=body,
-        )
-        tenant = self.tenant if isinstance(self.tenant, str) else self.tenant(scope)
-        named = await tenant if inspect.isawaitable(tenant) else tenant
-        return *self.protection.operation(arrival, named), body
-
-    async def answer(
-        self, scope: Scope, exchange: Exchange, operation: Operation, request: Request, send: Send
-    ) -> None:
+            return
+        exchange = Exchange(self.app, scope, receive)
         try:
+            operation, request = await self.read(scope, exchange)
             options = self.protection.options
             answer = await self.database.once(operation, exchange.run, request, options)
+        except Disconnected:
+            return
+        except (HapaxError, Problem) as error:
+            problem = refusal(error)
+            await respond(send, problem.status, problem.headers, problem.body)
+        else:
             if answer.replayed:
                 await respond(send, answer.status, sent_headers(answer), answer.body)
             else:
@@ -119,6 +81,26 @@ class Middleware:
                 await exchange.go_on()
         finally:
             await exchange.stop()
+
+    def is_protected(self, scope: Scope) -> bool:
+        if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
+            return False
+        return self.protects is None or self.protects(scope)
+
+    async def read(self, scope: Scope, exchange: Exchange) -> tuple[Operation, Request]:
+        """Which operation this is."""
+        body = await exchange.receive_body(self.protection.check_size)
+        raw_path: bytes = scope.get("raw_path") or quote(scope["path"], safe=PATH_SAFE).encode()
+        arrival = Arrival(
+            method=scope["method"],
+            path=raw_path.partition(b"?")[0].decode("latin-1"),
+            query=scope.get("query_string", b"").decode("latin-1"),
+            headers=texts(scope["headers"]),
+            body=body,
+        )
+        tenant = self.tenant if isinstance(self.tenant, str) else self.tenant(scope)
+        named = await tenant if inspect.isawaitable(tenant) else tenant
+        return self.protection.operation(arrival, named)
 
 
 class Disconnected(Exception):
@@ -132,13 +114,25 @@ class Exchange:
     answered, such as background tasks, waits for that as well; what is rolled back never does it.
     """
 
-    def __init__(self, app: App, scope: Scope, body: bytes, receive: Receive) -> None:
+    def __init__(self, app: App, scope: Scope, receive: Receive) -> None:
         self.app = app
         self.scope = scope
-        self.body = body
         self.receive = receive
+        self.body = b""
         self.headers: HeaderList = []
         self.task: asyncio.Task[None] | None = None
+
+    async def receive_body(self, check_size: Callable[[int], None]) -> bytes:
+        """The whole body of the request."""
+        more = True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            self.body += message.get("body", b"")
+            check_size(len(self.body))
+            more = message.get("more_body", False)
+        return self.body
 
     async def run(self, transaction: Any) -> Answer:
         """Calls the application, and returns what it answers."""
@@ -171,11 +165,8 @@ class Exchange:
     async def write(self, message: ASGIMessage) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = message.get("headers", [])
-            self.headers = [
-                (name.decode("latin-1"), value.decode("latin-1")) for name, value in headers
-            ]
-        elif message["type"] == "http.response.body":
+            self.headers = texts(message.get("headers", []))
+        elif message["type"] == "http.response.body" and not self.answered.done():
             self.chunks.append(message.get("body", b""))
             if not message.get("more_body", False):
                 self.answered.set_result(stored(self.status, self.headers, b"".join(self.chunks)))
@@ -192,6 +183,10 @@ class Exchange:
         if self.task is not None and not self.task.done():
             self.task.cancel()
             await asyncio.gather(self.task, return_exceptions=True)
+
+
+def texts(headers: Iterable[tuple[bytes, bytes]]) -> HeaderList:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
 async def respond(send: Send, status: int, headers: HeaderList, body: bytes) -> None:

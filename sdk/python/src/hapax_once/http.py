@@ -21,6 +21,8 @@ SAFE_METHODS = frozenset(
 )
 NOT_STORED = frozenset({"connection", "keep-alive", "transfer-encoding", "date", "set-cookie"})
 BODY_BYTES_MAX = 1 << 20
+PATH_SAFE = "/:@!$&'()*+,;=~-._"
+"""What is not escaped in a path, where a server tells only what it means."""
 
 HeaderList = list[tuple[str, str]]
 

@@ -12,6 +12,7 @@ from .answer import Answer
 from .database import Database
 from .errors import HapaxError
 from .http import (
+    PATH_SAFE,
     SAFE_METHODS,
     TRANSACTION,
     Arrival,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PROTECTION = Protection()
-PATH_SAFE = "/:@!$&'()*+,;=~-._"
 
 
 class Middleware:

@@ -4,16 +4,15 @@
 client of httpx.
 """
 
-from .calls import (
-    AsyncClient,
+from .caller import (
     CallError,
     CallGaveUp,
     CallRefused,
     CallUnknown,
-    Client,
     CredentialsMissing,
     Reply,
 )
+from .clients import AsyncClient, Client
 from .journal import Held, NameReused
 from .transport import AsyncRetryTransport, RetryTransport, Tried
 

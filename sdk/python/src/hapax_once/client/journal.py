@@ -102,6 +102,14 @@ class Journal:
         self.connection = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
+        try:
+            self.prepare(path)
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def prepare(self, path: str | os.PathLike[str]) -> None:
+        """Makes the file a journal, unless it is one."""
         self.connection.row_factory = sqlite3.Row
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute("PRAGMA synchronous = FULL")

@@ -9,7 +9,7 @@ import httpx
 from ..driver import run
 from ..key import HEADER, quoted_key, read_key
 from ..problem import Problem
-from .calls import ATTEMPT_SECONDS, ATTEMPTS_MAX, DEADLINE_SECONDS, new_key, no_note
+from .caller import ATTEMPT_SECONDS, ATTEMPTS_MAX, DEADLINE_SECONDS, new_key, no_note
 from .pursuit import READING_METHODS, Outgoing, Patience, Pursued, Wire, pursue
 from .reading import History, Word
 from .wire import AsyncHttpxWire, HttpxWire

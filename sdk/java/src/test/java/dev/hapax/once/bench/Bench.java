@@ -112,13 +112,13 @@ public final class Bench {
             round(once);
         }
         List<Double> hands = new ArrayList<>();
-        List<Double> onces = new ArrayList<>();
+        List<Double> calls = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
             hands.add(round(byHand));
-            onces.add(round(once));
+            calls.add(round(once));
         }
         System.out.printf("%s: once takes %.0f us, by hand %.0f us: %.3f times as long (medians of %d rounds of %d)%n",
-                name, median(onces), median(hands), median(onces) / median(hands), ROUNDS, PAYMENTS);
+                name, median(calls), median(hands), median(calls) / median(hands), ROUNDS, PAYMENTS);
     }
 
     private static double round(Payment payment) throws Exception {
