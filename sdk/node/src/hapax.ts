@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { ending, Refused, whole, type Answer, type AnswerInit, type Ending } from "./answer.js";
-import { begun, type Begun } from "./begun.js";
+import { begun } from "./begun.js";
 import type { Database, Isolation, Row, Value } from "./database.js";
 import * as errors from "./errors.js";
 import { deliveredWith, failedWith, type Delivery, type DeliveryFailure, type FailedDelivery } from "./delivery.js";
@@ -16,9 +16,6 @@ export type Work<Tx> = (tx: Tx) => AnswerInit | Promise<AnswerInit>;
 
 /** What work said, and how its transaction is to end. */
 type Said = Pick<Answer, "status" | "headers" | "body"> & { readonly end: Ending };
-
-/** Thrown back to a savepoint. */
-class TakenBack extends Error {}
 
 /** The version of the schema that this package is written for. */
 const SCHEMA_VERSION = 10;
@@ -49,15 +46,15 @@ export class Hapax<Tx> {
    */
   async once(operation: Operation, work: Work<Tx>): Promise<Answer> {
     const asked = begunWith(operation);
-    await this.#fits();
+    if (!this.#isFitting) await this.#fits();
     const options = { isolation: operation.isolation, waitMs: operation.waitMs ?? WAIT_MS };
-    const attempt = () => transact(this.#database, options, (tx) => this.#knowing(tx, () => this.#attempt(tx, asked, work)));
+    const attempt = (tx: Tx) => this.#attempt(tx, asked, work);
     let conflicts = 0;
     let questions = 0;
     let lost: unknown;
     for (;;) {
       try {
-        return await attempt();
+        return await transact(this.#database, options, attempt);
       } catch (error) {
         if (error instanceof CommitLost) lost = error.cause;
         if (error instanceof errors.ConflictError && ++conflicts < TRIES_MAX) {
@@ -84,7 +81,7 @@ export class Hapax<Tx> {
     await this.#fits(tx);
     await this.#ask(tx, "SAVEPOINT hapax_within");
     try {
-      const end = await this.#knowing(tx, () => this.#attempt(tx, asked, work));
+      const end = await this.#attempt(tx, asked, work);
       if (end.how === "rollback") await this.#ask(tx, "ROLLBACK TO SAVEPOINT hapax_within");
       await this.#ask(tx, "RELEASE SAVEPOINT hapax_within");
       return end.value;
@@ -129,7 +126,14 @@ export class Hapax<Tx> {
   async transaction<T>(body: (tx: Tx) => Promise<End<T>>, options: { isolation?: Isolation | undefined; waitMs?: number | undefined } = {}): Promise<T> {
     const limits = { isolation: options.isolation, waitMs: options.waitMs ?? WAIT_MS };
     try {
-      return await transact(this.#database, limits, (tx) => this.#knowing(tx, () => body(tx)));
+      return await transact(this.#database, limits, async (tx) => {
+        const isNew = this.#note(tx);
+        try {
+          return await body(tx);
+        } finally {
+          if (isNew) this.#known.delete(tx as object);
+        }
+      });
     } catch (error) {
       if (!(error instanceof CommitLost)) throw whyWorkFailed(this.#database, error);
       throw new errors.OutcomeUnknownError("the connection was lost during COMMIT, and nobody said whether it happened", { cause: error.cause });
@@ -142,41 +146,45 @@ export class Hapax<Tx> {
   }
 
   async #attempt(tx: Tx, asked: readonly Value[], work: Work<Tx>): Promise<End<Answer>> {
-    const [row = {}] = await this.#ask(tx, statements.BEGIN, asked);
-    const claimed = begun(row);
-    if (claimed.decision === "replay") return { how: "rollback", value: claimed.answer };
-    const { end, ...said } = await this.#work(tx, work);
-    if (end === "rollback") return { how: "rollback", value: { ...said, replayed: false } };
-    await this.#end(tx, claimed, end === "finish" ? statements.FINISH : statements.FAIL, said);
-    return { how: "commit", value: { ...said, replayed: false, expiresAt: claimed.expiresAt } };
+    const isNew = this.#note(tx);
+    try {
+      const [row = {}] = await this.#ask(tx, statements.BEGIN, asked);
+      const claimed = begun(row);
+      if (claimed.decision === "replay") return { how: "rollback", value: claimed.answer };
+      const { status, headers, body, end } = await this.#worked(tx, work);
+      if (end === "rollback") return { how: "rollback", value: { status, headers, body, replayed: false } };
+      const ended = [claimed.operation, claimed.fence, String(status), JSON.stringify(headers), body];
+      await this.#ask(tx, end === "finish" ? statements.FINISH : statements.FAIL, ended);
+      return { how: "commit", value: { status, headers, body, replayed: false, expiresAt: claimed.expiresAt } };
+    } finally {
+      if (isNew) this.#known.delete(tx as object);
+    }
   }
 
   /** Does the work after a savepoint. If it failed for good, its writes are gone. */
-  async #work(tx: Tx, work: Work<Tx>): Promise<Said> {
-    let said: Said | undefined;
-    try {
-      await this.#savepoint(tx, async (inner) => {
-        // A driver may give a savepoint a session of its own, for that time alone.
-        if (inner !== tx) this.#known.add(inner as object);
-        said = await this.#said(inner, work);
-        if (said.end === "fail") throw new TakenBack();
-      });
-    } catch (error) {
-      if (!(error instanceof TakenBack) && said?.end !== "fail") throw error;
-    }
-    if (said === undefined) throw new Error("the driver set a savepoint without doing the work");
+  async #worked(tx: Tx, work: Work<Tx>): Promise<Said> {
+    if (this.#database.savepoint !== undefined) return await this.#workedInScope(tx, work, this.#database.savepoint);
+    await this.#ask(tx, "SAVEPOINT hapax_work");
+    const said = await this.#said(tx, work);
+    if (said.end === "fail") await this.#ask(tx, "ROLLBACK TO SAVEPOINT hapax_work");
     return said;
   }
 
-  async #savepoint(tx: Tx, work: (tx: Tx) => Promise<void>): Promise<void> {
-    if (this.#database.savepoint !== undefined) return await this.#database.savepoint(tx, work);
-    await this.#ask(tx, "SAVEPOINT hapax_work");
+  /** The same where the driver has savepoints of its own, which go back if their work rejects. */
+  async #workedInScope(tx: Tx, work: Work<Tx>, savepoint: NonNullable<Database<Tx>["savepoint"]>): Promise<Said> {
+    let said: Said | undefined;
     try {
-      await work(tx);
+      await savepoint(tx, async (inner) => {
+        // A session for this time alone.
+        this.#note(inner);
+        said = await this.#said(inner, work);
+        if (said.end === "fail") throw new Error("back to the savepoint");
+      });
     } catch (error) {
-      if (error instanceof TakenBack) await this.#ask(tx, "ROLLBACK TO SAVEPOINT hapax_work");
-      throw error;
+      if (said?.end !== "fail") throw error;
     }
+    if (said === undefined) throw new Error("the driver set a savepoint without doing the work");
+    return said;
   }
 
   async #said(tx: Tx, work: Work<Tx>): Promise<Said> {
@@ -191,27 +199,17 @@ export class Hapax<Tx> {
     }
   }
 
-  async #end(tx: Tx, claimed: Begun & { decision: "execute" }, statement: string, said: Pick<Answer, "status" | "headers" | "body">): Promise<void> {
-    const { status, headers, body } = said;
-    await this.#ask(tx, statement, [claimed.operation, claimed.fence, String(status), JSON.stringify(headers), body]);
-  }
-
-  async #ask(tx: Tx | undefined, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
-    try {
-      return await this.#database.query(tx, text, values);
-    } catch (error) {
+  #ask(tx: Tx | undefined, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+    return this.#database.query(tx, text, values).catch((error: unknown) => {
       throw whyNot(this.#database, error);
-    }
+    });
   }
 
-  async #knowing<T>(tx: Tx, run: () => Promise<T>): Promise<T> {
+  /** Notes that a transaction is being worked in; whether that is new. */
+  #note(tx: Tx): boolean {
     const isNew = !this.#known.has(tx as object);
-    this.#known.add(tx as object);
-    try {
-      return await run();
-    } finally {
-      if (isNew) this.#known.delete(tx as object);
-    }
+    if (isNew) this.#known.add(tx as object);
+    return isNew;
   }
 
   /**

@@ -55,6 +55,8 @@ export const drivers = {
       run: (tx, text, values = []) => tx.unsafe(text, values),
       rows: (tx, text, values) => tx.unsafe(text, values, { prepare }),
       transaction: (work) => sql.begin(work),
+      // A bare SAVEPOINT would not survive a statement that fails after it.
+      savepoint: (tx, work) => tx.savepoint(work),
       async autocommit(work) {
         const reserved = await sql.reserve();
         try {

@@ -190,8 +190,8 @@ def django(url: str) -> tuple[Call, Call]:
         with transaction.atomic(), connection.cursor() as db:
             db.execute(begin, ("shop", "POST /payments", key, REQUEST))
             begun = db.fetchone()
-            with transaction.atomic():
-                db.execute(insert, (key,))
+            with transaction.atomic(), connection.cursor() as own:
+                own.execute(insert, (key,))
             db.execute(finish, ends(begun))
 
     def by_us(key: str) -> None:

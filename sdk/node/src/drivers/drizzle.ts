@@ -27,10 +27,14 @@ function database<Tx extends Session>(db: Drizzle<Tx>): Database<Tx> {
   };
 }
 
+/** What is between the parameters of our statements, which are few. */
+const texts = new Map<string, readonly SQL[]>();
+
 /** Our parameters are in order and used once each. */
 function statement(text: string, values: readonly Value[]): SQL {
-  const [first = "", ...rest] = text.split(/\$\d+/).map((part) => sql.raw(part));
-  return sql.join([first, ...rest.flatMap((part, at) => [sql.param(values[at]), part])] as SQL[]);
+  let parts = texts.get(text);
+  if (parts === undefined) texts.set(text, (parts = text.split(/\$\d+/).map((part) => sql.raw(part))));
+  return sql.join(parts.flatMap((part, at) => (at === 0 ? [part] : [sql.param(values[at - 1]), part])));
 }
 
 /** Drizzle takes connections from the pool without a listener, and one that breaks would end the process. */

@@ -28,9 +28,7 @@ function database(pool: Pool): Database<PoolClient> {
         client.release(isBroken);
       }
     },
-    async query(tx, text, values) {
-      return (await (tx ?? pool).query(text, values as unknown[])).rows;
-    },
+    query: (tx, text, values) => (tx ?? pool).query(text, values as unknown[]).then(({ rows }) => rows),
   };
 }
 

@@ -58,8 +58,8 @@ class ConnectionLink(Link[Connection]):
     async def is_in_transaction(self) -> bool:
         return self.connection.is_in_transaction()
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return await self.connection.fetchrow(statement, *args)
 
-    async def execute(self, statement: str) -> None:
-        await self.connection.execute(statement)
+    async def execute(self, statement: str, *args: object) -> None:
+        await self.connection.execute(statement, *args)

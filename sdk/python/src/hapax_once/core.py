@@ -112,7 +112,8 @@ async def operate(unit: Unit[C], link: Link[C], call: Call, work: Work[C]) -> An
     except Refused as refused:
         answer, end = refused.answer, statements.FAIL
     headers = json.dumps(dict(answer.headers))
-    await unit.ask(link, end, operation, fence, answer.status, headers, answer.body)
+    ended = link.execute(end, operation, fence, answer.status, headers, answer.body)
+    await unit.ours(ended)
     return answer.given(instant(expires_at))
 
 
@@ -151,8 +152,7 @@ def instant(seconds: float | None) -> datetime | None:
 async def begin(unit: Unit[C], link: Link[C], call: Call) -> Row:
     """Asks what to do about an operation."""
     operation, request, options = call.operation, call.request, call.options
-    return await unit.ask(
-        link,
+    row = link.fetch(
         statements.BEGIN,
         operation.tenant,
         operation.scope,
@@ -165,6 +165,7 @@ async def begin(unit: Unit[C], link: Link[C], call: Call) -> Row:
         options.tombstone.total_seconds(),
         options.wait.total_seconds(),
     )
+    return await unit.ours(row)
 
 
 @dataclass(frozen=True)
@@ -193,5 +194,5 @@ async def emit(driver: Driver[C], connection: C, event: Event) -> str:
     headers = json.dumps(dict(event.headers))
     args = (event.topic, event.key, payload, headers, event.content_type, event.id)
     link = await unit.callers(connection)
-    (event_id,) = await unit.ask(link, statements.EMIT, *args)
+    (event_id,) = await unit.ours(link.fetch(statements.EMIT, *args))
     return str(event_id)

@@ -67,8 +67,7 @@ async def first(driver: Driver[C], connection: C, delivery: Delivery) -> bool:
 
 
 async def is_first(unit: Unit[C], link: Link[C], delivery: Delivery) -> bool:
-    (answer,) = await unit.ask(
-        link,
+    asked = link.fetch(
         statements.FIRST_DELIVERY,
         delivery.consumer,
         delivery.message_id,
@@ -77,6 +76,7 @@ async def is_first(unit: Unit[C], link: Link[C], delivery: Delivery) -> bool:
         delivery.retention.total_seconds(),
         delivery.wait.total_seconds(),
     )
+    (answer,) = await unit.ours(asked)
     return bool(answer)
 
 
@@ -204,7 +204,8 @@ async def fail(
     unit = Unit(driver)
     try:
         async with unit as link:
-            attempts, is_over = await unit.ask(link, statements.FAIL_DELIVERY, *args)
+            failing = link.fetch(statements.FAIL_DELIVERY, *args)
+            attempts, is_over = await unit.ours(failing)
     except (Busy, Conflict, Unavailable, OutcomeUnknown):
         return Outcome(False, OUTAGE_PAUSE_SECONDS, acted)
     if is_over:

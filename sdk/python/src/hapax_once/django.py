@@ -61,15 +61,13 @@ class AliasLink(Link[BaseDatabaseWrapper]):
     async def is_in_transaction(self) -> bool:
         return self.connection.in_atomic_block or not self.connection.get_autocommit()
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(formatted(statement), args)
-            row: Row | None = cursor.fetchone()
-            return row
+    async def fetch(self, statement: str, *args: object) -> Row:
+        cursor = self.connection.cursor()
+        cursor.execute(formatted(statement), args)
+        return cursor.fetchone()
 
-    async def execute(self, statement: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(statement)
+    async def execute(self, statement: str, *args: object) -> None:
+        self.connection.cursor().execute(formatted(statement), args or None)
 
     @asynccontextmanager
     async def savepoint(self, name: str) -> AsyncIterator[None]:

@@ -10,7 +10,7 @@ import asyncio
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from types import TracebackType
@@ -20,7 +20,7 @@ from .errors import Invalid
 
 C = TypeVar("C")
 T = TypeVar("T")
-Row = Sequence[Any]
+Row = Any
 
 LOST = "08006"
 """The SQLSTATE of a connection that was lost; drivers tell of it without one."""
@@ -39,12 +39,12 @@ class Link(ABC, Generic[C]):
         """Whether what is sent now is part of a transaction, or begins one."""
 
     @abstractmethod
-    async def fetch(self, statement: str, *args: object) -> Row | None:
-        """The first row of a statement."""
+    async def fetch(self, statement: str, *args: object) -> Row:
+        """The row of a statement that has one."""
 
     @abstractmethod
-    async def execute(self, statement: str) -> None:
-        """Runs a statement without parameters and without rows."""
+    async def execute(self, statement: str, *args: object) -> None:
+        """Runs a statement whose rows do not matter."""
 
     def savepoint(self, name: str) -> AbstractAsyncContextManager[None]:
         """Takes back what is done inside if that raises. It is not released at the end."""

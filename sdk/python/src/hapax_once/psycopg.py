@@ -88,24 +88,24 @@ class ConnectionLink(Link[Connection[Any]]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction(self.connection)
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         cursor = self.connection.cursor(row_factory=tuple_row)
         return cursor.execute(formatted(statement), args).fetchone()
 
-    async def execute(self, statement: str) -> None:
-        self.connection.execute(statement)
+    async def execute(self, statement: str, *args: object) -> None:
+        self.connection.execute(formatted(statement), args or None)
 
 
 class AsyncConnectionLink(Link[AsyncConnection[Any]]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction(self.connection)
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         cursor = self.connection.cursor(row_factory=tuple_row)
         return await (await cursor.execute(formatted(statement), args)).fetchone()
 
-    async def execute(self, statement: str) -> None:
-        await self.connection.execute(statement)
+    async def execute(self, statement: str, *args: object) -> None:
+        await self.connection.execute(formatted(statement), args or None)
 
 
 def is_in_transaction(connection: Connection[Any] | AsyncConnection[Any]) -> bool:

@@ -98,33 +98,33 @@ class ConnectionLink(Link[Connection]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction(self.connection)
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return self.connection.execute(clause(statement), named(args)).first()
 
-    async def execute(self, statement: str) -> None:
-        self.connection.execute(clause(statement))
+    async def execute(self, statement: str, *args: object) -> None:
+        self.connection.execute(clause(statement), named(args))
 
 
 class AsyncConnectionLink(Link[AsyncConnection]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction(self.connection.sync_connection)
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return (await self.connection.execute(clause(statement), named(args))).first()
 
-    async def execute(self, statement: str) -> None:
-        await self.connection.execute(clause(statement))
+    async def execute(self, statement: str, *args: object) -> None:
+        await self.connection.execute(clause(statement), named(args))
 
 
 class SessionLink(Link[Session]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction(self.connection.connection())
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return self.connection.execute(clause(statement), named(args)).first()
 
-    async def execute(self, statement: str) -> None:
-        self.connection.execute(clause(statement))
+    async def execute(self, statement: str, *args: object) -> None:
+        self.connection.execute(clause(statement), named(args))
 
     @asynccontextmanager
     async def savepoint(self, name: str) -> AsyncIterator[None]:
@@ -140,11 +140,11 @@ class AsyncSessionLink(Link[AsyncSession]):
     async def is_in_transaction(self) -> bool:
         return is_in_transaction((await self.connection.connection()).sync_connection)
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return (await self.connection.execute(clause(statement), named(args))).first()
 
-    async def execute(self, statement: str) -> None:
-        await self.connection.execute(clause(statement))
+    async def execute(self, statement: str, *args: object) -> None:
+        await self.connection.execute(clause(statement), named(args))
 
     @asynccontextmanager
     async def savepoint(self, name: str) -> AsyncIterator[None]:

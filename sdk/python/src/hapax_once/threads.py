@@ -67,11 +67,11 @@ class ThreadedLink(Link[C]):
     async def is_in_transaction(self) -> bool:
         return await run_in(self.context, self.blocking.is_in_transaction())
 
-    async def fetch(self, statement: str, *args: object) -> Row | None:
+    async def fetch(self, statement: str, *args: object) -> Row:
         return await run_in(self.context, self.blocking.fetch(statement, *args))
 
-    async def execute(self, statement: str) -> None:
-        await run_in(self.context, self.blocking.execute(statement))
+    async def execute(self, statement: str, *args: object) -> None:
+        await run_in(self.context, self.blocking.execute(statement, *args))
 
     def savepoint(self, name: str) -> AbstractAsyncContextManager[None]:
         return ThreadedSavepoint(self.blocking.savepoint(name), self.context)

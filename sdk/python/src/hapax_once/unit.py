@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
 from . import statements
 from .answer import Answer
-from .driver import LOST, Driver, Link, Row
+from .driver import LOST, Driver, Link
 from .errors import (
     Conflict,
     HapaxError,
     NotInTransaction,
     OutcomeUnknown,
-    SchemaMissing,
     SchemaVersion,
     Unavailable,
     of_sqlstate,
 )
 
 C = TypeVar("C")
+T = TypeVar("T")
 
 NETWORK = (OSError, TimeoutError, asyncio.TimeoutError)
 """What asyncio raises for a connection that cannot be made or is lost."""
@@ -93,18 +93,15 @@ class Unit(Generic[C]):
             self.raised = error
             raise
 
-    async def ask(self, link: Link[C], statement: str, *args: object) -> Row:
-        """The row of one of our own statements."""
+    async def ours(self, statement: Awaitable[T]) -> T:
+        """What one of our own statements says; what it fails with is an error of ours, too."""
         try:
-            row = await link.fetch(statement, *args)
+            return await statement
         except Exception as error:
             told = of_sqlstate(self.driver.sqlstate(error), str(error))
             if told is None:
                 raise
             raise told from error
-        if row is None:
-            raise SchemaMissing("a function of Hapax returned no row")
-        return row
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -121,7 +118,7 @@ class Unit(Generic[C]):
 
     async def look_at_schema(self, link: Link[C]) -> None:
         """Refuses a schema that does not fit."""
-        version, works_with = await self.ask(link, statements.SCHEMA_VERSION)
+        version, works_with = await self.ours(link.fetch(statements.SCHEMA_VERSION))
         needed = statements.SCHEMA_VERSION_NEEDED
         if version < needed or works_with > needed:
             raise SchemaVersion(needed, version, works_with)
