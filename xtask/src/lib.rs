@@ -11,6 +11,7 @@ pub mod bench_guard;
 pub mod bench_peers;
 pub mod chaos;
 pub mod ci;
+pub mod dist;
 pub mod fuzz;
 pub mod services;
 pub mod tidy;
@@ -50,6 +51,8 @@ enum Command {
     BenchGuard(bench_guard::BenchGuard),
     /// Other crates for the same job: what each does, and how fast.
     BenchPeers(bench_peers::BenchPeers),
+    /// Everything that people install: programs, packages, an image, crates.
+    Dist(dist::Dist),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -71,6 +74,7 @@ impl Args {
             Command::Bench(bench) => bench.run(root),
             Command::BenchGuard(guard) => guard.run(root),
             Command::BenchPeers(peers) => peers.run(root),
+            Command::Dist(dist) => dist.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }
