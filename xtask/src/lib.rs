@@ -11,6 +11,7 @@ pub mod bench_guard;
 pub mod bench_peers;
 pub mod chaos;
 pub mod ci;
+pub mod dist;
 pub mod fuzz;
 pub mod services;
 pub mod site;
@@ -53,6 +54,8 @@ enum Command {
     BenchPeers(bench_peers::BenchPeers),
     /// The documents as pages with a search.
     Site(site::Site),
+    /// Everything that people install: programs, packages, an image, crates.
+    Dist(dist::Dist),
     /// Real servers for tests, left running between commands.
     Services {
         #[command(subcommand)]
@@ -75,6 +78,7 @@ impl Args {
             Command::BenchGuard(guard) => guard.run(root),
             Command::BenchPeers(peers) => peers.run(root),
             Command::Site(site) => site.run(root),
+            Command::Dist(dist) => dist.run(root),
             Command::Services { action } => services::run(root, action),
         }
     }

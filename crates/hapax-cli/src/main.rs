@@ -3,10 +3,13 @@
 mod args;
 mod audit;
 mod call;
+mod completions;
 mod demo;
 mod keys;
+mod man;
 mod migrate;
 mod outbox;
+mod parts;
 mod relay;
 mod serve;
 mod shell;
@@ -61,6 +64,14 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         }
         Task::Simulate(task) => {
             simulate::run(&task)?;
+            ExitCode::SUCCESS
+        }
+        Task::Completions(args) => {
+            completions::run(&args)?;
+            ExitCode::SUCCESS
+        }
+        Task::Man(args) => {
+            man::run(&args)?;
             ExitCode::SUCCESS
         }
     })

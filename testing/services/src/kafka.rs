@@ -36,14 +36,64 @@ pub fn start() -> Result<Broker, ServiceError> {
     Broker::start(Service::Kafka, prepare)
 }
 
+/// What clients of a secured Kafka see, and have to say.
+#[derive(Debug, Clone)]
+pub struct Security {
+    /// The broker's certificate for `localhost`, as PEM.
+    pub certificate: String,
+    /// Its key, as PEM.
+    pub key: String,
+    /// Who may come in, by SCRAM-SHA-512.
+    pub user: String,
+    /// With what.
+    pub password: String,
+}
+
+/// The same, with a listener for TLS and SASL: it is on port [`Broker::address`] of `localhost`.
+pub fn start_secured(security: &Security) -> Result<Broker, ServiceError> {
+    Broker::start(Service::Kafka, |dir| {
+        let [port, inner_port, controller_port] = ports::free()?;
+        let store = dir.join("broker.pem");
+        write(&store, &format!("{}{}", security.key, security.certificate))?;
+        let more = secured(&store);
+        let Security { user, password, .. } = security;
+        let scram = format!("SCRAM-SHA-512=[name={user},password={password}]");
+        let properties = properties(dir, inner_port, controller_port);
+        // The listener for clients beside that for the broker itself.
+        let properties = properties
+            .replace("\nlisteners=", &format!("\nlisteners=SECURED://127.0.0.1:{port},"))
+            .replace(".listeners=PLAIN", &format!(".listeners=SECURED://localhost:{port},PLAIN"))
+            .replace("map=", "map=SECURED:SASL_SSL,");
+        launch(dir, port, &format!("{properties}{more}"), &["--add-scram", &scram])
+    })
+}
+
+fn secured(store: &Path) -> String {
+    format!(
+        "sasl.enabled.mechanisms=SCRAM-SHA-512\n\
+         listener.name.secured.scram-sha-512.sasl.jaas.config=\
+         org.apache.kafka.common.security.scram.ScramLoginModule required;\n\
+         ssl.keystore.type=PEM\nssl.keystore.location={}\n",
+        store.display()
+    )
+}
+
 fn prepare(dir: &Path) -> Result<Launch, ServiceError> {
     let [port, controller_port] = ports::free()?;
+    launch(dir, port, &properties(dir, port, controller_port), &[])
+}
+
+fn launch(
+    dir: &Path,
+    port: u16,
+    properties: &str,
+    accounts: &[&str],
+) -> Result<Launch, ServiceError> {
     let settings = dir.join("server.properties");
-    fs::write(&settings, properties(dir, port, controller_port))
-        .map_err(ServiceError::io(format!("write {}", settings.display())))?;
+    write(&settings, properties)?;
     let mut format = JARS.java(HEAP_MIB)?;
-    format.args(["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config"]);
-    process::run(format.arg(&settings), FORMAT_LIMIT)?;
+    format.args(["kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID]);
+    process::run(format.args(accounts).arg("--config").arg(&settings), FORMAT_LIMIT)?;
     let mut broker = JARS.java(HEAP_MIB)?;
     broker.args([
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
@@ -58,6 +108,10 @@ fn prepare(dir: &Path) -> Result<Launch, ServiceError> {
         url: format!("kafka://127.0.0.1:{port}"),
         ready: |log| log.contains("Kafka Server started"),
     })
+}
+
+fn write(file: &Path, content: &str) -> Result<(), ServiceError> {
+    fs::write(file, content).map_err(ServiceError::io(format!("write {}", file.display())))
 }
 
 fn properties(dir: &Path, port: u16, controller_port: u16) -> String {

@@ -182,7 +182,7 @@ fn unsuccessful(command: &Command, status: ExitStatus) -> TaskFailure {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` calls")]
-fn not_run(error: std::io::Error) -> TaskFailure {
+pub(crate) fn not_run(error: std::io::Error) -> TaskFailure {
     TaskFailure::new(format!("a command could not be run: {error}"))
 }
 

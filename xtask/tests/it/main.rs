@@ -7,6 +7,7 @@ mod examples;
 mod files;
 mod links;
 mod names;
+mod packages;
 mod repository;
 mod rights;
 mod services;

@@ -16,7 +16,7 @@ use clap::{ArgGroup, Args};
 Places that can be read back:
   file:PATH                        lines of CloudEvents in JSON
   nats://host:port                 a JetStream stream: --stream
-  kafka://host:port,host:port      the topics that were emitted to
+  kafka://host:port,host:port      the topics that were emitted to; kafka+ssl:// as for hapax relay
 Queues of RabbitMQ and SQS cannot be read without taking from them: look at --consumer or --acted.
 
 Examples:

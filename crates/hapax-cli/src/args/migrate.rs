@@ -14,6 +14,7 @@ Examples:
   hapax migrate --store postgres://owner@db/shop
   hapax migrate --store postgres://owner@db/shop --role shop_service   who may call the functions
   hapax migrate --store postgres://owner@db/shop --print > hapax.sql   for somebody else to run
+  hapax migrate --print > hapax.sql                                    all of it, for a new database
   hapax migrate --store sqlite:shop.db --dry-run
 
 Exit status: 0 when the schema is what this program needs, or would be; 1 when it failed and nothing
@@ -21,7 +22,8 @@ was changed by the step that failed.")]
 pub(crate) struct MigrateArgs {
     /// The store: sqlite:PATH or postgres://user@host:port/database.
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
-    pub(crate) store: String,
+    #[arg(required_unless_present = "print")]
+    pub(crate) store: Option<String>,
 
     /// Let this role call the SQL functions, and read no table of the schema. PostgreSQL alone.
     #[arg(long, value_name = "NAME")]
@@ -31,7 +33,8 @@ pub(crate) struct MigrateArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Print the SQL that would be run, and do nothing.
+    /// Print the SQL that would be run, and do nothing. Without a store it is all that a new
+    /// PostgreSQL database needs, and nobody is asked.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) print: bool,
 }

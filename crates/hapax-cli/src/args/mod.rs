@@ -2,8 +2,10 @@
 
 mod audit;
 mod call;
+mod completions;
 mod demo;
 mod keys;
+mod man;
 mod migrate;
 mod outbox;
 mod relay;
@@ -15,11 +17,13 @@ use clap::{Parser, Subcommand};
 pub(crate) use self::{
     audit::AuditArgs,
     call::{CallArgs, duration},
+    completions::CompletionsArgs,
     demo::DemoArgs,
     keys::{
         ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,
         ResolveArgs, ResolvedAs, ShowArgs, SourceArgs, operation_id,
     },
+    man::ManArgs,
     migrate::MigrateArgs,
     outbox::{
         CareArgs, DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs,
@@ -29,10 +33,12 @@ pub(crate) use self::{
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
 };
+use crate::parts;
 
 /// One effect per key: makes retries harmless.
 #[derive(Debug, Parser)]
-#[command(name = "hapax", version, arg_required_else_help = true)]
+#[command(name = "hapax", version, long_version = parts::version(), after_help = parts::sentence())]
+#[command(arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) task: Task,
@@ -54,4 +60,6 @@ pub(crate) enum Task {
     /// See what retries do, in simulated time.
     #[command(subcommand)]
     Simulate(SimulateTask),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }

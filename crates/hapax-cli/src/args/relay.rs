@@ -23,6 +23,8 @@ Destinations:
   stdout:                                        one CloudEvent in JSON on each line
   https://host/path                              a webhook, signed with --secret-file or --secret-env
   kafka://host:port,host:port                    a Kafka topic for each topic
+  kafka+ssl://user:password@host:port?sasl=SCRAM-SHA-512&ca=FILE
+                                                 over TLS; sasl is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
   nats://host:port                               a JetStream subject for each topic
   amqp://user:password@host/vhost                a RabbitMQ exchange: --exchange
   sqs+https://sqs.REGION.amazonaws.com/ACCOUNT/NAME.fifo

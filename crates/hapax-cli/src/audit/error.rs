@@ -38,8 +38,8 @@ pub(crate) enum AuditError {
     NotReadable,
     #[cfg(not(all(feature = "kafka", feature = "nats")))]
     #[error(
-        "this hapax was built without {feature}; \
-         build it with `cargo build --release --features {feature}`"
+        "this hapax was built without {feature}; install a packaged one, which has it, \
+         or build it with `cargo build --release --features {feature}`"
     )]
     NotBuilt { feature: &'static str },
     #[cfg(feature = "nats")]

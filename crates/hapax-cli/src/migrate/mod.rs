@@ -22,9 +22,14 @@ pub(crate) fn run(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
 }
 
 async fn perform(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
-    let target = MigrationTarget::new(args.store.parse()?, args.role.as_deref())?;
-    let way = MigrationPath { from: target.version().await?, to: target.newest() };
     let mut out = io::stdout().lock();
+    // Clap has made sure that without a store the SQL is asked for.
+    let Some(store) = &args.store else {
+        write!(out, "{}", target::whole_script(args.role.as_deref()))?;
+        return Ok(());
+    };
+    let target = MigrationTarget::new(store.parse()?, args.role.as_deref())?;
+    let way = MigrationPath { from: target.version().await?, to: target.newest() };
     if args.print {
         write!(out, "-- {target}: {}.\n{}", way.foreseen(), target.script(way.from))?;
         return Ok(());

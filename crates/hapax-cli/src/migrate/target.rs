@@ -1,7 +1,4 @@
-use std::{
-    fmt::{self, Write},
-    path::Path,
-};
+use std::{fmt, path::Path};
 
 use hapax::{postgres, sqlite};
 use rusqlite::{Connection, OpenFlags};
@@ -62,11 +59,7 @@ impl<'a> MigrationTarget<'a> {
             StoreAddress::Memory | StoreAddress::Sqlite(_) => sqlite::script(from),
             StoreAddress::Postgres(_) => postgres::script(i32::try_from(from).unwrap_or(i32::MAX)),
         };
-        if let Some(role) = self.role {
-            let name = role.replace('"', "\"\"").replace('\'', "''");
-            // Writing to a string does not fail.
-            let _ = writeln!(script, "SELECT hapax.grant_functions('\"{name}\"');");
-        }
+        script.extend(self.role.map(grant_statement));
         script
     }
 
@@ -101,6 +94,24 @@ impl fmt::Display for MigrationTarget<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.address.fmt(f)
     }
+}
+
+/// All that a PostgreSQL database needs which has no schema of ours yet, and how to run it.
+pub(super) fn whole_script(role: Option<&str>) -> String {
+    let version = postgres::VERSION;
+    let mut script = format!(
+        "-- The schema of Hapax, version {version}, for a PostgreSQL database (14 or newer) that has none.\n\
+         -- Run it as the role that shall own it: psql -v ON_ERROR_STOP=1 -f hapax.sql\n{}",
+        postgres::script(0)
+    );
+    script.extend(role.map(grant_statement));
+    script
+}
+
+/// The statement that lets a role call the functions.
+fn grant_statement(role: &str) -> String {
+    let name = role.replace('"', "\"\"").replace('\'', "''");
+    format!("SELECT hapax.grant_functions('\"{name}\"');\n")
 }
 
 fn version_of(path: &Path) -> Result<usize, MigrateCommandError> {

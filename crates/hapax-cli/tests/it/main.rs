@@ -4,6 +4,7 @@
 mod audit;
 mod call;
 mod clocks;
+mod completions;
 mod cors;
 mod cuts;
 mod cuts_proxy;
@@ -18,6 +19,7 @@ mod keys;
 mod kills;
 mod languages;
 mod leaks;
+mod man;
 mod migrate;
 mod openapi;
 mod operating;

@@ -1,6 +1,9 @@
 //! `hapax migrate` on real stores.
 
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Command, Output},
+};
 
 use hapax::{postgres, sqlite};
 use tokio_postgres::{Client, NoTls};
@@ -65,6 +68,34 @@ async fn what_is_printed_does_the_same_when_somebody_else_runs_it() {
     assert!(said(&migrate(&database.url, &[])).contains("is up to date"));
     let printed = said(&migrate(&database.url, &["--print"]));
     assert!(printed.lines().all(|line| line.starts_with("--")), "{printed}");
+}
+
+#[tokio::test]
+async fn without_a_store_all_that_a_new_database_needs_is_printed() {
+    let output = Command::new(env!("CARGO_BIN_EXE_hapax"))
+        .args(["migrate", "--print", "--role", "postgres"])
+        .env_remove("HAPAX_STORE")
+        .output();
+    let printed = said(&output.unwrap());
+    assert!(printed.starts_with("-- The schema of Hapax, version "), "{printed}");
+    let database = Database::create().await;
+    let client = connect(&database).await;
+    client.batch_execute(&printed).await.unwrap();
+    assert!(said(&migrate(&database.url, &["--dry-run"])).contains("is up to date"));
+    // Run a second time it changes nothing.
+    assert!(client.batch_execute(&printed).await.is_err());
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert!(said(&migrate(&database.url, &["--dry-run"])).contains("is up to date"));
+}
+
+#[test]
+fn without_a_store_nothing_but_printing_is_possible() {
+    for more in [&[][..], &["--dry-run"], &["--role", "somebody"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        let output = command.arg("migrate").args(more).env_remove("HAPAX_STORE").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{more:?}");
+        assert!(text(&output.stderr).contains("--store <URL>"), "{more:?}");
+    }
 }
 
 #[tokio::test]

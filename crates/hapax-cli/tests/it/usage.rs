@@ -8,10 +8,26 @@ fn help_names_what_the_program_can_do() {
 }
 
 #[test]
-fn the_version_is_the_packages() {
-    let output = hapax(&["--version"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(text(&output.stdout), format!("hapax {}\n", env!("CARGO_PKG_VERSION")));
+fn the_version_is_the_packages_and_says_what_was_built_in() {
+    let said = |flag| {
+        let output = hapax(&[flag]);
+        assert_eq!(output.status.code(), Some(0));
+        text(&output.stdout)
+    };
+    let version = format!("hapax {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(said("-V"), version);
+    let parts = said("--version").strip_prefix(&version).unwrap().to_owned();
+    assert!(parts.starts_with("with: sqlite, postgres, webhooks"), "{parts}");
+    let (here, missing) = parts.split_once("; without: ").unwrap_or((&parts, ""));
+    for (part, is_here) in [
+        ("nats", cfg!(feature = "nats")),
+        ("rabbitmq", cfg!(feature = "rabbitmq")),
+        ("sqs", cfg!(feature = "sqs")),
+        ("kafka", cfg!(feature = "kafka")),
+    ] {
+        assert_eq!((here.contains(part), missing.contains(part)), (is_here, !is_here), "{parts}");
+    }
+    assert!(said("--help").ends_with(&parts));
 }
 
 #[test]

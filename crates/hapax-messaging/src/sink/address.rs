@@ -4,13 +4,15 @@ use std::{fmt, str::FromStr};
 
 use http::Uri;
 
+use super::kafka_address::{InvalidKafkaAddress, KafkaAddress};
+
 /// Where events are sent, as people write it.
 ///
 /// ```
 /// use hapax_messaging::sink::SinkAddress;
 ///
 /// let address: SinkAddress = "kafka://broker-1:9092,broker-2:9092".parse()?;
-/// assert_eq!(address, SinkAddress::Kafka("broker-1:9092,broker-2:9092".to_owned()));
+/// assert!(matches!(address, SinkAddress::Kafka(_)));
 /// assert!("ftp://host/path".parse::<SinkAddress>().is_err());
 /// # Ok::<(), hapax_messaging::sink::InvalidSinkAddress>(())
 /// ```
@@ -20,8 +22,8 @@ pub enum SinkAddress {
     Stdout,
     /// `https://host/path` or `http://host/path`.
     Webhook(String),
-    /// `kafka://host:port`, several separated by commas; here without the scheme.
-    Kafka(String),
+    /// `kafka://host:port`, several separated by commas, or `kafka+ssl://…`.
+    Kafka(KafkaAddress),
     /// `nats://host:port`, several separated by commas, or `tls://…`.
     Nats(String),
     /// `amqp://host/vhost` or `amqps://…`.
@@ -51,17 +53,8 @@ impl FromStr for SinkAddress {
                 uri(url)?;
                 Ok(Self::Sqs(url.to_owned()))
             }
-            "kafka" => {
-                let brokers = rest.trim_end_matches('/');
-                let has_port = |broker: &str| {
-                    broker.rsplit_once(':').is_some_and(|(host, port)| {
-                        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
-                    })
-                };
-                if !brokers.split(',').all(has_port) {
-                    return Err(InvalidSinkAddress::NoBroker);
-                }
-                Ok(Self::Kafka(brokers.to_owned()))
+            "kafka" | "kafka+ssl" => {
+                text.parse().map(Self::Kafka).map_err(InvalidSinkAddress::Kafka)
             }
             "nats" | "tls" => Ok(Self::Nats(text.to_owned())),
             "amqp" | "amqps" => Ok(Self::RabbitMq(text.to_owned())),
@@ -111,7 +104,7 @@ impl fmt::Display for SinkAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Stdout => return f.write_str("stdout:"),
-            Self::Kafka(brokers) => return write!(f, "kafka://{brokers}"),
+            Self::Kafka(address) => return address.fmt(f),
             Self::Sqs(url) => return write!(f, "sqs+{url}"),
             Self::Webhook(text) | Self::Nats(text) | Self::RabbitMq(text) => text,
         };
@@ -152,9 +145,9 @@ pub enum InvalidSinkAddress {
     /// It names none, or cannot be read.
     #[error("names no host; write it as \"https://billing.example.com/events\" is written")]
     NoHost,
-    /// A broker has no port.
-    #[error("needs a host and a port for each broker; write \"kafka://a:9092,b:9092\"")]
-    NoBroker,
+    /// It is Kafka's, and cannot be meant.
+    #[error(transparent)]
+    Kafka(InvalidKafkaAddress),
     /// A password stands in it, and would be logged by whatever is on the way.
     #[error("cannot hold a password; leave out what stands before `@`")]
     HasPassword,

@@ -54,14 +54,15 @@ impl AnySink {
                 Err(SinkError::NotBuilt { name: name(), feature: "webhook" })
             }
             #[cfg(feature = "kafka")]
-            SinkAddress::Kafka(brokers) => {
+            SinkAddress::Kafka(address) => {
                 use super::{Kafka, KafkaOptions};
                 let options = KafkaOptions {
                     events: config.events.clone(),
                     topic_prefix: config.prefix.clone(),
+                    settings: address.settings().clone(),
                     ..KafkaOptions::default()
                 };
-                let kafka = Kafka::new(brokers, options);
+                let kafka = Kafka::new(address.brokers(), options);
                 let kafka = kafka.map_err(|source| SinkError::Kafka { name: name(), source })?;
                 Ok(Self::Kafka(Box::new(kafka)))
             }
@@ -123,8 +124,8 @@ impl Sink for AnySink {
 pub enum SinkError {
     /// It needs a client that was left out.
     #[error(
-        "{name}: this hapax was built without {feature}; \
-         build it with `cargo build --release --features {feature}`"
+        "{name}: this hapax was built without {feature}; install a packaged one, which has it, \
+         or build it with `cargo build --release --features {feature}`"
     )]
     NotBuilt {
         /// Which destination.

@@ -1,6 +1,7 @@
 //! Where events are sent: brokers, addresses, streams of lines.
 //!
 //! - `address`: [`SinkAddress`], where a sink is, as people write it; `any`: [`AnySink`], what stands there;
+//! - `kafka_address`: [`KafkaAddress`], brokers, and how they are told who asks;
 //! - `outage`: [`Outage`], a place that takes nothing now;
 //! - `chains`: [`in_chains`], for sinks that send one event at a time;
 //! - [`cloudevent`]: how an event is written, alike for all places;
@@ -14,6 +15,7 @@ mod chains;
 pub mod cloudevent;
 #[cfg(feature = "kafka")]
 mod kafka;
+mod kafka_address;
 mod lines;
 #[cfg(feature = "nats")]
 mod nats;
@@ -40,6 +42,7 @@ pub use self::{
     any_sink::{AnySink, SinkError},
     chains::in_chains,
     cloudevent::CloudEvents,
+    kafka_address::{InvalidKafkaAddress, KafkaAddress},
     lines::Lines,
     outage::Outage,
 };

@@ -13,20 +13,20 @@ export function hapax<Types extends Record<string, unknown>>(sql: Sql<Types>): H
 
 function database<Types extends Record<string, unknown>>(sql: Sql<Types>): Database<TransactionSql<Types>> {
   const states = new WeakMap<TransactionSql<Types>, TransactionState>();
-  /** Work with a session whose transaction is known to be over or not. */
-  const tracked = <T>(state: TransactionState, work: (tx: TransactionSql<Types>) => Promise<T>) => async (tx: TransactionSql<Types>) => {
+  /** Work with a session of a transaction that is known to be over or not. */
+  const tracked = <T>(state: TransactionState, work: (tx: TransactionSql<Types>) => Promise<T>) => (tx: TransactionSql<Types>) => {
     states.set(tx, state);
-    return await unlessOver(state, () => work(tx));
+    return work(tx).catch((error: unknown) => unlessOver(state, error));
   };
   return {
     async transaction<T>(work: (tx: TransactionSql<Types>) => Promise<T>, { isolation }: TransactionOptions) {
       const state: TransactionState = { hasBegun: false, isOver: false };
-      const noted = (tx: TransactionSql<Types>) => {
+      const begun = tracked(state, (tx) => {
         state.hasBegun = true;
-        return tracked(state, work)(tx);
-      };
+        return work(tx);
+      });
       try {
-        return (await sql.begin(isolation === undefined ? "" : `isolation level ${isolation}`, noted)) as T;
+        return (await sql.begin(isolation === undefined ? "" : `isolation level ${isolation}`, begun)) as T;
       } catch (error) {
         throw state.hasBegun || !(await hangsUpAtBegin(sql)) ? error : statementPooling({ cause: error });
       } finally {
@@ -38,9 +38,7 @@ function database<Types extends Record<string, unknown>>(sql: Sql<Types>): Datab
       return (tx ?? sql).unsafe<Row[]>(text, values as never, { prepare: sql.options.prepare });
     },
     // A statement that failed, even one whose error was caught, ends the scope of postgres.js that it was in.
-    async savepoint(tx, work) {
-      await tx.savepoint(tracked(states.get(tx) ?? { hasBegun: true, isOver: false }, work));
-    },
+    savepoint: (tx, work) => tx.savepoint(tracked(states.get(tx) ?? { hasBegun: true, isOver: false }, work)) as Promise<void>,
   };
 }
 
@@ -56,14 +54,10 @@ const NOTICE_MS = 50;
  * The driver rejects a transaction whose connection is gone, and would then send ROLLBACK there because the work rejects too, and end the
  * process by that. So the work of a transaction that is over says nothing.
  */
-async function unlessOver<T>(state: TransactionState, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (mayBeGone(error)) await sleep(NOTICE_MS);
-    if (state.isOver) return await new Promise<never>(() => undefined);
-    throw error;
-  }
+async function unlessOver(state: TransactionState, error: unknown): Promise<never> {
+  if (mayBeGone(error)) await sleep(NOTICE_MS);
+  if (state.isOver) return await new Promise<never>(() => undefined);
+  throw error;
 }
 
 /** What the driver rejects with on a connection that is gone. */

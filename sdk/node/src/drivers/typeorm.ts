@@ -11,18 +11,14 @@ export function hapax(source: DataSource): Hapax<EntityManager> {
 function database(source: DataSource): Database<EntityManager> {
   let opening: Promise<unknown> | undefined;
   // A source that nobody has initialized yet is, by the first call.
-  const opened = async () => {
-    if (source.isInitialized) return;
-    opening ??= source.initialize().finally(() => (opening = undefined));
-    await opening;
-  };
+  const open = () => (opening ??= source.initialize().finally(() => (opening = undefined)));
   return {
     async transaction(work, { isolation }) {
-      await opened();
+      if (!source.isInitialized) await open();
       return await (isolation === undefined ? source.transaction(work) : source.transaction(LEVELS[isolation], work));
     },
     async query(tx, text, values) {
-      await opened();
+      if (!source.isInitialized) await open();
       return await (tx ?? source.manager).query(text, values as unknown[]);
     },
   };

@@ -62,12 +62,13 @@ class AliasLink(Link[BaseDatabaseWrapper]):
         return self.connection.in_atomic_block or not self.connection.get_autocommit()
 
     async def fetch(self, statement: str, *args: object) -> Row:
-        cursor = self.connection.cursor()
+        cursor: Any = self.connection.cursor()
         cursor.execute(formatted(statement), args)
         return cursor.fetchone()
 
     async def execute(self, statement: str, *args: object) -> None:
-        self.connection.cursor().execute(formatted(statement), args or None)
+        cursor: Any = self.connection.cursor()
+        cursor.execute(formatted(statement), args or None)
 
     @asynccontextmanager
     async def savepoint(self, name: str) -> AsyncIterator[None]:

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, time::Duration};
 
-use hapax_messaging::audit::Audit;
+use hapax_messaging::{audit::Audit, sink::KafkaAddress};
 use rdkafka::{
     ClientConfig, Message, Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
@@ -16,11 +16,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Everything in the topics that were emitted to, from the first record of each partition to what
 /// is the last one now. Commits nothing, and joins no group.
-pub(super) async fn read(audit: &mut Audit, brokers: &str, prefix: &str) -> Result<(), AuditError> {
+pub(super) async fn read(
+    audit: &mut Audit,
+    address: &KafkaAddress,
+    prefix: &str,
+) -> Result<(), AuditError> {
     let topics: Vec<_> = audit.topics().iter().map(|topic| format!("{prefix}{topic}")).collect();
-    let (brokers, mut told) = (brokers.to_owned(), std::mem::take(audit));
+    let (address, mut told) = (address.clone(), std::mem::take(audit));
     let reading = tokio::task::spawn_blocking(move || {
-        let consumer = consumer(&brokers)?;
+        let consumer = consumer(&address)?;
         topics.iter().try_for_each(|topic| read_topic(&mut told, &consumer, topic))?;
         Ok::<_, KafkaError>(told)
     });
@@ -28,9 +32,11 @@ pub(super) async fn read(audit: &mut Audit, brokers: &str, prefix: &str) -> Resu
     Ok(())
 }
 
-fn consumer(brokers: &str) -> Result<BaseConsumer, KafkaError> {
-    ClientConfig::new()
-        .set("bootstrap.servers", brokers)
+fn consumer(address: &KafkaAddress) -> Result<BaseConsumer, KafkaError> {
+    let mut config = ClientConfig::new();
+    config.extend(address.settings().clone());
+    config
+        .set("bootstrap.servers", address.brokers())
         .set("group.id", "hapax-audit")
         .set("enable.auto.commit", "false")
         .set("enable.partition.eof", "true")

@@ -33,7 +33,7 @@ pub(super) async fn read(audit: &mut Audit, at: &str, args: &AuditArgs) -> Resul
         #[cfg(not(feature = "nats"))]
         SinkAddress::Nats(_) => Err(AuditError::NotBuilt { feature: "nats" }),
         #[cfg(feature = "kafka")]
-        SinkAddress::Kafka(brokers) => kafka::read(audit, &brokers, &args.prefix).await,
+        SinkAddress::Kafka(address) => kafka::read(audit, &address, &args.prefix).await,
         #[cfg(not(feature = "kafka"))]
         SinkAddress::Kafka(_) => Err(AuditError::NotBuilt { feature: "kafka" }),
         SinkAddress::Stdout

@@ -4,6 +4,8 @@ mod faults;
 mod inside;
 mod receiver;
 mod refusals;
+#[cfg(feature = "kafka")]
+mod secured_kafka;
 
 use std::{
     fs::{self, File},

@@ -19,6 +19,14 @@ fn an_address_that_is_none_is_refused_with_what_to_write() {
         ("https://", "names no host"),
         ("https://me:secret@somewhere/", "cannot hold a password"),
         ("kafka://somewhere", "needs a host and a port"),
+        ("kafka://me:secret@a:9092", "not how it signs in"),
+        ("kafka+ssl://a:9093?sasl=PLAIN", "and not who"),
+        ("kafka+ssl://me@a:9093?sasl=PLAIN", "needs a user and a password"),
+        ("kafka+ssl://me:secret@a:9093?sasl=GSSAPI", "PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"),
+        ("kafka://a:9092?ca=ca.pem", "write \"kafka+ssl://…\""),
+        ("kafka+ssl://a:9092?trust=ca.pem", "has `trust`, which is not known"),
+        ("kafka+ssl://a:9092?ca=a.pem&ca=b.pem", "has `ca` twice"),
+        ("kafka+ssl://me:%FF@a:9092?sasl=PLAIN", "percent signs that make no text"),
     ] {
         let (code, said) = refused(&["--to", to]);
         assert_eq!(code, 2, "{to}: {said}");

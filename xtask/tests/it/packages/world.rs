@@ -1,0 +1,69 @@
+//! The packages, made once for all tests.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+use serde_json::Value;
+use xtask::dist::Dist;
+
+/// The directory with everything that is handed out.
+pub(super) fn packages() -> &'static Path {
+    static PACKAGES: LazyLock<PathBuf> = LazyLock::new(|| {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
+        fs::create_dir_all(&place).unwrap();
+        // What debuggers read is more than half of it, and would be packed five times.
+        let program = place.join("hapax");
+        succeed(Command::new("strip").arg("-o").arg(&program).arg(built()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let out = place.join("out");
+        let dist =
+            Dist { out: Some(out.clone()), binary: vec![program], fast: true, ..Dist::default() };
+        dist.run(root).unwrap();
+        out
+    });
+    &PACKAGES
+}
+
+/// The package whose name ends so.
+pub(super) fn made(end: &str) -> PathBuf {
+    let listed = fs::read_dir(packages()).unwrap().flatten().map(|file| file.path());
+    let mut found = listed.filter(|path| path.to_string_lossy().ends_with(end));
+    found.next().unwrap_or_else(|| panic!("there is no package {end}"))
+}
+
+/// The program of the other tests: cargo puts it into the folder above our own.
+fn built() -> PathBuf {
+    let own = env::current_exe().unwrap();
+    let program = own.ancestors().nth(2).unwrap().join("hapax");
+    if !program.exists() {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "--workspace", "--all-features", "--bin", "hapax"]);
+        succeed(&mut cargo);
+    }
+    program
+}
+
+pub(super) fn succeed(command: &mut Command) {
+    run(command);
+}
+
+/// What a command prints that ends well.
+pub(super) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(super) fn untar(archive: &Path, into: &Path) {
+    fs::create_dir_all(into).unwrap();
+    succeed(Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(into));
+}
+
+pub(super) fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
