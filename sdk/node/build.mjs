@@ -13,5 +13,6 @@ const run = (...args) => execFileSync(process.execPath, [tsc, ...args], { cwd: h
 rmSync(join(here, "dist"), { recursive: true, force: true });
 run("--project", "tsconfig.json");
 run("--project", "tsconfig.cjs.json");
-for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"]) copyFileSync(join(here, "../..", licence), join(here, licence));
+for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"])
+  copyFileSync(join(here, "../..", licence), join(here, licence));
 writeFileSync(join(here, "dist/cjs/package.json"), '{ "type": "commonjs" }\n');

@@ -30,7 +30,9 @@ export function begun(row: Row): Begun {
     case "gone":
       throw new errors.GoneError();
     default:
-      throw new errors.UnknownDecisionError(`hapax.begin decided ${String(decision)}, which this version does not know; nothing was done`);
+      throw new errors.UnknownDecisionError(
+        `hapax.begin decided ${String(decision)}, which this version does not know; nothing was done`,
+      );
   }
 }
 

@@ -111,7 +111,8 @@ class Reader {
 
   #number(): string {
     const literal = this.#match(/-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y);
-    const [, sign = "", whole = "", fraction = "", exponent = "0"] = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/.exec(literal) ?? [];
+    const [, sign = "", whole = "", fraction = "", exponent = "0"] =
+      /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE](.+))?$/.exec(literal) ?? [];
     if (Math.abs(Number(exponent)) > 2 ** 31 - 1) throw new NotCanonical();
     const digits = `${whole}${fraction}`.replace(/^0+/, "");
     const significant = digits.replace(/0+$/, "");

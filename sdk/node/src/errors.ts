@@ -52,7 +52,10 @@ export class MismatchError extends HapaxError {
     readonly differs: readonly string[],
     options?: ErrorOptions,
   ) {
-    super(`the key was used for another request (${differs.join(", ")} differ); use a new key for a new request`, options);
+    super(
+      `the key was used for another request (${differs.join(", ")} differ); use a new key for a new request`,
+      options,
+    );
   }
 }
 
@@ -61,7 +64,9 @@ export class InDoubtError extends HapaxError {
   override readonly kind = "in_doubt";
 
   constructor() {
-    super("an attempt ended without an answer, and nobody knows whether it happened; find out, then `hapax keys resolve`");
+    super(
+      "an attempt ended without an answer, and nobody knows whether it happened; find out, then `hapax keys resolve`",
+    );
   }
 }
 

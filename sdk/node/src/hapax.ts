@@ -62,7 +62,8 @@ export class Hapax<Tx> {
         } else if (lost === undefined || !isSilence(error)) {
           throw error;
         } else if (++questions === QUESTIONS_MAX) {
-          const message = "the connection was lost during COMMIT, and nobody can be asked whether it happened; ask again with the same key";
+          const message =
+            "the connection was lost during COMMIT, and nobody can be asked whether it happened; ask again with the same key";
           throw new errors.OutcomeUnknownError(message, { cause: lost });
         } else {
           await pause(QUESTION_PAUSE_MS_MAX, questions);
@@ -123,7 +124,10 @@ export class Hapax<Tx> {
    *
    * For those who build on this class: it is tried once, and a lost COMMIT is an error.
    */
-  async transaction<T>(body: (tx: Tx) => Promise<End<T>>, options: { isolation?: Isolation | undefined; waitMs?: number | undefined } = {}): Promise<T> {
+  async transaction<T>(
+    body: (tx: Tx) => Promise<End<T>>,
+    options: { isolation?: Isolation | undefined; waitMs?: number | undefined } = {},
+  ): Promise<T> {
     const limits = { isolation: options.isolation, waitMs: options.waitMs ?? WAIT_MS };
     try {
       return await transact(this.#database, limits, async (tx) => {
@@ -136,7 +140,10 @@ export class Hapax<Tx> {
       });
     } catch (error) {
       if (!(error instanceof CommitLost)) throw whyWorkFailed(this.#database, error);
-      throw new errors.OutcomeUnknownError("the connection was lost during COMMIT, and nobody said whether it happened", { cause: error.cause });
+      throw new errors.OutcomeUnknownError(
+        "the connection was lost during COMMIT, and nobody said whether it happened",
+        { cause: error.cause },
+      );
     }
   }
 
@@ -194,7 +201,8 @@ export class Hapax<Tx> {
     } catch (error) {
       if (!(error instanceof Refused)) throw whyWorkFailed(this.#database, error);
       const said = whole(error.answer, 400);
-      if (said.status < 400) throw new errors.InvalidError(`a refusal has a status from 400 to 599, not ${said.status}`);
+      if (said.status < 400)
+        throw new errors.InvalidError(`a refusal has a status from 400 to 599, not ${said.status}`);
       return { ...said, end: "fail" };
     }
   }
@@ -232,14 +240,21 @@ export class Hapax<Tx> {
     const [row] = await this.#ask(tx, statements.SCHEMA_VERSION);
     const [version, worksWith] = [Number(row?.["version"]), Number(row?.["works_with"])];
     if (version >= SCHEMA_VERSION && worksWith <= SCHEMA_VERSION) return;
-    const what = version < SCHEMA_VERSION ? "older than this package needs; run `hapax migrate`" : "newer than this package; update hapax-once";
-    throw new errors.SchemaVersionError(`the schema hapax has version ${version}, which is ${what} (it is written for ${SCHEMA_VERSION})`);
+    const what =
+      version < SCHEMA_VERSION
+        ? "older than this package needs; run `hapax migrate`"
+        : "newer than this package; update hapax-once";
+    throw new errors.SchemaVersionError(
+      `the schema hapax has version ${version}, which is ${what} (it is written for ${SCHEMA_VERSION})`,
+    );
   }
 }
 
 /** Whether nobody said what became of a COMMIT that was lost. */
 function isSilence(error: unknown): boolean {
-  return error instanceof CommitLost || error instanceof errors.UnavailableError || error instanceof errors.ConflictError;
+  return (
+    error instanceof CommitLost || error instanceof errors.UnavailableError || error instanceof errors.ConflictError
+  );
 }
 
 async function pause(firstMsMax: number, nth: number): Promise<void> {

@@ -49,8 +49,10 @@ export function begunWith(operation: Operation): readonly Value[] {
 /** A name of 1 to so many visible ASCII characters and spaces, not spaces alone. */
 export function named(what: string, value: unknown, lengthMax: number): string {
   if (typeof value !== "string") throw new InvalidError(`the ${what} has to be a text`);
-  if (value.length > lengthMax) throw new InvalidError(`the ${what} has ${value.length} characters, and may have ${lengthMax}`);
-  if (!isName(value)) throw new InvalidError(`the ${what} has to be of visible ASCII characters: ${JSON.stringify(value)}`);
+  if (value.length > lengthMax)
+    throw new InvalidError(`the ${what} has ${value.length} characters, and may have ${lengthMax}`);
+  if (!isName(value))
+    throw new InvalidError(`the ${what} has to be of visible ASCII characters: ${JSON.stringify(value)}`);
   return value;
 }
 
@@ -65,7 +67,8 @@ export function text(what: string, value: unknown): string {
 }
 
 export function valued(what: string, value: unknown): string | Uint8Array {
-  if (typeof value !== "string" && !(value instanceof Uint8Array)) throw new InvalidError(`the ${what} has to be a text or bytes`);
+  if (typeof value !== "string" && !(value instanceof Uint8Array))
+    throw new InvalidError(`the ${what} has to be a text or bytes`);
   return value;
 }
 

@@ -39,7 +39,8 @@ export function explained(server: ServerError, cause: unknown): unknown {
   const { sqlstate, message, hint } = server;
   const options = { cause };
   const said = hint === undefined ? message : `${message}. ${hint}`;
-  if (isConflict(server)) return new errors.ConflictError(`other transactions were in the way (${message}); try again`, options);
+  if (isConflict(server))
+    return new errors.ConflictError(`other transactions were in the way (${message}); try again`, options);
   if (isUnavailable(server)) return unavailable(cause);
   if (isStatementPooling(message)) return statementPooling(options);
   switch (sqlstate) {
@@ -59,7 +60,10 @@ export function explained(server: ServerError, cause: unknown): unknown {
     case "25P01":
       return notInTransaction(options);
     case "25P02":
-      return new errors.TransactionAbortedError("an earlier statement of this transaction failed; roll it back", options);
+      return new errors.TransactionAbortedError(
+        "an earlier statement of this transaction failed; roll it back",
+        options,
+      );
     case "42501":
       return new errors.NotPermittedError(`${said}; see hapax.grant_functions and hapax.bind_tenants`, options);
     case "3F000":
@@ -73,20 +77,32 @@ export function explained(server: ServerError, cause: unknown): unknown {
 }
 
 export function unavailable(cause: unknown): errors.UnavailableError {
-  const why = cause instanceof Error && cause.message !== "" ? cause.message : String((cause as { code?: unknown })?.code ?? cause);
+  const why =
+    cause instanceof Error && cause.message !== ""
+      ? cause.message
+      : String((cause as { code?: unknown })?.code ?? cause);
   return new errors.UnavailableError(`the database cannot be asked (${why}); nothing happened, ask again`, { cause });
 }
 
 function notInTransaction(options: ErrorOptions): errors.NotInTransactionError {
-  return new errors.NotInTransactionError("this belongs into a transaction, and the connection is in none; nothing was written", options);
+  return new errors.NotInTransactionError(
+    "this belongs into a transaction, and the connection is in none; nothing was written",
+    options,
+  );
 }
 
 export function statementPooling(options: ErrorOptions): errors.StatementPoolingError {
-  return new errors.StatementPoolingError("the pooler gives every statement another session; use its transaction mode", options);
+  return new errors.StatementPoolingError(
+    "the pooler gives every statement another session; use its transaction mode",
+    options,
+  );
 }
 
 function schemaMissing(options: ErrorOptions): errors.SchemaMissingError {
-  return new errors.SchemaMissingError("there is no schema hapax in this database; run `hapax migrate --store postgres://...`", options);
+  return new errors.SchemaMissingError(
+    "there is no schema hapax in this database; run `hapax migrate --store postgres://...`",
+    options,
+  );
 }
 
 /** PgBouncer has no SQLSTATE of its own for it. */

@@ -6,9 +6,11 @@ export const BEGIN = `SELECT decision, operation::text AS operation, fence::text
 FROM hapax.begin_bytes($1::text, $2::text, $3::text, $4::bytea, $5::text, $6::text, $7::text,
   $8::text::interval, $9::text::interval, $10::text::interval)`;
 
-export const FINISH = "SELECT 1 FROM hapax.finish($1::text::uuid, $2::text::bigint, $3::text::integer, $4::text::jsonb, $5::bytea)";
+export const FINISH =
+  "SELECT 1 FROM hapax.finish($1::text::uuid, $2::text::bigint, $3::text::integer, $4::text::jsonb, $5::bytea)";
 
-export const FAIL = "SELECT 1 FROM hapax.fail($1::text::uuid, $2::text::bigint, $3::text::integer, $4::text::jsonb, $5::bytea)";
+export const FAIL =
+  "SELECT 1 FROM hapax.fail($1::text::uuid, $2::text::bigint, $3::text::integer, $4::text::jsonb, $5::bytea)";
 
 export const EMIT = `SELECT hapax.emit($1::text, $2::text, $3::bytea, $4::text::jsonb, $5::text, $6::text::uuid)::text AS id`;
 

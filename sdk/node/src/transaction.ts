@@ -55,7 +55,8 @@ export function whyWorkFailed<Tx>(database: Database<Tx>, error: unknown): unkno
 
 function whyNotCommitted<Tx>(database: Database<Tx>, error: unknown): unknown {
   const server = read(database, error);
-  if (server === undefined || isUnavailable(server)) return new CommitLost("nobody said whether it was committed", { cause: error });
+  if (server === undefined || isUnavailable(server))
+    return new CommitLost("nobody said whether it was committed", { cause: error });
   return isConflict(server) ? explained(server, error) : error;
 }
 

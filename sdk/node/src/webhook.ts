@@ -29,7 +29,8 @@ export class WebhookError extends Error {
 }
 
 /** Headers as Node has them, or as fetch has them. */
-type ReceivedHeaders = Readonly<Record<string, string | readonly string[] | undefined>> | { get(name: string): string | null };
+type ReceivedHeaders =
+  Readonly<Record<string, string | readonly string[] | undefined>> | { get(name: string): string | null };
 
 const TOLERANCE_MS = 5 * 60 * 1000;
 const SECRET_BYTES_MIN = 24;
@@ -53,12 +54,23 @@ export function verifyWebhook(
   const timestamp = single(headers, "webhook-timestamp");
   const at = new Date(Number(timestamp) * 1000);
   if (!/^[0-9]+$/.test(timestamp) || Number.isNaN(at.getTime())) throw unsigned("webhook-timestamp");
-  const signatures = single(headers, "webhook-signature").split(/[ \t\n\f\r]+/).filter((text) => text !== "").slice(0, SIGNATURES_MAX);
+  const signatures = single(headers, "webhook-signature")
+    .split(/[ \t\n\f\r]+/)
+    .filter((text) => text !== "")
+    .slice(0, SIGNATURES_MAX);
   const claimed = signatures.filter((text) => text.startsWith("v1,")).map((text) => base64(text.slice(3)));
-  const expected = keys.map((key) => createHmac("sha256", key).update(`${id}.${Number(timestamp)}.`).update(bytes(body)).digest());
+  const expected = keys.map((key) =>
+    createHmac("sha256", key)
+      .update(`${id}.${Number(timestamp)}.`)
+      .update(bytes(body))
+      .digest(),
+  );
   // All are compared, so that the time it takes says nothing.
-  const fits = claimed.flatMap((one) => expected.map((other) => one?.length === other.length && timingSafeEqual(one, other)));
-  if (!fits.includes(true)) throw new WebhookError("forged", "no signature fits: it was sent by somebody else, or changed on its way");
+  const fits = claimed.flatMap((one) =>
+    expected.map((other) => one?.length === other.length && timingSafeEqual(one, other)),
+  );
+  if (!fits.includes(true))
+    throw new WebhookError("forged", "no signature fits: it was sent by somebody else, or changed on its way");
   const apartMs = Math.abs((options.now ?? new Date()).getTime() - at.getTime());
   if (apartMs > (options.toleranceMs ?? TOLERANCE_MS)) {
     throw new WebhookError("untimely", `it was sent ${Math.round(apartMs / 1000)} s away from now`);
@@ -69,7 +81,9 @@ export function verifyWebhook(
 function secretBytes(secret: string): Buffer {
   const key = base64(secret.replace(/^whsec_/, ""));
   if (key === undefined || key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX) {
-    throw new TypeError(`not a secret: write \`whsec_\` and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes in base64`);
+    throw new TypeError(
+      `not a secret: write \`whsec_\` and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes in base64`,
+    );
   }
   return key;
 }

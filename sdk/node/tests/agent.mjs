@@ -18,7 +18,11 @@ class Raised extends Error {}
 function operation(command) {
   const { tenant, scope, key, request, method, path, query, isolation } = command;
   const millis = (seconds) => (seconds === undefined ? undefined : seconds * 1000);
-  const limits = { waitMs: command.wait_ms, retentionMs: millis(command.retention_s), tombstoneMs: millis(command.tombstone_s) };
+  const limits = {
+    waitMs: command.wait_ms,
+    retentionMs: millis(command.retention_s),
+    tombstoneMs: millis(command.tombstone_s),
+  };
   return { tenant, scope, key, request, method, path, query, isolation, ...limits };
 }
 
@@ -42,7 +46,9 @@ const handle = (asked) => async (tx) => {
   if (asked.refuse !== undefined) throw new FailedForGood(asked.refuse.reason);
 };
 
-const told = ({ status, headers, body, replayed }) => ({ answer: { status, headers, body: body.toString(), replayed } });
+const told = ({ status, headers, body, replayed }) => ({
+  answer: { status, headers, body: body.toString(), replayed },
+});
 
 const once = async (command) => told(await hapax.once(operation(command), work(command.work)));
 
@@ -87,8 +93,16 @@ const commands = {
   },
   async deliver(command) {
     const onError = (error) => console.error(error.message);
-    const consumer = new Consumer(hapax, command.consumer, handle(command.work), { attemptsMax: command.attempts_max, onError });
-    const message = { brokerId: command.message_id, content: Buffer.from(command.content), headers: {}, source: "agent" };
+    const consumer = new Consumer(hapax, command.consumer, handle(command.work), {
+      attemptsMax: command.attempts_max,
+      onError,
+    });
+    const message = {
+      brokerId: command.message_id,
+      content: Buffer.from(command.content),
+      headers: {},
+      source: "agent",
+    };
     const { word, acted } = await consumer.deliver(message);
     return { outcome: word, acted };
   },
@@ -101,7 +115,9 @@ const commands = {
 function failure(error) {
   const kind = error instanceof HapaxError ? error.kind : "raised";
   if (kind === "raised" && !(error instanceof Raised)) console.error(error);
-  return { error: { kind, message: error.message, retry_after: error.retryAfter ?? null, differs: error.differs ?? null } };
+  return {
+    error: { kind, message: error.message, retry_after: error.retryAfter ?? null, differs: error.differs ?? null },
+  };
 }
 
 async function answer(command) {

@@ -35,7 +35,12 @@ async function serving(answers, work) {
   const [requests, waiting] = [[], [...answers]];
   const server = createServer(async (request, response) => {
     const chunks = await request.toArray();
-    requests.push({ method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(chunks).toString() });
+    requests.push({
+      method: request.method,
+      url: request.url,
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    });
     const answer = waiting.length > 1 ? waiting.shift() : waiting[0];
     if (typeof answer === "function") await answer(request, response);
     else response.writeHead(answer.status ?? 200, answer.headers ?? {}).end(answer.body ?? "");
@@ -73,9 +78,15 @@ test("an answer means the same over the wire", async () => {
   for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers")) {
     const about = JSON.stringify({ status, headers });
     const client = new Client({ ...quick, deadlineMs: 400 });
-    for (const [answers, expected] of [[[{ status, headers }], conclusion], [[silence, { status, headers }], conclusion_after_silence]]) {
+    for (const [answers, expected] of [
+      [[{ status, headers }], conclusion],
+      [[silence, { status, headers }], conclusion_after_silence],
+    ]) {
       await serving(answers, async (url) => {
-        const heard = await client.send({ url, json: {} }).then(() => "done", (error) => error.conclusion ?? assert.fail(error));
+        const heard = await client.send({ url, json: {} }).then(
+          () => "done",
+          (error) => error.conclusion ?? assert.fail(error),
+        );
         assert.equal(heard, expected, about);
       });
     }
@@ -92,7 +103,10 @@ test("a request says its key, its time and that nobody else is to repeat it", ()
     const answer = await new Client().send({ url, json: { cents: 100 }, key: 'a"b' });
     assert.deepEqual([answer.status, answer.body.toString(), answer.attempts, answer.key], [201, "charged", 1, 'a"b']);
     const [{ method, headers, body }] = requests;
-    assert.deepEqual([method, headers["idempotency-key"], headers["content-type"], body], ["POST", '"a\\"b"', "application/json", '{"cents":100}']);
+    assert.deepEqual(
+      [method, headers["idempotency-key"], headers["content-type"], body],
+      ["POST", '"a\\"b"', "application/json", '{"cents":100}'],
+    );
     assert.deepEqual([headers["hapax-deadline"], headers["hapax-retry"]], ["10000", "never"]);
   }));
 
@@ -103,13 +117,22 @@ test("where nobody listens it gives up, because nothing was sent", async () => {
 });
 
 test("a body cut short is no answer, and what is read alone leaves no doubt", () =>
-  serving([(_request, response) => response.writeHead(201, { "content-length": "10" }).write("cut", () => response.destroy())], async (url) => {
-    await assert.rejects(new Client(quick).send({ url, json: {} }), hapaxOnce.CallUnknownError);
-    await assert.rejects(new Client(quick).send({ url, method: "GET" }), hapaxOnce.CallGaveUpError);
-  }));
+  serving(
+    [
+      (_request, response) =>
+        response.writeHead(201, { "content-length": "10" }).write("cut", () => response.destroy()),
+    ],
+    async (url) => {
+      await assert.rejects(new Client(quick).send({ url, json: {} }), hapaxOnce.CallUnknownError);
+      await assert.rejects(new Client(quick).send({ url, method: "GET" }), hapaxOnce.CallGaveUpError);
+    },
+  ));
 
 test("a Retry-After is waited for, and one beyond the deadline ends the call", async () => {
-  const busy = { status: 409, headers: { "content-type": "application/problem+json", "hapax-refusal": "key-in-flight", "retry-after": "1" } };
+  const busy = {
+    status: 409,
+    headers: { "content-type": "application/problem+json", "hapax-refusal": "key-in-flight", "retry-after": "1" },
+  };
   await serving([busy, { status: 201 }], async (url) => {
     const began = Date.now();
     assert.equal((await new Client(quick).send({ url, json: {} })).status, 201);
@@ -130,10 +153,15 @@ test("key and request are on disk before the first byte arrives, and credentials
   };
   await serving([answer], async (url, requests) => {
     const headers = { authorization: "Bearer sk_client" };
-    await using({ journal, headers }, (client) => client.send({ name: "a", url, json: { cents: 1 }, headers: { "x-api-key": "sk_call", "x-a": "b" } }));
+    await using({ journal, headers }, (client) =>
+      client.send({ name: "a", url, json: { cents: 1 }, headers: { "x-api-key": "sk_call", "x-a": "b" } }),
+    );
     const [{ headers: sent }] = requests;
     assert.deepEqual([sent.authorization, sent["x-api-key"], sent["x-a"]], ["Bearer sk_client", "sk_call", "b"]);
-    assert.ok(written.includes(`"key":${sent["idempotency-key"]}`) && written.includes(Buffer.from('{"cents":1}').toString("base64")));
+    assert.ok(
+      written.includes(`"key":${sent["idempotency-key"]}`) &&
+        written.includes(Buffer.from('{"cents":1}').toString("base64")),
+    );
     assert.ok(!(await readFile(journal, "utf8")).includes("sk_"));
     assert.equal((await stat(journal)).mode & 0o777, 0o600);
   });
@@ -146,7 +174,10 @@ test("a name with an answer is answered, and never sent again", () =>
     const first = await using({ journal }, (client) => client.send(call));
     const second = await using({ journal }, (client) => client.send(call));
     assert.deepEqual([first.recorded, second.recorded, requests.length], [false, true, 1]);
-    assert.deepEqual([second.status, second.headers.get("x-a"), second.body.toString(), second.key], [201, "b", "charged", first.key]);
+    assert.deepEqual(
+      [second.status, second.headers.get("x-a"), second.body.toString(), second.key],
+      [201, "b", "charged", first.key],
+    );
     await using({ journal }, async (client) => {
       await assert.rejects(client.send({ ...call, json: { cents: 2 } }), hapaxOnce.NameReusedError);
       await client.forget("charge");
@@ -158,7 +189,9 @@ test("a recorded refusal is told without sending anything", () =>
   serving([{ status: 402, body: "no money" }], async (url, requests) => {
     const journal = fresh();
     for (const recorded of [false, true]) {
-      const error = await using({ journal }, (client) => client.send({ name: "a", url, json: {} })).catch((error) => error);
+      const error = await using({ journal }, (client) => client.send({ name: "a", url, json: {} })).catch(
+        (error) => error,
+      );
       assert.ok(error instanceof hapaxOnce.CallRefusedError);
       assert.deepEqual([error.answer.status, error.answer.recorded], [402, recorded]);
     }
@@ -169,7 +202,9 @@ test("what is unknown is asked for again under its name, with the same key", () 
   serving([() => undefined, silence, { status: 201 }], async (url, requests) => {
     const journal = fresh();
     const call = { name: "a", url, json: {} };
-    await using({ journal }, (client) => assert.rejects(client.send({ ...call, deadlineMs: 200 }), hapaxOnce.CallUnknownError));
+    await using({ journal }, (client) =>
+      assert.rejects(client.send({ ...call, deadlineMs: 200 }), hapaxOnce.CallUnknownError),
+    );
     assert.deepEqual(await using({ journal }, (client) => client.resume()), [], "nothing is pending");
     assert.equal((await using({ journal }, (client) => client.send(call))).status, 201);
     assert.deepEqual([keys(requests).length, requests.length], [1, 3]);
@@ -180,7 +215,10 @@ test("several at once send an operation once", () =>
     await using({ journal: fresh() }, async (client) => {
       const calls = Array.from({ length: 8 }, () => client.send({ name: "a", url, json: {} }));
       assert.equal((await Promise.all(calls)).length, 8);
-      await assert.rejects(Promise.all([client.send({ name: "b", url, json: 1 }), client.send({ name: "b", url, json: 2 })]), hapaxOnce.NameReusedError);
+      await assert.rejects(
+        Promise.all([client.send({ name: "b", url, json: 1 }), client.send({ name: "b", url, json: 2 })]),
+        hapaxOnce.NameReusedError,
+      );
     });
     assert.equal(requests.length, 2);
   }));
@@ -190,13 +228,16 @@ test("a torn last line is dropped, and damage before it is refused", () =>
     const journal = fresh();
     await using({ journal }, (client) => client.send({ name: "a", url, json: {} }));
     const whole = await readFile(journal, "utf8");
-    for (const torn of ["0123456789abcdef {\"event\":\"begun\",\"na", "\0".repeat(100), "garbage without an end", "\n"]) {
+    for (const torn of ['0123456789abcdef {"event":"begun","na', "\0".repeat(100), "garbage without an end", "\n"]) {
       await appendFile(journal, torn);
       assert.equal((await using({ journal }, (client) => client.send({ name: "a", url, json: {} }))).recorded, true);
       assert.equal(await readFile(journal, "utf8"), whole, JSON.stringify(torn));
     }
     await writeFile(journal, whole.replace("begun", "ended"));
-    await assert.rejects(using({ journal }, (client) => client.resume()), hapaxOnce.JournalError);
+    await assert.rejects(
+      using({ journal }, (client) => client.resume()),
+      hapaxOnce.JournalError,
+    );
     assert.equal(requests.length, 1);
   }));
 
@@ -204,7 +245,14 @@ test("what cannot be written down is not sent", () =>
   serving([{ status: 201 }], async (url, requests) => {
     const journal = join(folder, "no-such-folder", "calls.journal");
     await assert.rejects(new Client({ journal }).send({ name: "a", url, json: {} }), hapaxOnce.JournalError);
-    for (const call of [{ name: "a" }, { name: "", journal: fresh() }, { json: "x".repeat(1 << 20) }, { headers: { "Idempotency-Key": "k" } }, { url: "nowhere" }, { url: "ftp://127.0.0.1/" }]) {
+    for (const call of [
+      { name: "a" },
+      { name: "", journal: fresh() },
+      { json: "x".repeat(1 << 20) },
+      { headers: { "Idempotency-Key": "k" } },
+      { url: "nowhere" },
+      { url: "ftp://127.0.0.1/" },
+    ]) {
       const { journal, ...rest } = call;
       await assert.rejects(new Client({ journal }).send({ url, json: {}, ...rest }), hapaxOnce.InvalidCallError);
     }
@@ -216,7 +264,10 @@ test("a purge leaves what is pending, unknown or young", () =>
     const journal = fresh();
     await using({ journal }, async (client) => {
       await client.send({ name: "done", url, json: {} });
-      await assert.rejects(client.send({ name: "doubtful", url, json: {}, deadlineMs: 200 }), hapaxOnce.CallUnknownError);
+      await assert.rejects(
+        client.send({ name: "doubtful", url, json: {}, deadlineMs: 200 }),
+        hapaxOnce.CallUnknownError,
+      );
       await client.purge();
       assert.match(await readFile(journal, "utf8"), /"done"/);
       await sleep(5);
@@ -228,7 +279,10 @@ test("a purge leaves what is pending, unknown or young", () =>
     assert.equal((await using({ journal }, (client) => client.send({ name: "later", url, json: {} }))).recorded, true);
   }));
 
-const worker = (journal, url) => spawn(process.execPath, [fileURLToPath(new URL("client-worker.mjs", import.meta.url)), journal, url], { stdio: ["ignore", "pipe", "inherit"] });
+const worker = (journal, url) =>
+  spawn(process.execPath, [fileURLToPath(new URL("client-worker.mjs", import.meta.url)), journal, url], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 
 /** The payments API, which says when a request has come. */
 async function payments(work) {
@@ -258,7 +312,11 @@ test("a process that is killed while it sends is finished by the next one, with 
     const journal = fresh();
     const killed = worker(journal, url);
     await first;
-    await assert.rejects(using({ journal }, (client) => client.resume()), hapaxOnce.JournalHeldError, "while the first one lives");
+    await assert.rejects(
+      using({ journal }, (client) => client.resume()),
+      hapaxOnce.JournalHeldError,
+      "while the first one lives",
+    );
     killed.kill("SIGKILL");
     await once(killed, "exit");
     const [stopped] = await using({ journal, headers: {} }, (client) => client.resume());
@@ -283,7 +341,9 @@ test("what was begun with credentials of its own is not resumed without them", (
     const [missing] = await using({ journal }, (client) => client.resume());
     assert.ok(missing.error instanceof hapaxOnce.CredentialsMissingError);
     const sent = requests.length;
-    const [resumed] = await using({ journal, headers: { authorization: "Bearer sk_client" } }, (client) => client.resume());
+    const [resumed] = await using({ journal, headers: { authorization: "Bearer sk_client" } }, (client) =>
+      client.resume(),
+    );
     assert.deepEqual([resumed.conclusion, requests.length], ["done", sent + 1]);
     assert.equal(keys(requests).length, 1);
   }));

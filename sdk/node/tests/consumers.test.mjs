@@ -6,7 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
 
 import amqp from "amqplib";
-import { CreateQueueCommand, DeleteQueueCommand, GetQueueAttributesCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
+import {
+  CreateQueueCommand,
+  DeleteQueueCommand,
+  GetQueueAttributesCommand,
+  SendMessageCommand,
+  SQSClient,
+} from "@aws-sdk/client-sqs";
 import { Kafka, logLevel } from "kafkajs";
 import pg from "pg";
 
@@ -22,7 +28,12 @@ import { database, service, unless } from "./world.mjs";
 const world = await database();
 const PATIENCE_MS = 20_000;
 
-const message = (id, content = "hello") => ({ brokerId: id, content: Buffer.from(content), headers: {}, source: "test" });
+const message = (id, content = "hello") => ({
+  brokerId: id,
+  content: Buffer.from(content),
+  headers: {},
+  source: "test",
+});
 
 /** A consumer that writes what messages say, and what it was told of failures. */
 function mailer(name, options = {}) {
@@ -63,9 +74,14 @@ test("what cannot be counted now comes again, and costs no attempt", async () =>
   client.release();
   // A conflict.
   let attempts = 0;
-  const conflicting = new Consumer(hapax(world.pool), "mailer", async (tx) => {
-    if (attempts++ === 0) await tx.query("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$");
-  }, { attemptsMax: 1, onError: () => undefined });
+  const conflicting = new Consumer(
+    hapax(world.pool),
+    "mailer",
+    async (tx) => {
+      if (attempts++ === 0) await tx.query("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$");
+    },
+    { attemptsMax: 1, onError: () => undefined },
+  );
   assert.equal((await conflicting.deliver(message("conflict"))).word, "again");
   assert.deepEqual(await conflicting.deliver(message("conflict")), { word: "done", acted: true });
   assert.equal(await world.number("SELECT count(*) FROM hapax.inbox_attempts"), 0);
@@ -73,7 +89,12 @@ test("what cannot be counted now comes again, and costs no attempt", async () =>
 
 test("pauses grow with every failed attempt", async () => {
   const { consumer } = mailer("pauses", { attemptsMax: 10, pauseMs: 1000, pauseMsMax: 3000 });
-  for (const [least, most] of [[500, 1000], [1000, 2000], [1500, 3000], [1500, 3000]]) {
+  for (const [least, most] of [
+    [500, 1000],
+    [1000, 2000],
+    [1500, 3000],
+    [1500, 3000],
+  ]) {
     const { pauseMs } = await consumer.deliver(message("slow", "poison"));
     assert.ok(pauseMs >= least && pauseMs <= most, `${pauseMs}`);
   }
@@ -81,7 +102,8 @@ test("pauses grow with every failed attempt", async () => {
 
 test("a message without a usable id is an error, unless the caller names one", async () => {
   const { consumer, errors } = mailer("nameless");
-  for (const id of [undefined, "", "caf\u{e9}", "x".repeat(256)]) await assert.rejects(consumer.deliver(message(id)), NoMessageIdError);
+  for (const id of [undefined, "", "caf\u{e9}", "x".repeat(256)])
+    await assert.rejects(consumer.deliver(message(id)), NoMessageIdError);
   assert.equal((await consumer.receive(message(undefined))).word, "again");
   assert.ok(errors.at(-1) instanceof NoMessageIdError);
   const named = mailer("nameless", { messageId: ({ content }) => JSON.parse(content).id });
@@ -94,18 +116,32 @@ test("a message without a usable id is an error, unless the caller names one", a
  * nothing left.
  */
 async function check(name, { start, send, isEmpty }) {
-  const [mail, twice, poison, failed] = ["mail", "twice", "poison", "failed"].map((about) => `${about}-${randomUUID()}`);
+  const [mail, twice, poison, failed] = ["mail", "twice", "poison", "failed"].map(
+    (about) => `${about}-${randomUUID()}`,
+  );
   const { consumer, errors } = mailer(name);
   const stop = await start(consumer);
   try {
     for (const id of [mail, twice, twice, poison, failed]) await send(id, id);
     await until(async () => (await letters(poison)) === 1, "a dead letter");
-    await until(async () => (await world.number("SELECT count(*) FROM hapax.inbox_readable WHERE message_id = ANY($1)", [[mail, twice, poison, failed]])) === 4, "all acted on");
+    await until(
+      async () =>
+        (await world.number("SELECT count(*) FROM hapax.inbox_readable WHERE message_id = ANY($1)", [
+          [mail, twice, poison, failed],
+        ])) === 4,
+      "all acted on",
+    );
     await until(isEmpty, "the broker has nothing left");
   } finally {
     await stop();
   }
-  for (const [id, times] of [[mail, 1], [twice, 1], [poison, 0], [failed, 0]]) assert.equal(await world.effects(`${name} ${id}`), times, id);
+  for (const [id, times] of [
+    [mail, 1],
+    [twice, 1],
+    [poison, 0],
+    [failed, 0],
+  ])
+    assert.equal(await world.effects(`${name} ${id}`), times, id);
   assert.equal(errors.filter(({ message }) => message === "no such address").length, 3, "each attempt is told of");
   assert.equal(await letters(failed), 0);
 }
@@ -213,9 +249,15 @@ test("RabbitMQ, with amqplib", unless("rabbitmq"), async () => {
 
 test("SQS, with @aws-sdk/client-sqs", unless("sqs"), async () => {
   const endpoint = service("sqs");
-  const client = new SQSClient({ endpoint, region: "elasticmq", credentials: { accessKeyId: "x", secretAccessKey: "x" } });
+  const client = new SQSClient({
+    endpoint,
+    region: "elasticmq",
+    credentials: { accessKeyId: "x", secretAccessKey: "x" },
+  });
   const attributes = { FifoQueue: "true", ContentBasedDeduplication: "false" };
-  const { QueueUrl: queueUrl } = await client.send(new CreateQueueCommand({ QueueName: `mails-${randomUUID()}.fifo`, Attributes: attributes }));
+  const { QueueUrl: queueUrl } = await client.send(
+    new CreateQueueCommand({ QueueName: `mails-${randomUUID()}.fifo`, Attributes: attributes }),
+  );
   await check("sqs", {
     async start(consumer) {
       const stopping = new AbortController();
@@ -228,16 +270,23 @@ test("SQS, with @aws-sdk/client-sqs", unless("sqs"), async () => {
     async send(id, text) {
       const named = { "ce-id": { DataType: "String", StringValue: id } };
       // One group for all: what is behind the poison waits for it.
-      const sent = { QueueUrl: queueUrl, MessageBody: text, MessageAttributes: named, MessageGroupId: "mails", MessageDeduplicationId: randomUUID() };
+      const sent = {
+        QueueUrl: queueUrl,
+        MessageBody: text,
+        MessageAttributes: named,
+        MessageGroupId: "mails",
+        MessageDeduplicationId: randomUUID(),
+      };
       await client.send(new SendMessageCommand(sent));
     },
     async isEmpty() {
       const names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
-      const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: names }));
+      const { Attributes } = await client.send(
+        new GetQueueAttributesCommand({ QueueUrl: queueUrl, AttributeNames: names }),
+      );
       return names.every((name) => Attributes[name] === "0");
     },
   });
   await client.send(new DeleteQueueCommand({ QueueUrl: queueUrl }));
   client.destroy();
 });
-

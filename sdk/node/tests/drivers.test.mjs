@@ -17,7 +17,13 @@ const operation = (about) => ({ tenant: "shop", scope: "POST /payments", key: `$
 const paid = { status: 201, body: "paid" };
 
 const prepared = { "postgres, prepared": (url) => drivers.postgres(url, true) };
-const opened = await Promise.all(Object.entries({ ...drivers, ...prepared }).map(async ([name, open]) => ({ name, open, driver: await open(world.url) })));
+const opened = await Promise.all(
+  Object.entries({ ...drivers, ...prepared }).map(async ([name, open]) => ({
+    name,
+    open,
+    driver: await open(world.url),
+  })),
+);
 
 for (const { name, open, driver } of opened) {
   world.closing.push(() => driver.close());
@@ -27,9 +33,14 @@ for (const { name, open, driver } of opened) {
     const asked = { ...operation(name), request: Buffer.from([0xff, 0x00]) };
     const body = Buffer.from([0x00, 0xff, 0x5c, 0x78]);
     const answers = [];
-    for (let times = 0; times < 2; times++) answers.push(await driver.hapax.once(asked, () => ({ headers: { "X-A": ["b", "c"] }, body })));
-    for (const { status, headers, body: heard } of answers) assert.deepEqual([status, headers, heard], [200, { "x-a": ["b", "c"] }, body]);
-    assert.deepEqual(answers.map(({ replayed }) => replayed), [false, true]);
+    for (let times = 0; times < 2; times++)
+      answers.push(await driver.hapax.once(asked, () => ({ headers: { "X-A": ["b", "c"] }, body })));
+    for (const { status, headers, body: heard } of answers)
+      assert.deepEqual([status, headers, heard], [200, { "x-a": ["b", "c"] }, body]);
+    assert.deepEqual(
+      answers.map(({ replayed }) => replayed),
+      [false, true],
+    );
     assert.equal(answers[1].expiresAt.getTime(), answers[0].expiresAt.getTime());
   });
 
@@ -71,7 +82,10 @@ for (const { name, open, driver } of opened) {
       };
       assert.equal((await driver.hapax.within(tx, later, unavailing)).status, 503);
     });
-    assert.deepEqual([await world.effects(`${asked.key} before`), await world.effects(asked.key), await world.effects(later.key)], [1, 0, 0]);
+    assert.deepEqual(
+      [await world.effects(`${asked.key} before`), await world.effects(asked.key), await world.effects(later.key)],
+      [1, 0, 0],
+    );
     for (const free of [asked, later]) assert.equal((await driver.hapax.once(free, () => paid)).replayed, false);
   });
 
@@ -87,7 +101,10 @@ for (const { name, open, driver } of opened) {
     const { key } = operation(name);
     await driver.autocommit(async (session) => {
       await assert.rejects(driver.hapax.emit(session, { topic: "paid", key, payload: {} }), NotInTransactionError);
-      await assert.rejects(driver.hapax.firstDelivery(session, { consumer: name, messageId: key }), NotInTransactionError);
+      await assert.rejects(
+        driver.hapax.firstDelivery(session, { consumer: name, messageId: key }),
+        NotInTransactionError,
+      );
     });
     assert.equal(await world.number("SELECT count(*) FROM hapax.outbox WHERE key = $1", [key]), 0);
     const first = () => driver.transaction((tx) => driver.hapax.firstDelivery(tx, { consumer: name, messageId: key }));
@@ -138,7 +155,11 @@ for (const { name, open, driver } of opened) {
     close();
     await Promise.resolve(apart.close()).catch(() => undefined);
     // Whoever asks with the key hears what became of it.
-    assert.ok((await driver.hapax.once({ ...asked, waitMs: 5000 }, (tx) => write(tx, asked.key).then(() => paid))).body.equals(Buffer.from("paid")));
+    assert.ok(
+      (await driver.hapax.once({ ...asked, waitMs: 5000 }, (tx) => write(tx, asked.key).then(() => paid))).body.equals(
+        Buffer.from("paid"),
+      ),
+    );
     assert.equal(await world.effects(asked.key), 1);
   });
 }

@@ -16,7 +16,10 @@ const world = await database();
 async function listening(app) {
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
-  return { url: `http://127.0.0.1:${server.address().port}`, stop: () => new Promise((resolve) => server.close(resolve).closeAllConnections()) };
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    stop: () => new Promise((resolve) => server.close(resolve).closeAllConnections()),
+  };
 }
 
 const handler = async (request, response, tx) => {
@@ -31,7 +34,8 @@ function payments(parser) {
     if (parser !== undefined) app.use(parser);
     app.post("/payments", once(handler));
     app.post("/notes", once(handler, { ignore: ["/sent_at"] }));
-    const count = async (_request, response, tx) => response.json({ payments: (await tx.query("SELECT FROM effects")).rowCount });
+    const count = async (_request, response, tx) =>
+      response.json({ payments: (await tx.query("SELECT FROM effects")).rowCount });
     app.get("/payments", once(count));
     app.use((error, _request, response, _next) => response.status(error.status ?? 500).end(error.message));
     return listening(app);
@@ -71,14 +75,20 @@ test("express: a body that is too large, or no JSON, is refused before anything 
 });
 
 test("express: what a handler writes in pieces, with a head of its own, is sent as it is", async () => {
-  const app = express().post("/", protect()((_request, response) => {
-    response.writeHead(201, { "content-type": "text/plain", "x-pieces": "2" });
-    response.write("th");
-    response.end("é", "utf8");
-  }));
+  const app = express().post(
+    "/",
+    protect()((_request, response) => {
+      response.writeHead(201, { "content-type": "text/plain", "x-pieces": "2" });
+      response.write("th");
+      response.end("é", "utf8");
+    }),
+  );
   for (const replayed of [null, "true"]) {
     const heard = await asked(app, "", { "idempotency-key": "pieces" });
-    assert.deepEqual([heard.status, heard.text, heard.headers.get("x-pieces"), heard.headers.get("idempotent-replayed")], [201, "thé", "2", replayed]);
+    assert.deepEqual(
+      [heard.status, heard.text, heard.headers.get("x-pieces"), heard.headers.get("idempotent-replayed")],
+      [201, "thé", "2", replayed],
+    );
   }
 });
 

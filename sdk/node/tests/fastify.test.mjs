@@ -61,7 +61,11 @@ test("fastify: answers are serialized by the schema of the route, and text and b
   for (const [url, body] of Object.entries(expected)) {
     const asked = { method: "POST", url, headers: { "idempotency-key": "k" } };
     const [first, second] = [await app.inject(asked), await app.inject(asked)];
-    assert.deepEqual([first.payload, second.payload, second.headers["content-type"]], [body, body, first.headers["content-type"]], url);
+    assert.deepEqual(
+      [first.payload, second.payload, second.headers["content-type"]],
+      [body, body, first.headers["content-type"]],
+      url,
+    );
     assert.equal(second.headers["idempotent-replayed"], "true");
   }
   const plain = await app.inject({ method: "POST", url: "/plain" });

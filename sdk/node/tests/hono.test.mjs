@@ -17,9 +17,15 @@ check("hono", await database(), async (hapax, options) => {
   };
   app.post("/payments", once(handler));
   app.post("/notes", once(handler, { ignore: ["/sent_at"] }));
-  app.get("/payments", once(async (context, tx) => context.json({ payments: (await tx.query("SELECT FROM effects")).rowCount })));
+  app.get(
+    "/payments",
+    once(async (context, tx) => context.json({ payments: (await tx.query("SELECT FROM effects")).rowCount })),
+  );
   app.onError((error, context) => context.text(error.message, 500));
   const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 });
   if (!server.listening) await event(server, "listening");
-  return { url: `http://127.0.0.1:${server.address().port}`, stop: () => new Promise((resolve) => server.close(resolve).closeAllConnections()) };
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    stop: () => new Promise((resolve) => server.close(resolve).closeAllConnections()),
+  };
 });

@@ -13,5 +13,13 @@ const on = (adapter) => async (hapax, options) => {
   return { url: `http://127.0.0.1:${app.getHttpServer().address().port}`, stop: () => app.close() };
 };
 
-check("nest on express", world, on(() => new ExpressAdapter()));
-check("nest on fastify", world, on(() => new FastifyAdapter()));
+check(
+  "nest on express",
+  world,
+  on(() => new ExpressAdapter()),
+);
+check(
+  "nest on fastify",
+  world,
+  on(() => new FastifyAdapter()),
+);

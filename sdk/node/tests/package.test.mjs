@@ -23,8 +23,11 @@ function service(type) {
   const service = join(folder, type);
   mkdirSync(service);
   writeFileSync(join(service, "package.json"), JSON.stringify({ type }));
-  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", join(folder, tarball)], { cwd: service });
-  for (const name of ["pg", "@types", "typescript"]) symlinkSync(join(here, "node_modules", name), join(service, "node_modules", name));
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", "--loglevel=error", join(folder, tarball)], {
+    cwd: service,
+  });
+  for (const name of ["pg", "@types", "typescript"])
+    symlinkSync(join(here, "node_modules", name), join(service, "node_modules", name));
   return service;
 }
 
@@ -48,8 +51,21 @@ for (const [type, head] of Object.entries(imports)) {
   test(`a service of type ${type} compiles with the package, and runs`, async () => {
     const folder = service(type);
     writeFileSync(join(folder, "app.ts"), head + work);
-    const options = ["--module", "nodenext", "--target", "es2022", "--strict", "--types", "node", "--skipLibCheck", "--ignoreConfig"];
-    execFileSync(process.execPath, [join(folder, "node_modules/typescript/bin/tsc"), ...options, "app.ts"], { cwd: folder, stdio: "inherit" });
+    const options = [
+      "--module",
+      "nodenext",
+      "--target",
+      "es2022",
+      "--strict",
+      "--types",
+      "node",
+      "--skipLibCheck",
+      "--ignoreConfig",
+    ];
+    execFileSync(process.execPath, [join(folder, "node_modules/typescript/bin/tsc"), ...options, "app.ts"], {
+      cwd: folder,
+      stdio: "inherit",
+    });
     const key = `package-${type}`;
     execFileSync(process.execPath, ["app.js", world.url, key], { cwd: folder, stdio: "inherit" });
     assert.equal(await world.effects(key), 1);
@@ -59,6 +75,12 @@ for (const [type, head] of Object.entries(imports)) {
 
 test("nothing is published but what is built, and nothing is needed at run time", () => {
   const installed = join(folder, "module/node_modules/hapax-once");
-  assert.deepEqual(readdirSync(installed).sort(), ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"]);
+  assert.deepEqual(readdirSync(installed).sort(), [
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "dist",
+    "package.json",
+  ]);
   assert.equal(JSON.parse(readFileSync(join(installed, "package.json"), "utf8")).dependencies, undefined);
 });

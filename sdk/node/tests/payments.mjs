@@ -54,7 +54,11 @@ export function check(framework, world, serve) {
     const ask = async (body, { key, path = "/payments", method = "POST", headers = {} } = {}) => {
       const sent = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
       const keyed = key === undefined ? {} : { "idempotency-key": key };
-      const response = await fetch(url + path, { method, body: sent, headers: { "content-type": "application/json", ...keyed, ...headers } });
+      const response = await fetch(url + path, {
+        method,
+        body: sent,
+        headers: { "content-type": "application/json", ...keyed, ...headers },
+      });
       return { status: response.status, headers: response.headers, text: await response.text() };
     };
     try {
@@ -79,9 +83,19 @@ export function check(framework, world, serve) {
       assert.deepEqual(JSON.parse(first.text), { paid: effect });
       assert.equal(second.text, first.text);
       assert.equal(second.headers.get("content-type"), first.headers.get("content-type"));
-      assert.deepEqual([first, second].map(({ headers }) => headers.get("idempotent-replayed")), [null, "true"]);
-      assert.deepEqual([first, second].map(({ headers }) => headers.get("x-paid")), ["yes", "yes"]);
-      assert.deepEqual([first, second].map(({ headers }) => headers.get("set-cookie")), ["session=1", null], "of one person");
+      assert.deepEqual(
+        [first, second].map(({ headers }) => headers.get("idempotent-replayed")),
+        [null, "true"],
+      );
+      assert.deepEqual(
+        [first, second].map(({ headers }) => headers.get("x-paid")),
+        ["yes", "yes"],
+      );
+      assert.deepEqual(
+        [first, second].map(({ headers }) => headers.get("set-cookie")),
+        ["session=1", null],
+        "of one person",
+      );
       assert.ok(Date.parse(first.headers.get("idempotency-expires")) > Date.now());
       assert.equal(second.headers.get("idempotency-expires"), first.headers.get("idempotency-expires"));
       assert.equal(await world.effects(effect), 1);
@@ -91,7 +105,7 @@ export function check(framework, world, serve) {
     serving(async (ask) => {
       const [key, effect] = [fresh("key"), fresh("mismatch")];
       await ask({ effect, amount: 1 }, { key });
-      const other = await ask({ effect, amount: 1.0000000000000001e0 }, { key });
+      const other = await ask({ effect, amount: 1.0000000000000001 }, { key });
       assert.equal(other.status, 201, "JSON.stringify writes 1");
       const exact = await ask(`{"effect": "${effect}", "amount": 1.0000000000000001}`, { key });
       assert.deepEqual([exact.status, code(exact), JSON.parse(exact.text).differs], [422, "key-reused", ["body"]]);
@@ -132,11 +146,17 @@ export function check(framework, world, serve) {
 
   test(`${framework}: what raises, and what may pass, leaves nothing`, () =>
     serving(async (ask) => {
-      for (const [how, status] of [["raise", 500], ["later", 503]]) {
+      for (const [how, status] of [
+        ["raise", 500],
+        ["later", 503],
+      ]) {
         const [key, effect] = [fresh("key"), fresh(how)];
         const [first, second] = [await ask({ effect, how }, { key }), await ask({ effect, how }, { key })];
         assert.deepEqual([first.status, second.status], [status, status]);
-        assert.deepEqual([second.headers.get("idempotent-replayed"), first.headers.get("idempotency-expires")], [null, null]);
+        assert.deepEqual(
+          [second.headers.get("idempotent-replayed"), first.headers.get("idempotency-expires")],
+          [null, null],
+        );
         assert.equal(await world.effects(effect), 0);
       }
     }));
@@ -160,7 +180,10 @@ export function check(framework, world, serve) {
     serving(async (ask) => {
       const [key, effect] = [fresh("key"), fresh("storm")];
       const heard = await Promise.all(Array.from({ length: 8 }, () => ask({ effect, how: "slow" }, { key })));
-      assert.deepEqual(new Set(heard.map(({ status, text }) => `${status} ${text}`)), new Set([`201 ${heard[0].text}`]));
+      assert.deepEqual(
+        new Set(heard.map(({ status, text }) => `${status} ${text}`)),
+        new Set([`201 ${heard[0].text}`]),
+      );
       assert.equal(heard.filter(({ headers }) => headers.has("idempotent-replayed")).length, 7);
       assert.equal(await world.effects(effect), 1);
     }));
@@ -186,7 +209,10 @@ export function check(framework, world, serve) {
     const nowhere = new pg.Pool({ connectionString: "postgres://postgres@127.0.0.1:1/nowhere" });
     const work = async (ask) => {
       const answer = await ask({ effect: fresh("away") }, { key: fresh("key") });
-      assert.deepEqual([answer.status, code(answer), answer.headers.get("retry-after")], [503, "store-unavailable", "1"]);
+      assert.deepEqual(
+        [answer.status, code(answer), answer.headers.get("retry-after")],
+        [503, "store-unavailable", "1"],
+      );
     };
     await serving(work, { tenant }, nowhere);
     await nowhere.end();
@@ -196,7 +222,11 @@ export function check(framework, world, serve) {
     serving(
       async (ask) => {
         const [key, effect] = [fresh("key"), fresh("tenants")];
-        for (const who of ["ada", "bob"]) assert.equal((await ask({ effect }, { key, headers: { "x-who": who } })).headers.get("idempotent-replayed"), null);
+        for (const who of ["ada", "bob"])
+          assert.equal(
+            (await ask({ effect }, { key, headers: { "x-who": who } })).headers.get("idempotent-replayed"),
+            null,
+          );
         assert.equal(await world.effects(effect), 2);
       },
       { tenant: (request) => (request.headers ?? request.req.header())["x-who"] },
@@ -207,12 +237,27 @@ export function check(framework, world, serve) {
 async function twice(url, body) {
   const { request } = await import("node:http");
   const { promise, resolve, reject } = deferred();
-  const headers = ["Content-Type", "application/json", "Idempotency-Key", '"one"', "Idempotency-Key", '"two"', "Host", new URL(url).host, "Connection", "close"];
+  const headers = [
+    "Content-Type",
+    "application/json",
+    "Idempotency-Key",
+    '"one"',
+    "Idempotency-Key",
+    '"two"',
+    "Host",
+    new URL(url).host,
+    "Connection",
+    "close",
+  ];
   const sent = JSON.stringify(body);
-  const asking = request(`${url}/payments`, { method: "POST", headers: [...headers, "Content-Length", String(sent.length)] }, (response) => {
-    response.resume();
-    resolve(response.headers["hapax-refusal"]);
-  });
+  const asking = request(
+    `${url}/payments`,
+    { method: "POST", headers: [...headers, "Content-Length", String(sent.length)] },
+    (response) => {
+      response.resume();
+      resolve(response.headers["hapax-refusal"]);
+    },
+  );
   asking.on("error", reject);
   asking.end(sent);
   return await promise;

@@ -19,7 +19,11 @@ import { vectors } from "./world.mjs";
 test("a key is read alike", () => {
   for (const { lines, key, refused } of vectors("keys")) {
     const read = readKey(lines);
-    assert.deepEqual("key" in read ? { key: read.key } : { refused: read.refused }, key === undefined ? { refused } : { key }, JSON.stringify(lines));
+    assert.deepEqual(
+      "key" in read ? { key: read.key } : { refused: read.refused },
+      key === undefined ? { refused } : { key },
+      JSON.stringify(lines),
+    );
   }
 });
 
@@ -37,7 +41,7 @@ test("a JSON value has one spelling", () => {
 });
 
 test("a long JSON text is spelled in time, and without a stack", () => {
-  const long = JSON.stringify({ b: "x\\\"é".repeat(1 << 20), a: Array(1 << 16).fill({ n: 1.5 }) });
+  const long = JSON.stringify({ b: 'x\\"é'.repeat(1 << 20), a: Array(1 << 16).fill({ n: 1.5 }) });
   assert.equal(canonicalJson(long)?.length, long.length + 2 * (1 << 16));
 });
 
@@ -78,7 +82,9 @@ test("a decision is told alike", () => {
         continue;
       }
       const { status, headers, body } = claimed.answer;
-      const pairs = Object.entries({ ...headers, ...marks(claimed.answer) }).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+      const pairs = Object.entries({ ...headers, ...marks(claimed.answer) }).flatMap(([name, value]) =>
+        [value].flat().map((one) => [name, one]),
+      );
       assert.deepEqual({ status, headers: pairs, body: body.toString() }, answer);
       continue;
     } catch (error) {
@@ -87,7 +93,10 @@ test("a decision is told alike", () => {
     }
     const { status, title, code, detail, differs } = JSON.parse(reply.body);
     const retry_after = reply.headers["retry-after"];
-    assert.deepEqual({ status, title, code, detail, retry_after: retry_after === undefined ? null : Number(retry_after) }, answer);
+    assert.deepEqual(
+      { status, title, code, detail, retry_after: retry_after === undefined ? null : Number(retry_after) },
+      answer,
+    );
     assert.deepEqual(differs, told.differs);
   }
 });
@@ -117,8 +126,16 @@ test("an answer means the same to every client", () => {
     const [history, doubtful] = [new History(), new History()];
     doubtful.note(unanswered("unanswered"), undefined);
     for (const one of [history, doubtful]) one.note(reading, status);
-    const heard = { repeat: reading.verdict === "retry" || reading.verdict === "wait", last: history.conclusion(), after: doubtful.conclusion() };
-    assert.deepEqual(heard, { repeat, last: conclusion, after: conclusion_after_silence }, JSON.stringify({ status, headers }));
+    const heard = {
+      repeat: reading.verdict === "retry" || reading.verdict === "wait",
+      last: history.conclusion(),
+      after: doubtful.conclusion(),
+    };
+    assert.deepEqual(
+      heard,
+      { repeat, last: conclusion, after: conclusion_after_silence },
+      JSON.stringify({ status, headers }),
+    );
   }
 });
 
@@ -133,10 +150,17 @@ test("a refusal of ours is known by its document too, and a foreign one is not o
 });
 
 test("half a yes and then a no, or another yes, is unknown", () => {
-  for (const [status, conclusion] of [[201, "done"], [200, "unknown"], [402, "unknown"]]) {
+  for (const [status, conclusion] of [
+    [201, "done"],
+    [200, "unknown"],
+    [402, "unknown"],
+  ]) {
     const history = new History();
     history.note(unanswered("unanswered"), undefined, 201);
-    history.note(read({ status, headers: new Headers({ "idempotent-replayed": "true" }), body: new Uint8Array() }, "k"), status);
+    history.note(
+      read({ status, headers: new Headers({ "idempotent-replayed": "true" }), body: new Uint8Array() }, "k"),
+      status,
+    );
     assert.equal(history.conclusion(), conclusion, String(status));
   }
 });
@@ -148,12 +172,15 @@ test("Retry-After is read in seconds, and as a date by the clock of whoever sent
   assert.equal(ask({ "retry-after": "Wed, 21 Oct 2015 07:28:30 GMT", date }), 30_000);
   assert.equal(ask({ "retry-after": "Wed, 21 Oct 2015 07:27:30 GMT", date }), 0);
   assert.equal(ask({ "retry-after": "Sun, 01 Mar 2026 00:01:00 GMT" }), 60_000);
-  for (const garbage of ["soon", "-5", "1.5", "5s", "0x10", "2026-03-01"]) assert.equal(ask({ "retry-after": garbage }), undefined, garbage);
+  for (const garbage of ["soon", "-5", "1.5", "5s", "0x10", "2026-03-01"])
+    assert.equal(ask({ "retry-after": garbage }), undefined, garbage);
 });
 
 test("headers with secrets are known by their names", () => {
-  for (const name of ["authorization", "cookie", "x-api-key", "api_key", "x-amz-security-token", "dpop"]) assert.ok(isSecretHeader(name), name);
-  for (const name of ["idempotency-key", "content-type", "x-partition-key", "author"]) assert.ok(!isSecretHeader(name), name);
+  for (const name of ["authorization", "cookie", "x-api-key", "api_key", "x-amz-security-token", "dpop"])
+    assert.ok(isSecretHeader(name), name);
+  for (const name of ["idempotency-key", "content-type", "x-partition-key", "author"])
+    assert.ok(!isSecretHeader(name), name);
 });
 
 test("a webhook is believed alike", () => {

@@ -18,8 +18,10 @@ export function vectors(name) {
 /** Where a server is, if it runs: by the environment, else by what was started for this repository. */
 export function service(name) {
   const file = new URL(`.services/${name}.url`, root);
-  const url = process.env[`HAPAX_${name.toUpperCase()}_URL`] ?? (existsSync(file) ? readFileSync(file, "utf8") : undefined);
-  if (url === undefined && process.env.CI === "true") throw new Error(`no ${name} server: set HAPAX_${name.toUpperCase()}_URL`);
+  const url =
+    process.env[`HAPAX_${name.toUpperCase()}_URL`] ?? (existsSync(file) ? readFileSync(file, "utf8") : undefined);
+  if (url === undefined && process.env.CI === "true")
+    throw new Error(`no ${name} server: set HAPAX_${name.toUpperCase()}_URL`);
   return url?.trim();
 }
 

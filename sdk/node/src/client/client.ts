@@ -134,7 +134,13 @@ export class Client {
     return await answer;
   }
 
-  async #begun(journal: Journal, name: string, entry: Entry | undefined, call: Call, request: PreparedRequest): Promise<ClientAnswer> {
+  async #begun(
+    journal: Journal,
+    name: string,
+    entry: Entry | undefined,
+    call: Call,
+    request: PreparedRequest,
+  ): Promise<ClientAnswer> {
     if (entry?.end?.answer !== undefined) {
       const { conclusion, answer } = entry.end;
       if (conclusion === "done") return fromJournal(entry, answer);
@@ -170,9 +176,19 @@ export class Client {
     if (missing.length > 0) throw new errors.CredentialsMissingError(name, missing);
     const left = begunAt + deadlineMs - Date.now();
     // One whose deadline has passed is asked for once more.
-    const attempts = left > 0 ? { deadlineMs: left, attemptsMax: Infinity } : { deadlineMs: this.#limits.attemptMs, attemptsMax: 1 };
+    const attempts =
+      left > 0 ? { deadlineMs: left, attemptsMax: Infinity } : { deadlineMs: this.#limits.attemptMs, attemptsMax: 1 };
     const { method, url, headers, body } = request;
-    return { ...this.#limits, method, url, headers: merged(own, headers), body: Buffer.from(body, "base64"), key, isTakenOver: true, ...attempts };
+    return {
+      ...this.#limits,
+      method,
+      url,
+      headers: merged(own, headers),
+      body: Buffer.from(body, "base64"),
+      key,
+      isTakenOver: true,
+      ...attempts,
+    };
   }
 
   #request(call: Call): PreparedRequest {
@@ -181,7 +197,8 @@ export class Client {
     if (headers.has("idempotency-key")) throw new errors.InvalidCallError("give the key as `key`, and not as a header");
     if (call.json !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
     const body = bytes(call.json === undefined ? (call.body ?? "") : JSON.stringify(call.json));
-    if (body.length > BODY_BYTES_MAX) throw new errors.InvalidCallError(`a request may have ${BODY_BYTES_MAX} bytes, and this one has ${body.length}`);
+    if (body.length > BODY_BYTES_MAX)
+      throw new errors.InvalidCallError(`a request may have ${BODY_BYTES_MAX} bytes, and this one has ${body.length}`);
     if (call.key !== undefined && (!isName(call.key) || call.key.length > KEY_LENGTH_MAX)) {
       throw new errors.InvalidCallError(`a key has 1 to ${KEY_LENGTH_MAX} visible ASCII characters`);
     }
@@ -195,7 +212,16 @@ export class Client {
   #pursuit(call: Call, { headers, body, stored: { method, url } }: PreparedRequest): Pursuit {
     const key = call.key ?? (IDEMPOTENT_METHODS.has(method) ? undefined : randomUUID());
     const deadlineMs = call.deadlineMs ?? this.#options.deadlineMs ?? DEADLINE_MS;
-    return { ...this.#limits, method, url, headers, body, key, deadlineMs, attemptsMax: this.#options.attemptsMax ?? ATTEMPTS_MAX };
+    return {
+      ...this.#limits,
+      method,
+      url,
+      headers,
+      body,
+      key,
+      deadlineMs,
+      attemptsMax: this.#options.attemptsMax ?? ATTEMPTS_MAX,
+    };
   }
 
   get #limits() {
@@ -205,7 +231,10 @@ export class Client {
 
   async #opened(): Promise<Journal> {
     const { journal: path } = this.#options;
-    if (path === undefined) throw new errors.InvalidCallError("an operation with a name needs a journal: new Client({ journal: \"calls.journal\" })");
+    if (path === undefined)
+      throw new errors.InvalidCallError(
+        'an operation with a name needs a journal: new Client({ journal: "calls.journal" })',
+      );
     this.#journal ??= Journal.open(path).catch((error: unknown) => {
       this.#journal = undefined;
       throw error;
@@ -224,7 +253,12 @@ interface PreparedRequest {
 async function noted(journal: Journal, name: string, pursued: Pursued): Promise<ClientAnswer> {
   const { conclusion, attempts, answer } = pursued;
   try {
-    await journal.end(name, { conclusion, at: Date.now(), attempts, answer: answer === undefined ? undefined : stored(answer) });
+    await journal.end(name, {
+      conclusion,
+      at: Date.now(),
+      attempts,
+      answer: answer === undefined ? undefined : stored(answer),
+    });
   } catch (error) {
     if (answer === undefined || !(error instanceof errors.JournalError)) throw error;
     return settled({ ...pursued, answer: { ...answer, notRecorded: error } });
@@ -236,7 +270,9 @@ function settled({ conclusion, key, attempts, cause, answer }: Pursued): ClientA
   if (conclusion === "done" && answer !== undefined) return answer;
   if (conclusion === "refused" && answer !== undefined) throw new errors.CallRefusedError(answer);
   const unfinished = { key, attempts, answer };
-  throw conclusion === "gave up" ? new errors.CallGaveUpError(unfinished, { cause }) : new errors.CallUnknownError(unfinished, { cause });
+  throw conclusion === "gave up"
+    ? new errors.CallGaveUpError(unfinished, { cause })
+    : new errors.CallUnknownError(unfinished, { cause });
 }
 
 /** The call's own headers, and the client's where it has none of that name. */
@@ -253,17 +289,27 @@ function stored({ status, headers, body }: ClientAnswer): StoredAnswer {
 function fromJournal(entry: Entry, { status, headers, body }: StoredAnswer): ClientAnswer {
   const replayed = false;
   const pairs = headers.map(([name, value]): [string, string] => [name, value]);
-  return { status, headers: new Headers(pairs), body: Buffer.from(body, "base64"), key: entry.key, attempts: 0, replayed, recorded: true };
+  return {
+    status,
+    headers: new Headers(pairs),
+    body: Buffer.from(body, "base64"),
+    key: entry.key,
+    attempts: 0,
+    replayed,
+    recorded: true,
+  };
 }
 
 /** Whether a name stands for the same request: credentials may change. */
 function isSame(one: StoredRequest, other: StoredRequest): boolean {
-  const parts = ({ method, url, headers, body }: StoredRequest) => JSON.stringify([method, url, Object.entries(headers).sort(), body]);
+  const parts = ({ method, url, headers, body }: StoredRequest) =>
+    JSON.stringify([method, url, Object.entries(headers).sort(), body]);
   return parts(one) === parts(other);
 }
 
 function parsedUrl(url: string | URL): string {
   const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
-  if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:") throw new errors.InvalidCallError(`${String(url)} is no address of HTTP`);
+  if (parsed?.protocol !== "http:" && parsed?.protocol !== "https:")
+    throw new errors.InvalidCallError(`${String(url)} is no address of HTTP`);
   return parsed.href;
 }

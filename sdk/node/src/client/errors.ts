@@ -37,7 +37,10 @@ export class CallUnknownError extends CallError {
     readonly unfinished: Unfinished,
     options?: ErrorOptions,
   ) {
-    super(`unknown: it may have happened, and nobody said in ${unfinished.attempts} attempts; ask again with the same name or key`, options);
+    super(
+      `unknown: it may have happened, and nobody said in ${unfinished.attempts} attempts; ask again with the same name or key`,
+      options,
+    );
   }
 }
 
@@ -66,7 +69,9 @@ export class CredentialsMissingError extends CallError {
     readonly operation: string,
     readonly headers: readonly string[],
   ) {
-    super(`${operation} was begun with ${headers.join(", ")}, which the journal does not keep; give it to the client's own headers`);
+    super(
+      `${operation} was begun with ${headers.join(", ")}, which the journal does not keep; give it to the client's own headers`,
+    );
   }
 }
 

@@ -33,7 +33,14 @@ export interface Entry {
   /** When it was begun, in milliseconds since the Unix epoch. */
   readonly begunAt: number;
   readonly deadlineMs: number;
-  readonly end?: { readonly conclusion: Conclusion; readonly at: number; readonly attempts: number; readonly answer?: StoredAnswer | undefined } | undefined;
+  readonly end?:
+    | {
+        readonly conclusion: Conclusion;
+        readonly at: number;
+        readonly attempts: number;
+        readonly answer?: StoredAnswer | undefined;
+      }
+    | undefined;
 }
 
 type Line =
@@ -121,7 +128,9 @@ export class Journal {
     if (this.#failure !== undefined) throw this.#failure;
     this.#waiting.push(spelled(line));
     // One write is for all that wait; those behind it find nothing left to do.
-    this.#writing = this.#writing.then(() => (this.#waiting.length === 0 ? undefined : this.#guarded(() => this.#write())));
+    this.#writing = this.#writing.then(() =>
+      this.#waiting.length === 0 ? undefined : this.#guarded(() => this.#write()),
+    );
     await this.#writing;
     this.#apply(line);
   }
@@ -160,7 +169,8 @@ export class Journal {
       await this.#lock.check();
       await write();
     } catch (error) {
-      this.#failure ??= error instanceof JournalError ? error : new JournalError(`${this.#path} cannot be written`, { cause: error });
+      this.#failure ??=
+        error instanceof JournalError ? error : new JournalError(`${this.#path} cannot be written`, { cause: error });
       throw this.#failure;
     }
   }
@@ -177,7 +187,9 @@ export class Journal {
       if (line === undefined) {
         isTorn = true;
       } else if (isTorn) {
-        throw new JournalError(`${this.#path} is damaged: a line before byte ${at} cannot be read, and others follow; nothing is sent`);
+        throw new JournalError(
+          `${this.#path} is damaged: a line before byte ${at} cannot be read, and others follow; nothing is sent`,
+        );
       } else {
         this.#apply(line);
         end = at;
@@ -198,7 +210,10 @@ export class Journal {
       this.#entries.delete(line.name);
     } else if (known !== undefined) {
       const { conclusion, at, attempts, answer } = line.event === "ended" ? line : {};
-      const end = conclusion === undefined || at === undefined || attempts === undefined ? undefined : { conclusion, at, attempts, answer };
+      const end =
+        conclusion === undefined || at === undefined || attempts === undefined
+          ? undefined
+          : { conclusion, at, attempts, answer };
       this.#entries.set(line.name, { ...known, end });
     }
   }

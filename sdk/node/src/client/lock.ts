@@ -31,7 +31,8 @@ export class FileLock {
 
   /** An error if somebody else has taken it meanwhile, because this process seemed to be gone. */
   async check(): Promise<void> {
-    if ((await contents(this.#path)) !== this.#mark) throw new JournalError(`${this.#path} was taken by another process; this one was silent for too long`);
+    if ((await contents(this.#path)) !== this.#mark)
+      throw new JournalError(`${this.#path} was taken by another process; this one was silent for too long`);
   }
 
   async release(): Promise<void> {
@@ -109,5 +110,7 @@ async function silenceMs(path: string): Promise<number> {
 }
 
 function held(path: string): JournalHeldError {
-  return new JournalHeldError(`another process has the journal (${path}); it is free ${SILENCE_MS_MAX / 1000} s after that one has ended, at most`);
+  return new JournalHeldError(
+    `another process has the journal (${path}); it is free ${SILENCE_MS_MAX / 1000} s after that one has ended, at most`,
+  );
 }

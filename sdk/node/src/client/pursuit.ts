@@ -35,12 +35,23 @@ export interface Pursued {
 
 const SAFE_METHODS = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 /** Nothing has left when one of these is the cause. */
-const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "UND_ERR_CONNECT_TIMEOUT"]);
+const NOT_SENT = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "EADDRNOTAVAIL",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 
 /** Sends a request, and again until there is something to say or its time is over. */
 export async function pursue(pursuit: Pursuit): Promise<Pursued> {
   const ends = performance.now() + pursuit.deadlineMs;
-  const history = new History({ isTakenOver: pursuit.isTakenOver ?? false, readsOnly: SAFE_METHODS.has(pursuit.method) });
+  const history = new History({
+    isTakenOver: pursuit.isTakenOver ?? false,
+    readsOnly: SAFE_METHODS.has(pursuit.method),
+  });
   let failures = 0;
   for (let attempts = 1; ; attempts++) {
     const left = Math.max(1, Math.floor(ends - performance.now()));
@@ -50,7 +61,14 @@ export async function pursue(pursuit: Pursuit): Promise<Pursued> {
     const pause = pauseBefore(pursuit, reading, failures);
     if (pause === undefined || pause >= ends - performance.now()) {
       const { key } = pursuit;
-      const answer = received && { ...received, body: bytes(received.body), key, attempts, replayed: reading.replayed, recorded: false };
+      const answer = received && {
+        ...received,
+        body: bytes(received.body),
+        key,
+        attempts,
+        replayed: reading.replayed,
+        recorded: false,
+      };
       return { conclusion: history.conclusion(), key, attempts, answer, cause };
     }
     await sleep(pause);
@@ -82,7 +100,11 @@ async function attempt({ method, url, headers, body, key }: Pursuit, timeMs: num
   try {
     const response = await fetch(url, init);
     begun = response.status;
-    const received = { status: response.status, headers: response.headers, body: new Uint8Array(await response.arrayBuffer()) };
+    const received = {
+      status: response.status,
+      headers: response.headers,
+      body: new Uint8Array(await response.arrayBuffer()),
+    };
     return { reading: read(received, key), received };
   } catch (cause) {
     return { reading: unanswered(begun === undefined && wasNotSent(cause) ? "not-sent" : "unanswered"), begun, cause };

@@ -1,6 +1,8 @@
 /** Words that only the name of a secret has. */
 const SECRET_WORDS = new Set(
-  "apikey assertion auth authorization cookie credential credentials dpop jwt passphrase passwd password secret session sessionid token".split(" "),
+  "apikey assertion auth authorization cookie credential credentials dpop jwt passphrase passwd password secret session sessionid token".split(
+    " ",
+  ),
 );
 
 /** Whose key is a secret; other keys only name something. */

@@ -7,7 +7,10 @@ import type { Consumer, Message } from "./consumer.js";
  *
  * RabbitMQ puts a message back at once or never, so one for later is held here, unacknowledged, until its time has come.
  */
-export function onMessage<Tx>(consumer: Consumer<Tx>, channel: Channel): (message: ConsumeMessage | null) => Promise<void> {
+export function onMessage<Tx>(
+  consumer: Consumer<Tx>,
+  channel: Channel,
+): (message: ConsumeMessage | null) => Promise<void> {
   let isOpen = true;
   channel.once("close", () => (isOpen = false));
   return async (message) => {
@@ -26,7 +29,9 @@ export function onMessage<Tx>(consumer: Consumer<Tx>, channel: Channel): (messag
 }
 
 function read({ content, properties, fields }: ConsumeMessage): Message {
-  const texts = Object.entries(properties.headers ?? {}).filter(([, value]) => typeof value === "string" || typeof value === "number");
+  const texts = Object.entries(properties.headers ?? {}).filter(
+    ([, value]) => typeof value === "string" || typeof value === "number",
+  );
   const headers = Object.fromEntries(texts.map(([name, value]) => [name.toLowerCase(), String(value)]));
   const id: unknown = properties.messageId;
   return {

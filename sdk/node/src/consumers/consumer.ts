@@ -75,7 +75,8 @@ export class Consumer<Tx> {
     let acted = false;
     try {
       return await this.#hapax.transaction<Outcome>(async (tx) => {
-        if (!(await this.#hapax.firstDelivery(tx, delivery))) return { how: "rollback", value: { word: "done", acted } };
+        if (!(await this.#hapax.firstDelivery(tx, delivery)))
+          return { how: "rollback", value: { word: "done", acted } };
         acted = true;
         await this.#handler(tx, message);
         return { how: "commit", value: { word: "done", acted } };
@@ -105,7 +106,14 @@ export class Consumer<Tx> {
       const { key, source, headers } = message;
       const attemptsMax = this.#options.attemptsMax ?? ATTEMPTS_MAX;
       const forGood = error instanceof FailedForGood;
-      const { attempts, isOver } = await this.#hapax.failDelivery(delivery, { reason, attemptsMax, forGood, key, source, headers });
+      const { attempts, isOver } = await this.#hapax.failDelivery(delivery, {
+        reason,
+        attemptsMax,
+        forGood,
+        key,
+        source,
+        headers,
+      });
       return isOver ? { word: "done", acted } : { word: "again", acted, pauseMs: this.#pauseMs(attempts) };
     } catch (error) {
       if (!isPassing(error)) throw error;
@@ -119,8 +127,11 @@ export class Consumer<Tx> {
     const told = ID_HEADERS.map((name) => message.headers[name]).find((id) => id !== undefined);
     const id = messageId === undefined ? (told ?? message.brokerId) : messageId(message);
     if (id === undefined || id.length > KEY_LENGTH_MAX || !isName(id)) {
-      const what = id === undefined ? "no id" : `an id that cannot be used, ${JSON.stringify(id.slice(0, KEY_LENGTH_MAX))}`;
-      throw new NoMessageIdError(`a message of ${message.source} has ${what}; say with \`messageId\` where its sender wrote one`);
+      const what =
+        id === undefined ? "no id" : `an id that cannot be used, ${JSON.stringify(id.slice(0, KEY_LENGTH_MAX))}`;
+      throw new NoMessageIdError(
+        `a message of ${message.source} has ${what}; say with \`messageId\` where its sender wrote one`,
+      );
     }
     return { consumer: this.#name, messageId: id, content: message.content, tenant, retentionMs };
   }

@@ -30,7 +30,10 @@ export function eachMessage<Tx>(consumer: Consumer<Tx>): EachMessageHandler {
 }
 
 function read({ topic, partition, message }: EachMessagePayload): Message {
-  const headers = Object.entries(message.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String([value].flat()[0] ?? "")]);
+  const headers = Object.entries(message.headers ?? {}).map(([name, value]) => [
+    name.toLowerCase(),
+    String([value].flat()[0] ?? ""),
+  ]);
   return {
     brokerId: `${topic}/${partition}/${message.offset}`,
     content: message.value ?? Buffer.alloc(0),

@@ -31,7 +31,13 @@ function read({ subject, data, headers, info }: JetStreamMessage): Message {
   const names = headers === undefined ? [] : [...headers.keys()];
   const read = names.map((name): [string, string] => [name.toLowerCase(), value(name, headers?.get(name) ?? "")]);
   const own = Object.fromEntries(read);
-  return { brokerId: `${info.stream}:${info.streamSequence}`, content: bytes(data), headers: own, key: own["ce-subject"], source: subject };
+  return {
+    brokerId: `${info.stream}:${info.streamSequence}`,
+    content: bytes(data),
+    headers: own,
+    key: own["ce-subject"],
+    source: subject,
+  };
 }
 
 /** Attributes of CloudEvents are percent-encoded in NATS. */

@@ -33,15 +33,22 @@ export async function poll<Tx>(consumer: Consumer<Tx>, client: SQSClient, option
     const messages = await received(client, options, seconds);
     const underWay = new Set(messages);
     const hide = async ({ ReceiptHandle }: SqsMessage, seconds: number) => {
-      await client.send(new ChangeMessageVisibilityCommand({ QueueUrl: options.queueUrl, ReceiptHandle, VisibilityTimeout: seconds }));
+      await client.send(
+        new ChangeMessageVisibilityCommand({ QueueUrl: options.queueUrl, ReceiptHandle, VisibilityTimeout: seconds }),
+      );
     };
-    const hiding = setInterval(() => underWay.forEach((message) => void hide(message, seconds).catch(() => undefined)), seconds * 300);
+    const hiding = setInterval(
+      () => underWay.forEach((message) => void hide(message, seconds).catch(() => undefined)),
+      seconds * 300,
+    );
     const act = async (group: readonly SqsMessage[]) => {
       for (const [at, message] of group.entries()) {
         const outcome = await consumer.receive(read(message, options.queueUrl));
         underWay.delete(message);
         if (outcome.word === "done") {
-          await client.send(new DeleteMessageCommand({ QueueUrl: options.queueUrl, ReceiptHandle: message.ReceiptHandle }));
+          await client.send(
+            new DeleteMessageCommand({ QueueUrl: options.queueUrl, ReceiptHandle: message.ReceiptHandle }),
+          );
           continue;
         }
         // Of a group nothing may overtake what has to come again.
@@ -67,11 +74,23 @@ function groups(messages: readonly SqsMessage[]): readonly (readonly SqsMessage[
   return [...groups.values()];
 }
 
-async function received(client: SQSClient, { queueUrl, signal, batch = BATCH }: SqsOptions, seconds: number): Promise<readonly SqsMessage[]> {
-  const asked = { QueueUrl: queueUrl, MaxNumberOfMessages: batch, WaitTimeSeconds: POLL_SECONDS, VisibilityTimeout: seconds };
+async function received(
+  client: SQSClient,
+  { queueUrl, signal, batch = BATCH }: SqsOptions,
+  seconds: number,
+): Promise<readonly SqsMessage[]> {
+  const asked = {
+    QueueUrl: queueUrl,
+    MaxNumberOfMessages: batch,
+    WaitTimeSeconds: POLL_SECONDS,
+    VisibilityTimeout: seconds,
+  };
   const names = { MessageAttributeNames: ["All"], MessageSystemAttributeNames: ["All" as const] };
   try {
-    const { Messages } = await client.send(new ReceiveMessageCommand({ ...asked, ...names }), signal === undefined ? {} : { abortSignal: signal });
+    const { Messages } = await client.send(
+      new ReceiveMessageCommand({ ...asked, ...names }),
+      signal === undefined ? {} : { abortSignal: signal },
+    );
     return Messages ?? [];
   } catch (error) {
     if (signal?.aborted === true) return [];
@@ -82,9 +101,18 @@ async function received(client: SQSClient, { queueUrl, signal, batch = BATCH }: 
 }
 
 /** What a relay of Hapax wrote is read back as it was before. */
-function read({ MessageId, Body = "", MessageAttributes = {}, Attributes = {} }: SqsMessage, queueUrl: string): Message {
-  const texts = Object.entries(MessageAttributes).map(([name, { StringValue = "" }]) => [name.toLowerCase(), StringValue] as const);
-  const { "hapax-encoding": encoding, "hapax-headers": own = "{}", ...headers } = Object.fromEntries(texts) as Record<string, string>;
+function read(
+  { MessageId, Body = "", MessageAttributes = {}, Attributes = {} }: SqsMessage,
+  queueUrl: string,
+): Message {
+  const texts = Object.entries(MessageAttributes).map(
+    ([name, { StringValue = "" }]) => [name.toLowerCase(), StringValue] as const,
+  );
+  const {
+    "hapax-encoding": encoding,
+    "hapax-headers": own = "{}",
+    ...headers
+  } = Object.fromEntries(texts) as Record<string, string>;
   const content = encoding === "empty" ? Buffer.alloc(0) : Buffer.from(Body, encoding === "base64" ? "base64" : "utf8");
   return {
     brokerId: MessageId,

@@ -20,7 +20,8 @@ export function hapax<Tx extends Session>(db: Drizzle<Tx>): Hapax<Tx> {
 
 function database<Tx extends Session>(db: Drizzle<Tx>): Database<Tx> {
   return {
-    transaction: (work, { isolation }) => db.transaction(work, isolation === undefined ? undefined : { isolationLevel: isolation }),
+    transaction: (work, { isolation }) =>
+      db.transaction(work, isolation === undefined ? undefined : { isolationLevel: isolation }),
     async query(tx, text, values) {
       return ((await (tx ?? db).execute(statement(text, values))) as { rows: Row[] }).rows;
     },
@@ -43,5 +44,7 @@ function surviveLostConnections(db: object): void {
   if (typeof pool?.on !== "function" || typeof pool.totalCount !== "number") {
     throw new TypeError("this is no database of drizzle-orm/node-postgres over a pool");
   }
-  pool.on("connect", (client: { on(event: "error", listener: () => void): void }) => client.on("error", () => undefined));
+  pool.on("connect", (client: { on(event: "error", listener: () => void): void }) =>
+    client.on("error", () => undefined),
+  );
 }

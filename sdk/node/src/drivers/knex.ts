@@ -10,7 +10,8 @@ export function hapax(knex: Knex): Hapax<Knex.Transaction> {
 
 function database(knex: Knex): Database<Knex.Transaction> {
   return {
-    transaction: (work, { isolation }) => knex.transaction(work, isolation === undefined ? {} : { isolationLevel: isolation }),
+    transaction: (work, { isolation }) =>
+      knex.transaction(work, isolation === undefined ? {} : { isolationLevel: isolation }),
     async query(tx, text, values) {
       // Our parameters are in order and used once each, which is what Knex calls `?`.
       const statement = text.replace(/\$\d+/g, "?");

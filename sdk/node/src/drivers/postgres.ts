@@ -14,10 +14,12 @@ export function hapax<Types extends Record<string, unknown>>(sql: Sql<Types>): H
 function database<Types extends Record<string, unknown>>(sql: Sql<Types>): Database<TransactionSql<Types>> {
   const states = new WeakMap<TransactionSql<Types>, TransactionState>();
   /** Work with a session of a transaction that is known to be over or not. */
-  const tracked = <T>(state: TransactionState, work: (tx: TransactionSql<Types>) => Promise<T>) => (tx: TransactionSql<Types>) => {
-    states.set(tx, state);
-    return work(tx).catch((error: unknown) => unlessOver(state, error));
-  };
+  const tracked =
+    <T>(state: TransactionState, work: (tx: TransactionSql<Types>) => Promise<T>) =>
+    (tx: TransactionSql<Types>) => {
+      states.set(tx, state);
+      return work(tx).catch((error: unknown) => unlessOver(state, error));
+    };
   return {
     async transaction<T>(work: (tx: TransactionSql<Types>) => Promise<T>, { isolation }: TransactionOptions) {
       const state: TransactionState = { hasBegun: false, isOver: false };
@@ -38,7 +40,8 @@ function database<Types extends Record<string, unknown>>(sql: Sql<Types>): Datab
       return (tx ?? sql).unsafe<Row[]>(text, values as never, { prepare: sql.options.prepare });
     },
     // A statement that failed, even one whose error was caught, ends the scope of postgres.js that it was in.
-    savepoint: (tx, work) => tx.savepoint(tracked(states.get(tx) ?? { hasBegun: true, isOver: false }, work)) as Promise<void>,
+    savepoint: (tx, work) =>
+      tx.savepoint(tracked(states.get(tx) ?? { hasBegun: true, isOver: false }, work)) as Promise<void>,
   };
 }
 
@@ -61,10 +64,18 @@ async function unlessOver(state: TransactionState, error: unknown): Promise<neve
 }
 
 /** What the driver rejects with on a connection that is gone. */
-const GONE = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECTION_ENDED", "ECONNRESET", "EPIPE", "ETIMEDOUT"]);
+const GONE = new Set([
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+  "CONNECTION_ENDED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
 
 function mayBeGone(error: unknown): boolean {
-  for (let at = error; at instanceof Error; at = at.cause) if (GONE.has(String((at as NodeJS.ErrnoException).code))) return true;
+  for (let at = error; at instanceof Error; at = at.cause)
+    if (GONE.has(String((at as NodeJS.ErrnoException).code))) return true;
   return false;
 }
 
@@ -73,7 +84,13 @@ function mayBeGone(error: unknown): boolean {
  * before that is lost in the driver.
  */
 async function hangsUpAtBegin<Types extends Record<string, unknown>>(sql: Sql<Types>): Promise<boolean> {
-  const isAnswered = (asked: Promise<unknown>) => asked.then(() => true, () => false);
+  const isAnswered = (asked: Promise<unknown>) =>
+    asked.then(
+      () => true,
+      () => false,
+    );
   const ask = async () => await sql`SELECT 1`.simple();
-  return (await isAnswered(ask())) && !(await isAnswered(sql.begin(async () => undefined))) && (await isAnswered(ask()));
+  return (
+    (await isAnswered(ask())) && !(await isAnswered(sql.begin(async () => undefined))) && (await isAnswered(ask()))
+  );
 }

@@ -39,7 +39,10 @@ function database<Tx extends Session>(prisma: Prisma<Tx>, options: PrismaOptions
     transaction(work, { isolation, waitMs }) {
       const timeout = waitMs + (options.timeoutMs ?? TIMEOUT_MS);
       const limits = { maxWait: options.maxWaitMs ?? MAX_WAIT_MS, timeout };
-      return prisma.$transaction(work, isolation === undefined ? limits : { ...limits, isolationLevel: LEVELS[isolation] });
+      return prisma.$transaction(
+        work,
+        isolation === undefined ? limits : { ...limits, isolationLevel: LEVELS[isolation] },
+      );
     },
     async query(tx, text, values) {
       const session = tx ?? prisma;
@@ -65,8 +68,15 @@ interface AdapterError {
 }
 
 function serverError(error: unknown): ServerError | undefined {
-  const { meta, cause } = (error ?? {}) as { meta?: { driverAdapterError?: { cause?: AdapterError } }; cause?: AdapterError };
+  const { meta, cause } = (error ?? {}) as {
+    meta?: { driverAdapterError?: { cause?: AdapterError } };
+    cause?: AdapterError;
+  };
   const { originalCode, originalMessage, hint } = meta?.driverAdapterError?.cause ?? cause ?? {};
   if (typeof originalCode !== "string") return undefined;
-  return { sqlstate: originalCode, message: String(originalMessage), hint: typeof hint === "string" ? hint : undefined };
+  return {
+    sqlstate: originalCode,
+    message: String(originalMessage),
+    hint: typeof hint === "string" ? hint : undefined,
+  };
 }

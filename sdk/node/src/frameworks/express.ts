@@ -48,13 +48,19 @@ async function protect<Tx>(
   handler: ExpressHandler<Tx>,
 ): Promise<Reply | undefined> {
   const bytesMax = options.bodyBytesMax ?? BODY_BYTES_MAX;
-  const body = keptBody(request, "let the parser keep them, `express.json({ verify: keepRawBody })`") ?? (await read(request, bytesMax));
+  const body =
+    keptBody(request, "let the parser keep them, `express.json({ verify: keepRawBody })`") ??
+    (await read(request, bytesMax));
   if (body === undefined) return problem("body-too-large", `A request may have ${bytesMax} bytes.`);
   const { method, originalUrl: target, headers } = request;
   const arrival = { method, target, keyLines: keyLines(request), contentType: headers["content-type"], body };
   const recorder = new Recorder(response);
-  return await exchange(hapax, arrival, () => options.tenant(request), options, (tx) =>
-    recorder.record(() => handler(request, response, tx)),
+  return await exchange(
+    hapax,
+    arrival,
+    () => options.tenant(request),
+    options,
+    (tx) => recorder.record(() => handler(request, response, tx)),
   );
 }
 

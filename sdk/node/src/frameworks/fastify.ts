@@ -1,7 +1,13 @@
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 
-import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RouteHandlerMethod } from "fastify";
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  preParsingAsyncHookHandler,
+  RouteHandlerMethod,
+} from "fastify";
 
 import type { Hapax } from "../hapax.js";
 import { exchange, type ProtectionOptions, type RouteOptions } from "../http/exchange.js";
@@ -43,25 +49,42 @@ export function idempotency<Tx>(hapax: Hapax<Tx>, options: ProtectionOptions<Fas
     });
   }
 
-  function protectedHandler(handler: RouteHandlerMethod, protection: ProtectionOptions<FastifyRequest>): RouteHandlerMethod {
+  function protectedHandler(
+    handler: RouteHandlerMethod,
+    protection: ProtectionOptions<FastifyRequest>,
+  ): RouteHandlerMethod {
     return async function (this: FastifyInstance, request, reply) {
       const recorder = new ReplyRecorder(reply);
-      const said = await exchange(hapax, arrival(request), () => options.tenant(request), protection, async (tx) => {
-        transactions.set(request, { tx });
-        return await recorder.record(() => handler.call(this, request, reply));
-      });
-      return reply.code(said.status).headers(said.headers as Record<string, string | string[]>).send(said.body);
+      const said = await exchange(
+        hapax,
+        arrival(request),
+        () => options.tenant(request),
+        protection,
+        async (tx) => {
+          transactions.set(request, { tx });
+          return await recorder.record(() => handler.call(this, request, reply));
+        },
+      );
+      return reply
+        .code(said.status)
+        .headers(said.headers as Record<string, string | string[]>)
+        .send(said.body);
     };
   }
 
   function tx(request: FastifyRequest): Tx {
     const found = transactions.get(request);
-    if (found === undefined) throw new Error("the route is not protected: register the plugin before it, and add `config: { once: true }`");
+    if (found === undefined)
+      throw new Error("the route is not protected: register the plugin before it, and add `config: { once: true }`");
     return found.tx;
   }
 
   // For the instance it is registered on, as with the package `fastify-plugin`.
-  return Object.assign(plugin, { tx, [Symbol.for("skip-override")]: true, [Symbol.for("fastify.display-name")]: "hapax-once" });
+  return Object.assign(plugin, {
+    tx,
+    [Symbol.for("skip-override")]: true,
+    [Symbol.for("fastify.display-name")]: "hapax-once",
+  });
 }
 
 const bodies = new WeakMap<FastifyRequest, Buffer[]>();
@@ -123,11 +146,14 @@ class ReplyRecorder {
     // A handler that returns its reply would wait for what is sent after the handler.
     Object.assign(reply, { then: undefined });
     const returned = await handle();
-    const payload = returned === undefined || returned === reply ? await Promise.race([sent, hungUp(reply.raw)]) : returned;
+    const payload =
+      returned === undefined || returned === reply ? await Promise.race([sent, hungUp(reply.raw)]) : returned;
     if (payload instanceof Error) throw payload;
     const body = await this.#serialized(payload);
     const set = Object.entries(reply.getHeaders()).filter(([name, value]) => value !== this.#headersBefore[name]);
-    const headers = Object.fromEntries(set.map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]));
+    const headers = Object.fromEntries(
+      set.map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]),
+    );
     return { status: reply.statusCode, headers, body };
   }
 

@@ -20,9 +20,9 @@ export type HonoHandler<Tx, E extends Env, Path extends string, In extends Input
  */
 export function idempotency<Tx>(hapax: Hapax<Tx>, options: ProtectionOptions<Context>) {
   return <E extends Env, Path extends string, In extends Input, Out extends Response>(
-    handler: HonoHandler<Tx, E, Path, In, Out>,
-    route: RouteOptions = {},
-  ) =>
+      handler: HonoHandler<Tx, E, Path, In, Out>,
+      route: RouteOptions = {},
+    ) =>
     async (context: Context<E, Path, In>): Promise<Out> => {
       const { raw } = context.req;
       const url = new URL(raw.url);
@@ -35,7 +35,9 @@ export function idempotency<Tx>(hapax: Hapax<Tx>, options: ProtectionOptions<Con
         body: new Uint8Array(await context.req.arrayBuffer()),
       };
       const tenant = () => options.tenant(context);
-      const reply = await exchange(hapax, arrival, tenant, { ...options, ...route }, async (tx) => recorded(await handler(context, tx)));
+      const reply = await exchange(hapax, arrival, tenant, { ...options, ...route }, async (tx) =>
+        recorded(await handler(context, tx)),
+      );
       return response(reply) as Out;
     };
 }
@@ -56,7 +58,9 @@ async function recorded(response: Response): Promise<Reply> {
 }
 
 function response({ status, headers, body }: Reply): Response {
-  const pairs = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one): [string, string] => [name, one]));
+  const pairs = Object.entries(headers).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, one]),
+  );
   // These have no body, and `Response` refuses even an empty one.
   const isBodiless = [101, 204, 205, 304].includes(status);
   return new Response(isBodiless ? null : new Uint8Array(body), { status, headers: pairs });

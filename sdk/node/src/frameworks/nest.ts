@@ -37,7 +37,12 @@ export const Tx = createParamDecorator((_data: unknown, context: ExecutionContex
 });
 
 /** What is looked at of a request of Nest, on Express or Fastify. */
-export type NestRequest = Incoming & { readonly method: string; readonly originalUrl: string; readonly raw?: Incoming; [TX]?: unknown };
+export type NestRequest = Incoming & {
+  readonly method: string;
+  readonly originalUrl: string;
+  readonly raw?: Incoming;
+  [TX]?: unknown;
+};
 
 /** What is set of a response of Nest, on Express or Fastify. */
 interface NestResponse {
@@ -65,7 +70,9 @@ export class OnceInterceptor<Transaction, Request extends object = NestRequest> 
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const route = [context.getHandler(), context.getClass()].map((on) => Reflect.getMetadata(ROUTE, on) as RouteOptions | undefined).find(Boolean);
+    const route = [context.getHandler(), context.getClass()]
+      .map((on) => Reflect.getMetadata(ROUTE, on) as RouteOptions | undefined)
+      .find(Boolean);
     if (context.getType() !== "http" || route === undefined) return next.handle();
     return from(this.#protect(context, next, { ...this.#options, ...route }));
   }
@@ -83,13 +90,22 @@ export class OnceInterceptor<Transaction, Request extends object = NestRequest> 
         throw refusal(error);
       } finally {
         response.status(statusBefore);
-        for (const name of Object.keys(response.getHeaders())) if (!(name in headersBefore)) response.removeHeader(name);
+        for (const name of Object.keys(response.getHeaders()))
+          if (!(name in headersBefore)) response.removeHeader(name);
       }
     };
-    const { status, headers, body } = await exchange(this.#hapax, arrival(request), () => options.tenant(request), options, handle);
+    const { status, headers, body } = await exchange(
+      this.#hapax,
+      arrival(request),
+      () => options.tenant(request),
+      options,
+      handle,
+    );
     response.status(status);
     for (const [name, value] of Object.entries(headers)) response.header(name, value);
-    return body.length === 0 ? undefined : new StreamableFile(body, { type: String(headers["content-type"] ?? "application/octet-stream") });
+    return body.length === 0
+      ? undefined
+      : new StreamableFile(body, { type: String(headers["content-type"] ?? "application/octet-stream") });
   }
 }
 
@@ -106,7 +122,11 @@ function refusal(error: unknown): unknown {
   if (!(error instanceof HttpException) || ending(error.getStatus()) !== "fail") return error;
   const said = error.getResponse();
   const value = typeof said === "object" ? said : { statusCode: error.getStatus(), message: said };
-  return new Refused({ status: error.getStatus(), headers: { "content-type": JSON_TYPE }, body: JSON.stringify(value) });
+  return new Refused({
+    status: error.getStatus(),
+    headers: { "content-type": JSON_TYPE },
+    body: JSON.stringify(value),
+  });
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -114,13 +134,18 @@ const JSON_TYPE = "application/json; charset=utf-8";
 /** What a handler returned, in the bytes that Nest would send. */
 async function recorded(response: NestResponse, headersBefore: NodeJS.Dict<unknown>, value: unknown): Promise<Reply> {
   const set = Object.entries(response.getHeaders()).filter(([name, value]) => value !== headersBefore[name]);
-  const headers = Object.fromEntries(set.map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]));
+  const headers = Object.fromEntries(
+    set.map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]),
+  );
   const reply = (type: string, body: string | Buffer) => ({
     status: response.statusCode,
     headers: { "content-type": type, ...headers },
     body: Buffer.from(body as string),
   });
   if (value === undefined || value === null) return { status: response.statusCode, headers, body: Buffer.alloc(0) };
-  if (value instanceof StreamableFile) return reply(value.getHeaders().type ?? "application/octet-stream", await buffer(value.getStream()));
-  return typeof value === "object" ? reply(JSON_TYPE, JSON.stringify(value)) : reply("text/html; charset=utf-8", String(value));
+  if (value instanceof StreamableFile)
+    return reply(value.getHeaders().type ?? "application/octet-stream", await buffer(value.getStream()));
+  return typeof value === "object"
+    ? reply(JSON_TYPE, JSON.stringify(value))
+    : reply("text/html; charset=utf-8", String(value));
 }

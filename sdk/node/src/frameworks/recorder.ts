@@ -25,7 +25,8 @@ export class Recorder {
       Object.assign(response, { write, end, writeHead, flushHeaders });
       response.statusCode = this.#statusBefore;
       for (const name of response.getHeaderNames()) response.removeHeader(name);
-      for (const [name, value] of Object.entries(this.#headersBefore)) if (value !== undefined) response.setHeader(name, value);
+      for (const [name, value] of Object.entries(this.#headersBefore))
+        if (value !== undefined) response.setHeader(name, value);
     }
   }
 
@@ -40,9 +41,11 @@ export class Recorder {
     return new Promise((resolve, reject) => {
       const chunks: Buffer[] = [];
       const note = (chunk: unknown, rest: unknown[]) => {
-        if (typeof chunk === "string") chunks.push(Buffer.from(chunk, typeof rest[0] === "string" ? (rest[0] as BufferEncoding) : "utf8"));
+        if (typeof chunk === "string")
+          chunks.push(Buffer.from(chunk, typeof rest[0] === "string" ? (rest[0] as BufferEncoding) : "utf8"));
         else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
-        const callback = [chunk, ...rest].find((argument) => typeof argument === "function") as (() => void) | undefined;
+        const callback = [chunk, ...rest].find((argument) => typeof argument === "function") as
+          (() => void) | undefined;
         if (callback !== undefined) queueMicrotask(callback);
       };
       Object.assign(response, {
@@ -62,13 +65,18 @@ export class Recorder {
           return response;
         },
       });
-      Promise.resolve().then(run).then(() => hungUp(response)).catch(reject);
+      Promise.resolve()
+        .then(run)
+        .then(() => hungUp(response))
+        .catch(reject);
     });
   }
 
   /** What the handler set. */
   #headers(): Reply["headers"] {
-    const set = Object.entries(this.#response.getHeaders()).filter(([name, value]) => value !== this.#headersBefore[name]);
+    const set = Object.entries(this.#response.getHeaders()).filter(
+      ([name, value]) => value !== this.#headersBefore[name],
+    );
     return Object.fromEntries(set.map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]));
   }
 }
@@ -83,6 +91,7 @@ export function hungUp(response: ServerResponse): Promise<never> {
 }
 
 function pairs(headers: unknown): readonly [string, string | string[]][] {
-  if (Array.isArray(headers)) return headers.flatMap((name, at) => (at % 2 === 0 ? [[String(name), headers[at + 1]]] : []));
+  if (Array.isArray(headers))
+    return headers.flatMap((name, at) => (at % 2 === 0 ? [[String(name), headers[at + 1]]] : []));
   return typeof headers === "object" && headers !== null ? Object.entries(headers) : [];
 }

@@ -52,7 +52,8 @@ export async function exchange<Tx>(
 ): Promise<Reply> {
   const { method, target } = arrival;
   // Not protected, but with a transaction all the same: the handler is the same.
-  if (SAFE_METHODS.has(method)) return await hapax.transaction(async (tx) => ({ how: "commit", value: await handle(tx) }), options);
+  if (SAFE_METHODS.has(method))
+    return await hapax.transaction(async (tx) => ({ how: "commit", value: await handle(tx) }), options);
   const read = readKey(arrival.keyLines);
   if ("refused" in read) return problem(read.refused, read.detail);
   const [path, query] = split(target);
@@ -62,7 +63,19 @@ export async function exchange<Tx>(
   }
   const { retentionMs, tombstoneMs, waitMs, isolation } = options;
   const request = compared(arrival, options.ignore ?? []);
-  const operation = { tenant: await tenant(), scope, key: read.key, request, method, path, query, retentionMs, tombstoneMs, waitMs, isolation };
+  const operation = {
+    tenant: await tenant(),
+    scope,
+    key: read.key,
+    request,
+    method,
+    path,
+    query,
+    retentionMs,
+    tombstoneMs,
+    waitMs,
+    isolation,
+  };
   return await replied(hapax, operation, handle);
 }
 
@@ -88,7 +101,11 @@ async function replied<Tx>(hapax: Hapax<Tx>, operation: Operation, handle: (tx: 
 export function toldOf(error: unknown): Reply | undefined {
   if (!(error instanceof errors.HapaxError)) return undefined;
   if (error instanceof errors.BusyError) {
-    return problem("key-in-flight", "The first request with this key is still being worked on. Ask again later.", error);
+    return problem(
+      "key-in-flight",
+      "The first request with this key is still being worked on. Ask again later.",
+      error,
+    );
   }
   if (error instanceof errors.MismatchError) return problem("key-reused", "Use a new key for a new request.", error);
   if (error instanceof errors.NotRetainedError) {
@@ -96,11 +113,16 @@ export function toldOf(error: unknown): Reply | undefined {
   }
   switch (error.kind) {
     case "in_doubt":
-      return problem("outcome-in-doubt", "An attempt ended without an answer. It is not repeated until somebody has found out whether it happened.");
+      return problem(
+        "outcome-in-doubt",
+        "An attempt ended without an answer. It is not repeated until somebody has found out whether it happened.",
+      );
     case "gone":
       return problem("key-gone", "The key was used, and its answer is no longer kept.");
     case "conflict":
-      return problem("transaction-rolled-back", "Nothing of it was kept. Ask again with the same key.", { retryAfter: 1 });
+      return problem("transaction-rolled-back", "Nothing of it was kept. Ask again with the same key.", {
+        retryAfter: 1,
+      });
     case "damaged":
       return problem("stored-response-corrupt", "It was not served, and nothing was run.");
     case "newer":
@@ -108,7 +130,9 @@ export function toldOf(error: unknown): Reply | undefined {
     case "unavailable":
       return problem("store-unavailable", "Nothing was run. Ask again.", { retryAfter: 1 });
     case "outcome_unknown":
-      return problem("outcome-not-recorded", "The request may have been carried out. Ask again with the same key.", { retryAfter: 1 });
+      return problem("outcome-not-recorded", "The request may have been carried out. Ask again with the same key.", {
+        retryAfter: 1,
+      });
     default:
       return undefined;
   }

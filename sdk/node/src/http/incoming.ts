@@ -6,7 +6,9 @@ import { InvalidError } from "../errors.js";
 export type Incoming = IncomingMessage & { rawBody?: unknown; body?: unknown };
 
 /** The lines of `Idempotency-Key`, each by itself where the server tells them apart. */
-export function keyLines(request: Pick<IncomingMessage, "headers"> & { headersDistinct?: NodeJS.Dict<string[]> }): readonly string[] {
+export function keyLines(
+  request: Pick<IncomingMessage, "headers"> & { headersDistinct?: NodeJS.Dict<string[]> },
+): readonly string[] {
   const lines = request.headersDistinct?.["idempotency-key"] ?? request.headers["idempotency-key"] ?? [];
   return [lines].flat();
 }

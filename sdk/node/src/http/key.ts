@@ -7,13 +7,16 @@ export type ReadKey = { readonly key: string } | { readonly refused: Code; reado
 /** Reads the lines of the header `Idempotency-Key`: one key, quoted (RFC 9651) or bare, which are the same key. */
 export function readKey(lines: readonly string[]): ReadKey {
   const [line, ...more] = lines;
-  if (line === undefined) return refused("key-missing", "Send the header Idempotency-Key with a key of your own, the same in every attempt.");
+  if (line === undefined)
+    return refused("key-missing", "Send the header Idempotency-Key with a key of your own, the same in every attempt.");
   if (more.length > 0) return refused("key-repeated", "Send the header with one key, once.");
   const raw = line.replace(/^[ \t\n\f\r]+|[ \t\n\f\r]+$/g, "");
   const key = raw.startsWith('"') ? unquoted(raw) : bare(raw);
-  if (key === undefined) return refused("key-malformed", "It is neither one quoted string of RFC 9651 nor one plain key.");
+  if (key === undefined)
+    return refused("key-malformed", "It is neither one quoted string of RFC 9651 nor one plain key.");
   if (/^ *$/.test(key)) return refused("key-empty", "The key has no visible character.");
-  if (key.length > KEY_LENGTH_MAX) return refused("key-too-long", `The key has ${key.length} characters, and may have ${KEY_LENGTH_MAX}.`);
+  if (key.length > KEY_LENGTH_MAX)
+    return refused("key-too-long", `The key has ${key.length} characters, and may have ${KEY_LENGTH_MAX}.`);
   if (!isName(key)) return refused("key-malformed", "The key may have visible ASCII characters and spaces in it.");
   return { key };
 }

@@ -40,13 +40,21 @@ export async function nest(
   @Once()
   class Payments {
     @Post("payments")
-    async pay(@Tx() tx: PoolClient, @Body() body: unknown, @Res({ passthrough: true }) response: Answering): Promise<object> {
+    async pay(
+      @Tx() tx: PoolClient,
+      @Body() body: unknown,
+      @Res({ passthrough: true }) response: Answering,
+    ): Promise<object> {
       return await answered(tx, body, response);
     }
 
     @Post("notes")
     @Once({ ignore: ["/sent_at"] })
-    async note(@Tx() tx: PoolClient, @Body() body: unknown, @Res({ passthrough: true }) response: Answering): Promise<object> {
+    async note(
+      @Tx() tx: PoolClient,
+      @Body() body: unknown,
+      @Res({ passthrough: true }) response: Answering,
+    ): Promise<object> {
       return await answered(tx, body, response);
     }
 
