@@ -49,6 +49,15 @@ pub(super) fn run(
     Program::read(&target_dir()?.join(target).join(PROFILE).join("hapax"))
 }
 
+/// A program that runs here, compiled in haste: to be asked for its pages where those that are packed
+/// are for another processor.
+pub(super) fn for_this_machine(root: &Path, brokers: Brokers) -> Result<Program, TaskFailure> {
+    let mut cargo = command(root);
+    cargo.args(["build", "--locked", "--package", "hapax-cli"]).args(brokers.flags());
+    succeed(cargo.env("CARGO_TARGET_DIR", target_dir()?))?;
+    Program::read(&target_dir()?.join("debug/hapax"))
+}
+
 /// For those who build C without asking cargo-zigbuild for a compiler, which is librdkafka.
 fn compile_c_with(zig: &Path, architecture: Architecture, cargo: &mut Command) {
     for (variable, language) in [("CC", "cc"), ("CXX", "c++")] {

@@ -74,7 +74,10 @@ impl Dist {
         let effort = if self.fast { Compression::fast() } else { Compression::best() };
         let release = Release::of(root, effort)?;
         let programs = self.programs(root)?;
-        let payload = Payload::gather(root, &programs, &release)?;
+        let payload = match programs.iter().find(|program| program.architecture.is_ours()) {
+            Some(ours) => Payload::gather(root, ours, &release)?,
+            None => Payload::gather(root, &build::for_this_machine(root, self.with())?, &release)?,
+        };
         let mut shelf = Shelf::empty(&out)?;
         for program in &programs {
             program.describe();
@@ -97,14 +100,17 @@ impl Dist {
         if !self.binary.is_empty() {
             return self.binary.iter().map(|path| Program::read(path)).collect();
         }
-        let with = Brokers { kafka: !self.without_kafka };
         let wanted =
             |architecture: &Architecture| self.only.is_none_or(|only| only == *architecture);
         Architecture::ALL
             .into_iter()
             .filter(wanted)
-            .map(|one| build::run(root, one, with))
+            .map(|one| build::run(root, one, self.with()))
             .collect()
+    }
+
+    fn with(&self) -> Brokers {
+        Brokers { kafka: !self.without_kafka }
     }
 }
 

@@ -49,17 +49,12 @@ const PACKAGING: [&str; 7] = [
 ];
 
 impl Payload {
-    /// Asks that of the programs which runs here, and reads the rest from the workspace.
+    /// Asks a program that runs here, and reads the rest from the workspace.
     pub(super) fn gather(
         root: &Path,
-        programs: &[Program],
+        program: &Program,
         release: &Release,
     ) -> Result<Self, TaskFailure> {
-        let program = programs.iter().find(|program| program.architecture.is_ours());
-        let program = program.ok_or_else(|| {
-            let what = "none of the programs runs here, and one has to be asked for its pages";
-            TaskFailure::new(what)
-        })?;
         let read = |name: &str| {
             let path = root.join(name);
             fs::read(&path).map_err(|error| unusable(&path, &error))
