@@ -38,6 +38,7 @@ pub enum WhichServer {
     Nats,
     Rabbitmq,
     Sqs,
+    Kms,
     All,
 }
 
@@ -98,6 +99,7 @@ fn chosen(which: &[WhichServer]) -> impl Iterator<Item = Service> {
             Service::Nats => WhichServer::Nats,
             Service::RabbitMq => WhichServer::Rabbitmq,
             Service::Sqs => WhichServer::Sqs,
+            Service::Kms => WhichServer::Kms,
         };
         which.contains(&one) || which.contains(&WhichServer::All)
     })

@@ -2,21 +2,29 @@
 
 mod args;
 mod audit;
+mod backup;
 mod call;
 mod completions;
 mod demo;
+mod doctor;
+mod encryption;
 mod keys;
 mod man;
 mod migrate;
 mod outbox;
 mod parts;
+mod plan;
+mod quarantine;
 mod relay;
+mod report;
 mod serve;
 mod shell;
 mod signals;
 mod simulate;
 mod store;
+mod telemetry;
 mod token;
+mod units;
 mod user;
 
 use std::{
@@ -35,7 +43,11 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    match run(Args::parse().task) {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(refused) => return serve::logs::refuse_arguments(&refused),
+    };
+    match run(args.task) {
         Ok(status) => status,
         Err(error) => {
             serve::logs::fail(&sentence(&*error));
@@ -55,11 +67,28 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         Task::Demo(args) => well(demo::run(&args)?),
         Task::Call(args) => call::run(&args),
         Task::Keys(task) => keys::run(task)?,
+        Task::Encryption(task) => {
+            encryption::run(task)?;
+            ExitCode::SUCCESS
+        }
         Task::Outbox(task) => outbox::run(task)?,
+        Task::Quarantine(task) => {
+            quarantine::run(&task)?;
+            ExitCode::SUCCESS
+        }
         Task::Relay(args) => well(relay::run(&args)?),
         Task::Audit(args) => audit::run(&args),
         Task::Migrate(args) => {
             migrate::run(&args)?;
+            ExitCode::SUCCESS
+        }
+        Task::Backup(args) => {
+            backup::run(&args)?;
+            ExitCode::SUCCESS
+        }
+        Task::Doctor(args) => doctor::run(&args),
+        Task::Plan(args) => {
+            plan::run(&args)?;
             ExitCode::SUCCESS
         }
         Task::Simulate(task) => {

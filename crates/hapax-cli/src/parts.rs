@@ -1,9 +1,9 @@
-//! What this program was built with: stores, and destinations of events.
+//! What this program was built with: stores, destinations of events, and who can be told of what it does.
 
 use std::sync::LazyLock;
 
 /// Each part and whether it is here. Those without a feature always are.
-const PARTS: [(&str, bool); 7] = [
+const PARTS: [(&str, bool); 8] = [
     ("sqlite", true),
     ("postgres", true),
     ("webhooks", true),
@@ -11,6 +11,7 @@ const PARTS: [(&str, bool); 7] = [
     ("rabbitmq", cfg!(feature = "rabbitmq")),
     ("sqs", cfg!(feature = "sqs")),
     ("kafka", cfg!(feature = "kafka")),
+    ("otlp", cfg!(feature = "otlp")),
 ];
 
 /// What `hapax --version` says: the version, then what is here and what is not.

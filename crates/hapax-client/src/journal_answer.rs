@@ -42,7 +42,7 @@ fn answered(entry: &JournalEntry, outcome: &Outcome) -> Answer {
     });
     let body = match outcome.body() {
         Body::Kept(bytes) => Ok(bytes.clone()),
-        Body::NotKept { len } => Err(NotKept { len: *len }),
+        Body::NotKept { len } | Body::Sealed { len, .. } => Err(NotKept { len: *len }),
         _ => Err(NotKept { len: 0 }),
     };
     let warnings = body.as_ref().err().copied().map(Warning::NotKept).into_iter().collect();

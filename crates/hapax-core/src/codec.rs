@@ -227,25 +227,7 @@ impl Row {
 
 /// The stored form of an outcome of this operation.
 pub fn seal(id: OperationId, outcome: &Outcome) -> Sealed {
-    let mut head = BytesMut::with_capacity(16 + outcome.weight().min(1 << 10));
-    let (flags, body) = match outcome.body() {
-        Body::Kept(bytes) => (0, bytes.clone()),
-        Body::NotKept { .. } => (BODY_NOT_KEPT, Bytes::new()),
-    };
-    head.put_u8(FORMAT);
-    head.put_u8(flags);
-    head.put_u16(outcome.status());
-    put_len(&mut head, outcome.headers().len());
-    for header in outcome.headers() {
-        put_len(&mut head, header.name.len());
-        head.put_slice(header.name.as_bytes());
-        put_len(&mut head, header.value.len());
-        head.put_slice(&header.value);
-    }
-    if let Body::NotKept { len } = outcome.body() {
-        head.put_u64(*len);
-    }
-    let head = head.freeze();
+    let (head, body) = (head(outcome), stored_body(outcome));
     let digest = digest(id, &head, &body);
     Sealed { head, body, digest }
 }
@@ -259,38 +241,77 @@ pub fn open(id: OperationId, sealed: &Sealed) -> Result<Outcome, Unreadable> {
     if digest(id, &sealed.head, &sealed.body) != sealed.digest {
         return Err(Unreadable::Altered);
     }
-    let mut rest = sealed.head.slice(1..);
-    let flags = take(&mut rest, 1)?[0];
-    let status = take_u16(&mut rest)?;
-    let count = take_u16(&mut rest)?;
+    join(sealed.head.clone(), sealed.body.clone())
+}
+
+/// Version, status and headers of an outcome, and what there is to know about its body.
+pub fn head(outcome: &Outcome) -> Bytes {
+    let mut head = BytesMut::with_capacity(16 + outcome.weight().min(1 << 10));
+    let (flags, len) = match outcome.body() {
+        Body::Kept(_) => (0, None),
+        Body::NotKept { len } => (BODY_NOT_KEPT, Some(*len)),
+        Body::Sealed { len, .. } => (BODY_SEALED, Some(*len)),
+    };
+    head.put_u8(FORMAT);
+    head.put_u8(flags);
+    head.put_u16(outcome.status());
+    put_len(&mut head, outcome.headers().len());
+    for header in outcome.headers() {
+        put_len(&mut head, header.name.len());
+        head.put_slice(header.name.as_bytes());
+        put_len(&mut head, header.value.len());
+        head.put_slice(&header.value);
+    }
+    if let Some(len) = len {
+        head.put_u64(len);
+    }
+    head.freeze()
+}
+
+/// What is stored as the body of an outcome.
+pub fn stored_body(outcome: &Outcome) -> Bytes {
+    match outcome.body() {
+        Body::Kept(bytes) | Body::Sealed { bytes, .. } => bytes.clone(),
+        Body::NotKept { .. } => Bytes::new(),
+    }
+}
+
+/// The outcome with this [`head`] and this [`stored_body`], which nobody has altered.
+pub fn join(mut head: Bytes, body: Bytes) -> Result<Outcome, Unreadable> {
+    let version = take(&mut head, 1)?[0];
+    if version != FORMAT {
+        return Err(unknown_format("outcome", i64::from(version)));
+    }
+    let flags = take(&mut head, 1)?[0];
+    let status = take_u16(&mut head)?;
+    let count = take_u16(&mut head)?;
     let mut headers = Vec::with_capacity(usize::from(count));
     for _ in 0..count {
-        let len = take_u16(&mut rest)?;
-        let name = take(&mut rest, usize::from(len))?;
-        let len = take_u16(&mut rest)?;
-        let value = take(&mut rest, usize::from(len))?;
+        let len = take_u16(&mut head)?;
+        let name = take(&mut head, usize::from(len))?;
+        let len = take_u16(&mut head)?;
+        let value = take(&mut head, usize::from(len))?;
         let name = str::from_utf8(&name).map_err(|_| Unreadable::MalformedHead)?.to_owned();
         headers.push(Header { name, value });
     }
+    let has_bytes = !body.is_empty();
     let body = match flags {
-        0 => Body::Kept(sealed.body.clone()),
-        BODY_NOT_KEPT => {
-            let len = take(&mut rest, 8)?;
-            let len = len.iter().fold(0, |len, byte| len << 8 | u64::from(*byte));
-            Body::NotKept { len }
-        }
+        0 => Body::Kept(body),
+        BODY_NOT_KEPT => Body::NotKept { len: take_u64(&mut head)? },
+        BODY_SEALED => Body::Sealed { len: take_u64(&mut head)?, bytes: body },
         flags => return Err(impossible("outcome flags", &flags)),
     };
-    if !rest.is_empty() {
+    if !head.is_empty() {
         return Err(Unreadable::MalformedHead);
     }
-    if flags == BODY_NOT_KEPT && !sealed.body.is_empty() {
+    if flags == BODY_NOT_KEPT && has_bytes {
         return Err(impossible("outcome body", &"one that was not kept"));
     }
     Outcome::new(status, headers, body).map_err(|refusal| impossible("outcome", &refusal))
 }
 
 const BODY_NOT_KEPT: u8 = 1;
+const BODY_SEALED: u8 = 2;
 
 fn digest(id: OperationId, head: &[u8], body: &[u8]) -> [u8; 16] {
     let mut hash = Sha256::new();
@@ -319,6 +340,10 @@ fn take(rest: &mut Bytes, len: usize) -> Result<Bytes, Unreadable> {
 fn take_u16(rest: &mut Bytes) -> Result<u16, Unreadable> {
     let bytes = take(rest, 2)?;
     Ok(u16::from(bytes[0]) << 8 | u16::from(bytes[1]))
+}
+
+fn take_u64(rest: &mut Bytes) -> Result<u64, Unreadable> {
+    Ok(take(rest, 8)?.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
 fn unknown_format(column: &'static str, found: i64) -> Unreadable {

@@ -17,8 +17,8 @@
 //!   published if it commits; [`inbox`], messages acted on once, and what is kept of them;
 //! - [`codec`]: how records are stored, versioned and checked;
 //! - [`retry`]: when to try again, how long to wait first, and when to stop;
-//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, [`error_chain`], errors with
-//!   their causes, and [`fault`], where tests make things fail.
+//! - [`limits`], [`time`], [`clock`], how far a store's clock is trusted, [`incarnation`], whether a store has
+//!   forgotten something, [`error_chain`], errors with their causes, and [`fault`], where tests make things fail.
 //!
 //! ```
 //! use hapax_core::{
@@ -50,6 +50,7 @@ pub mod error_chain;
 pub mod fault;
 pub mod fingerprint;
 pub mod inbox;
+pub mod incarnation;
 pub mod limits;
 pub mod memory;
 pub mod note;

@@ -21,6 +21,17 @@ pub const OUTCOME_BODY_BYTES_MAX: usize = 16 << 20;
 /// Largest request kept so that somebody else can finish the operation, in bytes.
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 
+/// What encryption adds to something stored, at most, in bytes: a salt, a tag, and what keeps apart what
+/// is encrypted together.
+pub const SEALING_BYTES_MAX: usize = 1 << 10;
+/// Largest outcome as an encrypting store keeps it, in bytes.
+pub const OUTCOME_SEALED_BYTES_MAX: usize =
+    OUTCOME_BODY_BYTES_MAX + OUTCOME_HEADER_BYTES_MAX + SEALING_BYTES_MAX;
+/// Longest name of a master key, in bytes: what a key service calls its keys fits.
+pub const MASTER_KEY_NAME_BYTES_MAX: usize = 2 << 10;
+/// Largest data key as its master key wraps it, in bytes.
+pub const WRAPPED_KEY_BYTES_MAX: usize = 8 << 10;
+
 /// Shortest lease: below this, ordinary scheduling delay looks like death.
 pub const LEASE_MIN: Duration = Duration::from_millis(100);
 /// Longest lease: an abandoned key must not wait longer than this to be noticed.
@@ -45,6 +56,19 @@ pub const CLOCK_UNSEEN_MAX: Duration = Duration::from_secs(10 * 60);
 pub const CLOCK_AHEAD: Duration = Duration::from_secs(60);
 /// How often at least a store keeps anew how far its clock is trusted.
 pub const CLOCK_KEPT_EVERY: Duration = Duration::from_secs(20);
+
+/// How often a process gives a sign of life on a store that can fail over.
+pub const PROCESS_SEEN_EVERY: Duration = Duration::from_secs(2);
+/// Longest a process begins operations without a sign of life; after as long again it counts as gone.
+pub const PROCESS_SILENT_MAX: Duration = Duration::from_secs(30);
+/// How long what is gone is listed among those at work.
+pub const PROCESS_LISTED: Duration = Duration::from_secs(60 * 60);
+/// Longest a failover takes, from the last sign of life to the first look after it; what took longer is
+/// taken for a restored backup.
+pub const FAILOVER_LASTS_MAX: Duration = Duration::from_secs(10 * 60);
+/// How long a process remembers what it was told is stored, should the store forget it: longer than a standby
+/// lags.
+pub const ACKNOWLEDGED_KEPT: Duration = Duration::from_secs(60);
 
 /// Most writes of one kind handed to a store in one batch.
 pub const BATCH_WRITES_MAX: usize = 1024;
@@ -116,7 +140,9 @@ const _: () = assert!(LEASE_MIN.as_millis() < LEASE_MAX.as_millis());
 const _: () = assert!(RETENTION_MIN.as_millis() > LEASE_MIN.as_millis());
 const _: () = assert!(RETENTION_MAX.as_millis() > LEASE_MAX.as_millis());
 const _: () = assert!(CLOCK_KEPT_EVERY.as_millis() < CLOCK_AHEAD.as_millis());
-const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_BODY_BYTES_MAX);
+const _: () = assert!(PROCESS_SEEN_EVERY.as_millis() < PROCESS_SILENT_MAX.as_millis());
+const _: () = assert!(PROCESS_SILENT_MAX.as_millis() < ACKNOWLEDGED_KEPT.as_millis());
+const _: () = assert!(BATCH_BYTES_MAX >= OUTCOME_SEALED_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= REQUEST_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX >= STEP_RESULT_BYTES_MAX);
 const _: () = assert!(RETRY_BASE_MIN.as_millis() < RETRY_CAP_MAX.as_millis());

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::limits::{OUTCOME_BODY_BYTES_MAX, OUTCOME_HEADER_BYTES_MAX, OUTCOME_HEADERS_MAX};
+use crate::limits::{
+    OUTCOME_BODY_BYTES_MAX, OUTCOME_HEADER_BYTES_MAX, OUTCOME_HEADERS_MAX, OUTCOME_SEALED_BYTES_MAX,
+};
 
 /// What an operation answered, kept to be answered again.
 ///
@@ -67,10 +69,19 @@ const NEVER_RUN: u16 = 504;
 pub enum Body {
     /// The whole body.
     Kept(Bytes),
-    /// It was too large to keep; a replay can tell that the operation was done, not what it said.
+    /// It was not kept: too large, unwanted, or erased with the keys of its tenant. A replay can tell
+    /// that the operation was done, not what it said.
     NotKept {
         /// How many bytes it had.
         len: u64,
+    },
+    /// It and the headers are encrypted: whoever stands around the store has the key. Whoever meets
+    /// this has none, and cannot replay it.
+    Sealed {
+        /// How many bytes the body has.
+        len: u64,
+        /// Headers and body, as ciphertext.
+        bytes: Bytes,
     },
 }
 
@@ -88,7 +99,12 @@ impl Outcome {
             Body::Kept(bytes) if bytes.len() > OUTCOME_BODY_BYTES_MAX => {
                 Err(InvalidOutcome::BodyTooLarge { len: bytes.len() })
             }
-            Body::Kept(_) | Body::NotKept { .. } => Ok(Self { status, headers, body }),
+            Body::Sealed { bytes, .. } if bytes.len() > OUTCOME_SEALED_BYTES_MAX => {
+                Err(InvalidOutcome::BodyTooLarge { len: bytes.len() })
+            }
+            Body::Kept(_) | Body::NotKept { .. } | Body::Sealed { .. } => {
+                Ok(Self { status, headers, body })
+            }
         }
     }
 
@@ -106,7 +122,7 @@ impl Outcome {
     pub fn as_value(&self) -> Option<&Bytes> {
         match (self.status, &self.body) {
             (VALUE, Body::Kept(bytes)) => Some(bytes),
-            (_, Body::Kept(_) | Body::NotKept { .. }) => None,
+            (_, Body::Kept(_) | Body::NotKept { .. } | Body::Sealed { .. }) => None,
         }
     }
 
@@ -140,7 +156,7 @@ impl Outcome {
         let headers: usize =
             self.headers.iter().map(|header| header.name.len() + header.value.len() + 56).sum();
         let body = match &self.body {
-            Body::Kept(bytes) => bytes.len(),
+            Body::Kept(bytes) | Body::Sealed { bytes, .. } => bytes.len(),
             Body::NotKept { .. } => 0,
         };
         headers + body

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     codec::Unreadable,
-    limits::{STEP_NAME_BYTES_MAX, STEP_RESULT_BYTES_MAX, STEPS_MAX},
+    limits::{SEALING_BYTES_MAX, STEP_NAME_BYTES_MAX, STEP_RESULT_BYTES_MAX, STEPS_MAX},
     operation::{InvalidName, Key, OperationId, name, visible_ascii},
     store::KeepStep,
     time::Timestamp,
@@ -68,10 +68,28 @@ impl Step {
         version: u16,
         result: Bytes,
     ) -> Result<Self, InvalidStep> {
+        if result.len() > STEP_RESULT_BYTES_MAX {
+            return Err(InvalidStep::ResultTooLarge { len: result.len() });
+        }
+        Self::stored(number, name, version, result)
+    }
+
+    /// The same step with its result as an encrypting store keeps it, or as it was before.
+    pub fn with_result(self, result: Bytes) -> Result<Self, InvalidStep> {
+        Self::stored(self.number, self.name, self.version, result)
+    }
+
+    /// A step as it may be stored: encryption makes results larger.
+    fn stored(
+        number: u16,
+        name: StepName,
+        version: u16,
+        result: Bytes,
+    ) -> Result<Self, InvalidStep> {
         if !(1..=STEPS_MAX).contains(&number) {
             return Err(InvalidStep::Number { number });
         }
-        if result.len() > STEP_RESULT_BYTES_MAX {
+        if result.len() > STEP_RESULT_BYTES_MAX + SEALING_BYTES_MAX {
             return Err(InvalidStep::ResultTooLarge { len: result.len() });
         }
         Ok(Self { number, name, version, result })
@@ -215,7 +233,7 @@ impl StepRow {
         let version =
             u16::try_from(self.version).map_err(|_| impossible("version", &self.version))?;
         let name = StepName::parse(&self.name).map_err(|refusal| impossible("name", &refusal))?;
-        let step = Step::new(number, name, version, self.result)
+        let step = Step::stored(number, name, version, self.result)
             .map_err(|refusal| impossible("step", &refusal))?;
         Ok(StoredStep { at: Timestamp::from_micros(self.at), step })
     }

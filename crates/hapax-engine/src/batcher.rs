@@ -32,6 +32,53 @@ struct WriteQueue {
     writes: VecDeque<(Write, Asker)>,
     claims: usize,
     lanes_free: usize,
+    lanes: usize,
+    gate: Gate,
+}
+
+/// What is let through to the store. It is looked at under the lock that a write is queued under, so nobody
+/// passes by what was true before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// Everything.
+    Open,
+    /// What goes on with a record that is there. What is absent, spent or waiting may have been run already.
+    Quarantined,
+    /// Nothing.
+    Closed,
+}
+
+impl Gate {
+    fn check(self, write: &Write) -> Result<(), NotQueued> {
+        match (self, write) {
+            (Self::Closed, _) => Err(NotQueued::Closed),
+            (Self::Quarantined, Write::Claim(claim)) if !claim.over.follows_an_owner() => {
+                Err(NotQueued::Quarantined)
+            }
+            (Self::Open | Self::Quarantined, _) => Ok(()),
+        }
+    }
+}
+
+/// Why a write did not get as far as the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotQueued {
+    /// Too many claims are waiting.
+    Overloaded,
+    /// It would run what may have been run before.
+    Quarantined,
+    /// It is being found out what the store has forgotten.
+    Closed,
+}
+
+impl From<NotQueued> for StoreError {
+    fn from(not_queued: NotQueued) -> Self {
+        Self::unavailable(match not_queued {
+            NotQueued::Overloaded => "too many claims are waiting",
+            NotQueued::Quarantined => "the store is quarantined",
+            NotQueued::Closed => "it is being found out what the store has forgotten",
+        })
+    }
 }
 
 /// Who waits for the answer to a write.
@@ -39,9 +86,24 @@ type Asker = oneshot::Sender<Result<Written, StoreError>>;
 
 impl Batcher {
     pub(crate) fn new(lanes: usize, claims_max: usize) -> Self {
-        let lanes_free = lanes.max(1);
-        let queue = WriteQueue { writes: VecDeque::new(), claims: 0, lanes_free };
+        let lanes = lanes.max(1);
+        let (writes, gate) = (VecDeque::new(), Gate::Closed);
+        let queue = WriteQueue { writes, claims: 0, lanes_free: lanes, lanes, gate };
         Self { queue: Mutex::new(queue), claims_max }
+    }
+
+    pub(crate) fn set_gate(&self, gate: Gate) {
+        self.lock().gate = gate;
+    }
+
+    pub(crate) fn gate(&self) -> Gate {
+        self.lock().gate
+    }
+
+    /// Whether nothing waits and nothing is on its way to the store.
+    pub(crate) fn is_idle(&self) -> bool {
+        let queue = self.lock();
+        queue.writes.is_empty() && queue.lanes_free == queue.lanes
     }
 
     fn lock(&self) -> MutexGuard<'_, WriteQueue> {
@@ -50,21 +112,28 @@ impl Batcher {
 }
 
 impl Inner {
-    /// Has a claim written; `None` if too many are waiting.
+    /// Has a claim written, unless it is not to get as far as the store.
     pub(crate) async fn commit_claim(
         self: &Arc<Self>,
         claim: Claim,
-    ) -> Option<Result<Written, StoreError>> {
+    ) -> Result<Result<Written, StoreError>, NotQueued> {
         if self.batcher.lock().claims >= self.batcher.claims_max {
-            return None;
+            return Err(NotQueued::Overloaded);
         }
-        Some(self.commit(Write::Claim(claim)).await)
+        self.commit_queued(Write::Claim(claim)).await
     }
 
     /// Has a write made. For anything but a claim there is room: only the winner of a claim brings one.
     pub(crate) async fn commit(self: &Arc<Self>, write: Write) -> Result<Written, StoreError> {
+        self.commit_queued(write).await?
+    }
+
+    async fn commit_queued(
+        self: &Arc<Self>,
+        write: Write,
+    ) -> Result<Result<Written, StoreError>, NotQueued> {
         let (id, (asker, answer)) = (write.id(), oneshot::channel());
-        if let Some(lane) = CommitLane::after(self, write, asker) {
+        if let Some(lane) = CommitLane::after(self, write, asker)? {
             lane.commit_next().await;
         }
         let unanswered = || StoreError::unconfirmed("the commit ended without an answer");
@@ -72,7 +141,7 @@ impl Inner {
         if let Ok(Written::Refused { record: Some(found), .. }) = &answer {
             assert_eq!(found.operation.id(), id, "a store answers each write in its place");
         }
-        answer
+        Ok(answer)
     }
 }
 
@@ -81,13 +150,14 @@ struct CommitLane(Arc<Inner>);
 
 impl CommitLane {
     /// Queues a write, and takes a lane if one is free.
-    fn after(inner: &Arc<Inner>, write: Write, asker: Asker) -> Option<Self> {
+    fn after(inner: &Arc<Inner>, write: Write, asker: Asker) -> Result<Option<Self>, NotQueued> {
         let mut queue = inner.batcher.lock();
+        queue.gate.check(&write)?;
         queue.claims += usize::from(is_claim(&write));
         queue.writes.push_back((write, asker));
         let free = queue.lanes_free > 0;
         queue.lanes_free -= usize::from(free);
-        free.then(|| Self(Arc::clone(inner)))
+        Ok(free.then(|| Self(Arc::clone(inner))))
     }
 
     async fn commit_next(&self) {
@@ -101,6 +171,9 @@ impl CommitLane {
         counters.spread.committed(askers.len(), asked_at.elapsed());
         if let Some(now) = answers.iter().flatten().map(Written::now).max() {
             self.0.clock.heard(now, asked_at);
+        }
+        if answers.iter().any(Result::is_err) {
+            self.0.past.hurry();
         }
         assert_eq!(askers.len(), answers.len(), "a store answers every write");
         for (asker, answer) in askers.into_iter().zip(answers) {

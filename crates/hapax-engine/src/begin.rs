@@ -243,6 +243,7 @@ async fn claim(
 ) -> Result<Admission, BeginError> {
     let inner = &shared.inner;
     let (mut now, mut found) = (Timestamp::ZERO, None::<Box<Record>>);
+    let mut has_looked = false;
     for _ in 0..CLAIM_ROUNDS_MAX {
         let (claim, following) = match decide(now, arrival, found.as_deref(), &policy) {
             Decision::Execute(claim) => (claim, None),
@@ -262,9 +263,23 @@ async fn claim(
                 return without_store(now, arrival, &record, &policy).ok_or(BeginError::Contended);
             }
         };
-        match write(inner, &claim, &policy).await? {
+        let written = match write(inner, &claim, &policy).await {
+            // Nothing was asked yet. What is there is answered from as ever; what is not is not run.
+            Err(BeginError::Quarantined) if !has_looked => {
+                has_looked = true;
+                let loaded = inner.load(arrival.operation.id()).await?;
+                if loaded.record.is_none() {
+                    return Err(BeginError::Quarantined);
+                }
+                (now, found) = (loaded.now, loaded.record);
+                continue;
+            }
+            written => written?,
+        };
+        match written {
             Written::Done { now } => {
                 let record = Arc::new(won(now, found.as_deref(), &claim));
+                inner.acknowledged.add(&record);
                 let shared = Arc::clone(shared);
                 return Ok(match (&claim.entry, following) {
                     (Entry::Queue { .. }, _) => {
@@ -316,7 +331,8 @@ pub(crate) async fn write(
     policy: &Policy,
 ) -> Result<Written, BeginError> {
     inner.know_clock().await?;
-    match inner.commit_claim(claim.clone()).await.ok_or(BeginError::Overloaded)? {
+    inner.know_incarnation().await?;
+    match inner.commit_claim(claim.clone()).await? {
         Err(StoreError::Unconfirmed(cause)) => {
             inner.counters.unconfirmed.one();
             match confirm(inner, claim).await {

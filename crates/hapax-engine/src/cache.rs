@@ -1,11 +1,12 @@
 //! Finished records in memory. They are immutable, so a hit is right until the record expires.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use hapax_core::{OperationId, Record, StateTag, Timestamp};
 use quick_cache::{Weighter, sync};
+use tokio::{sync::watch, time::sleep};
 
-use crate::digest::DigestHasher;
+use crate::{digest::DigestHasher, engine::Inner};
 
 #[derive(Debug)]
 pub(crate) struct Cache(Option<sync::Cache<OperationId, Arc<Record>, Weight, DigestHasher>>);
@@ -44,6 +45,13 @@ impl Cache {
         Some((record, now))
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        if let Some(cache) = &self.0 {
+            cache.clear();
+        }
+    }
+
     /// Keeps the record if it is one that never changes again.
     pub(crate) fn offer(&self, record: &Arc<Record>) {
         let Some(cache) = &self.0 else { return };
@@ -56,6 +64,21 @@ impl Cache {
             | StateTag::InDoubt
             | StateTag::Released
             | StateTag::Buried => {}
+        }
+    }
+}
+
+/// Forgets everything at every interval until told to stop.
+pub(crate) async fn clear_every(
+    interval: Duration,
+    inner: Arc<Inner>,
+    mut stop: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => return,
+            () = sleep(interval) => inner.cache.clear(),
         }
     }
 }

@@ -11,22 +11,25 @@ use std::{
 use hapax_core::{
     Attempt, Doubt, DynStore, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag,
     StoreError, Tenant, Timestamp, apply, give_back,
+    incarnation::Quarantine,
     limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
     store::{Claim, Loaded},
 };
 use tokio::{
     sync::{Semaphore, watch},
-    time::{Instant, timeout},
+    time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
-    batcher::Batcher,
+    acknowledged::Acknowledged,
+    batcher::{Batcher, Gate, NotQueued},
     begin::{self, Admission, BeginRequest},
-    cache::Cache,
+    cache::{self, Cache},
     clock::StoreClock,
     error::BeginError,
     handover::{is_left_not_released, left_for, write_leave},
     in_flight::InFlightRegistry,
+    incarnation::{self, PastWatch},
     options::Options,
     permit::{Followed, write_end},
     purger,
@@ -77,7 +80,14 @@ impl Engine {
     pub fn start(store: impl Into<DynStore>, options: Options) -> Self {
         let store = store.into();
         let (stop, stopped) = watch::channel(false);
+        let seeded = options.seed.map(fastrand::Rng::with_seed);
+        let process = seeded.clone().map_or_else(Owner::draw, |mut seeded| {
+            // From the end of what else is drawn, which stays as it was.
+            Owner::from_random(!seeded.u64(..))
+        });
         let inner = Arc::new(Inner {
+            acknowledged: Acknowledged::new(options.acknowledged_bytes_max),
+            past: PastWatch::new(process.0),
             batcher: Batcher::new(store.lanes(), options.queued_claims_max),
             flights: Arc::default(),
             watchers: RecordWatchers::new(options.waiters_max),
@@ -86,7 +96,7 @@ impl Engine {
             tenant_keys: Arc::new(TenantKeys::new(store.salt())),
             renewer: Renewer::new(),
             counters: EngineCounters::default(),
-            seeded: options.seed.map(|seed| Mutex::new(fastrand::Rng::with_seed(seed))),
+            seeded: seeded.map(Mutex::new),
             waiting_for_pick_up: Arc::new(Semaphore::new(WAITING_FOR_PICK_UP_MAX)),
             began: Instant::now(),
             readiness: Readiness::default(),
@@ -95,7 +105,11 @@ impl Engine {
             options,
         });
         let shared = Arc::new(Shared { inner: Arc::clone(&inner), stop });
+        if let Some(interval) = inner.options.cache_cleared_every {
+            tokio::spawn(cache::clear_every(interval, Arc::clone(&inner), stopped.clone()));
+        }
         tokio::spawn(Renewer::run(Arc::clone(&inner), stopped.clone()));
+        tokio::spawn(incarnation::run(Arc::clone(&inner), stopped.clone()));
         tokio::spawn(sweeper::run(Arc::downgrade(&shared), stopped.clone()));
         tokio::spawn(purger::run(inner, stopped));
         Self { shared }
@@ -139,7 +153,18 @@ impl Engine {
     ///
     /// Asked more often than every [`BELIEVED_FOR`](readiness::BELIEVED_FOR), it answers as before.
     pub async fn takes_writes(&self) -> Result<(), StoreError> {
+        let inner = &self.shared.inner;
+        inner.know_incarnation().await?;
+        if inner.batcher.gate() == Gate::Closed {
+            return Err(NotQueued::Closed.into());
+        }
         readiness::takes_writes(&self.shared.inner).await
+    }
+
+    /// Why keys that are not in the store are not run; `None` if they are. Found records are answered
+    /// from as ever.
+    pub fn quarantine(&self) -> Option<Quarantine> {
+        self.shared.inner.past.quarantine()
     }
 
     /// The salt of the store, which keys all fingerprints.
@@ -177,7 +202,12 @@ impl Engine {
     pub async fn shut_down(&self, patience: Duration) -> bool {
         let inner = &self.shared.inner;
         inner.stopping.store(true, Relaxed);
-        timeout(patience, inner.flights.all_landed()).await.is_ok()
+        let give_up_at = Instant::now() + patience;
+        let all_landed = timeout(patience, inner.flights.all_landed()).await.is_ok();
+        if all_landed && let Ok(Err(error)) = timeout_at(give_up_at, inner.sign_off()).await {
+            tracing::debug!(%error, "this process stays on the list of those at work");
+        }
+        all_landed
     }
 }
 
@@ -238,6 +268,8 @@ const WAITING_FOR_PICK_UP_MAX: usize = 4096;
 pub(crate) struct Inner {
     pub(crate) store: DynStore,
     pub(crate) options: Options,
+    pub(crate) acknowledged: Acknowledged,
+    pub(crate) past: PastWatch,
     pub(crate) batcher: Batcher,
     pub(crate) flights: Arc<InFlightRegistry>,
     pub(crate) watchers: RecordWatchers,
@@ -250,7 +282,7 @@ pub(crate) struct Inner {
     /// All chance, where the options say which.
     seeded: Option<Mutex<fastrand::Rng>>,
     waiting_for_pick_up: Arc<Semaphore>,
-    began: Instant,
+    pub(crate) began: Instant,
     stopping: AtomicBool,
 }
 

@@ -2,6 +2,8 @@
 
 use hapax_core::StoreError;
 
+use crate::batcher::NotQueued;
+
 /// Why an operation could not begin. Nothing was run.
 ///
 /// ```
@@ -24,9 +26,23 @@ pub enum BeginError {
     /// Others were faster again and again: refuse, and let the client retry.
     #[error("other writers kept changing the record")]
     Contended,
+    /// The store may have forgotten that it was run, after a failover or a restore: refuse until a person, or
+    /// everybody who was at work, says that it has not.
+    #[error("the store may have forgotten that it was run")]
+    Quarantined,
     /// The engine is shutting down: refuse, and let the client retry elsewhere.
     #[error("the engine is shutting down")]
     Stopped,
+}
+
+impl From<NotQueued> for BeginError {
+    fn from(not_queued: NotQueued) -> Self {
+        match not_queued {
+            NotQueued::Overloaded => Self::Overloaded,
+            NotQueued::Quarantined => Self::Quarantined,
+            NotQueued::Closed => Self::Store(not_queued.into()),
+        }
+    }
 }
 
 /// Why the end of an attempt could not be written down.

@@ -12,6 +12,7 @@
 //! - [`operator`] is for people: look, understand, release, resolve;
 //! - [`Options`] are the bounds, [`Stats`] the counts, [`Spreads`] how they are spread.
 
+mod acknowledged;
 mod batcher;
 mod begin;
 mod cache;
@@ -23,6 +24,7 @@ mod error;
 mod handover;
 mod histogram;
 mod in_flight;
+mod incarnation;
 mod next_attempt;
 pub mod operator;
 mod options;
@@ -31,6 +33,7 @@ mod purger;
 mod queued_operation;
 mod readiness;
 mod renewer;
+mod restore;
 mod stats;
 pub mod steps;
 mod sweeper;

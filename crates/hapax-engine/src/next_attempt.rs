@@ -50,8 +50,8 @@ pub(crate) async fn again(
             tombstone: seen.tombstone,
             entry: entry.clone(),
         };
-        let overloaded = || not_written(StoreError::unavailable("too many claims are waiting"));
-        let claimed = match inner.commit_claim(claim.clone()).await.ok_or_else(overloaded)? {
+        let committed = inner.commit_claim(claim.clone()).await;
+        let claimed = match committed.map_err(|not_queued| not_written(not_queued.into()))? {
             Err(error @ StoreError::Unconfirmed(_)) => {
                 inner.counters.unconfirmed.one();
                 confirm(inner, &claim).await.ok_or_else(|| not_written(error))?
@@ -65,6 +65,7 @@ pub(crate) async fn again(
         match claimed {
             Written::Done { now } => {
                 let record = Arc::new(won(now, Some(&seen), &claim));
+                inner.acknowledged.add(&record);
                 return Ok(Again::Claimed { record, over });
             }
             Written::Refused { record: Some(found), .. } if is_still_ours(&found, begun) => {

@@ -20,6 +20,11 @@ use crate::permit::Permit;
 pub struct Options {
     /// Most bytes of finished records kept in memory; zero for none.
     pub cache_bytes_max: u64,
+    /// How often those are forgotten all at once, for stores whose answers can be erased; never if `None`.
+    pub cache_cleared_every: Option<Duration>,
+    /// Most bytes of records that are remembered after the store acknowledged them, for the case that it
+    /// forgets them in a failover. If that is less than it forgets, somebody has to lift the quarantine.
+    pub acknowledged_bytes_max: usize,
     /// Most claims waiting for a commit; more are refused as overloaded.
     pub queued_claims_max: usize,
     /// Most callers waiting for operations that run elsewhere; more are told it is busy.
@@ -42,6 +47,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes_max: 64 << 20,
+            cache_cleared_every: None,
+            acknowledged_bytes_max: 32 << 20,
             queued_claims_max: 1 << 16,
             waiters_max: 1 << 16,
             settle_patience: Duration::from_secs(10),

@@ -342,6 +342,7 @@ async fn conclude(
     let stored = match &settled {
         Ok(Settled::Done(record)) => {
             inner.counters.settles.one();
+            inner.acknowledged.add(record);
             if let State::InDoubt { doubt, .. } = &record.state {
                 inner.left_in_doubt(record, *doubt);
             }

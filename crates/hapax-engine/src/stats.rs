@@ -104,6 +104,8 @@ stats! {
     swept_taken_over,
     /// Sweeps skipped because the store's clock jumped.
     sweeps_skipped,
+    /// Records that the store had acknowledged, then lost, and that were written back.
+    restored,
     /// Records removed past retention.
     purged,
     /// Records reduced to a tombstone.

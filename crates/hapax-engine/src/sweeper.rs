@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use hapax_core::{
-    Doubt, Record, Recovery, StoreError, Sweep,
+    Doubt, Record, Recovery, StateTag, StoreError, Sweep,
     limits::PAGE_RECORDS_MAX,
     quiet_from,
     settle::sweep,
@@ -70,6 +70,10 @@ async fn look_after(shared: &Arc<Shared>, record: Record) -> Result<bool, StoreE
         // Our own, late with its sign of life: its renewal or its end is on the way.
         return Ok(false);
     }
+    if record.tag() == StateTag::Pending && inner.past.quarantine().is_some() {
+        // It may have been run, in what the store has forgotten.
+        return Ok(false);
+    }
     let finisher = inner.options.finisher.as_ref();
     if record.request().is_some() && finisher.is_some_and(|finisher| !finisher.serves(&record)) {
         return Ok(false);
@@ -128,6 +132,7 @@ pub(crate) async fn take_over(shared: &Arc<Shared>, record: &Record, recovery: R
             inner.counters.swept_taken_over.one();
             tracing::info!(operation = %id, fence = claim.fence.get(), "took over an abandoned operation");
             let taken = Arc::new(won(now, Some(record), &claim));
+            inner.acknowledged.add(&taken);
             let quiet_from = quiet_from(record, &policy);
             let followed = Followed::owner(claim.over, quiet_from, Some(record));
             let permit = Permit::new(Arc::clone(shared), seat, taken, followed, policy);

@@ -13,7 +13,9 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hapax_core::DynStore;
+use axum::Router;
+use hapax_core::{DynStore, outbox::OutboxAdmin};
+use hapax_encryption::KEYS_SEEN_FOR;
 use hapax_engine::{Engine, Options};
 use hapax_tower::{IdempotencyLayer, Later, Room, Routes, Site};
 use rustls::ServerConfig;
@@ -25,14 +27,15 @@ use tokio::{
 use tower_layer::Layer;
 
 use crate::{
-    admin::{self, AdminSecret, AdminState, Meter, Meters, RelayFigures},
+    admin::{self, AdminAccess, AdminSecret, AdminState, Meter, Meters, RelayFigures, RelayPages},
     client::{UpstreamClient, UpstreamClientError},
-    config::{Config, Limits, Upstream},
+    config::{Config, Limits, Upstream, describe},
     proxy::{self, Proxy},
     server::{
         Acceptor, AdminServer, Bounds, Pace, Protocols, Serving, Shares, TlsError, Wiring, Workers,
         for_clients, server_config,
     },
+    telemetry::Telemetry,
 };
 
 /// A running gateway.
@@ -50,25 +53,39 @@ pub struct Gateway {
     meters: Meters,
     /// Tells the admin side that the gateway is no longer ready.
     draining: Arc<AtomicBool>,
-    admin_address: Option<SocketAddr>,
+    /// Where operators look, and what they see.
+    admin: Option<(SocketAddr, AdminState)>,
 }
 
 impl Gateway {
     /// Starts to serve clients. Must be called on a tokio runtime, which the engine then lives on.
     pub async fn start(config: Config, store: impl Into<DynStore>) -> Result<Self, StartError> {
+        Self::start_with(config, store, GatewayParts::default()).await
+    }
+
+    /// The same with what somebody else has made ready for it.
+    pub async fn start_with(
+        config: Config,
+        store: impl Into<DynStore>,
+        parts: GatewayParts,
+    ) -> Result<Self, StartError> {
+        let GatewayParts { listeners, telemetry } = parts;
+        let telemetry = Arc::new(telemetry);
         let later = Later::new(config.routes.clone(), Site::default());
+        if let Some(tracer) = telemetry.tracer.clone() {
+            later.prepare_with(move |request, attempt| tracer.resume(request, attempt));
+        }
         let engine = Engine::start(store, engine_options(&config, &later));
         let (meters, draining) = (Meters::default(), Arc::<AtomicBool>::default());
+        meters.show_losses(&telemetry);
         let labels: Arc<[String]> = config.routes.labels().into();
         later.serve(proxy_for(&config, 1, meters.meter(&labels))?);
-        let listener = listen(config.listen, "--listen").await?;
+        let listener = listen(listeners.clients, config.listen, "--listen").await?;
         let address = listener.local_addr().map_err(StartError::System)?;
-        let admin_address = match config.admin {
-            Some(admin) => {
-                let token = config.admin_token.clone().and_then(AdminSecret::new);
-                let (engine, meters) = (engine.clone(), meters.clone());
-                let state = AdminState { engine, token, meters, draining: Arc::clone(&draining) };
-                Some(administer(admin, state, &config.limits).await?)
+        let admin = match admin_listener(listeners.admin, &config).await? {
+            Some(listener) => {
+                let watched = (engine.clone(), meters.clone(), Arc::clone(&draining));
+                Some(administer(listener, watched, &config)?)
             }
             None => None,
         };
@@ -84,6 +101,7 @@ impl Gateway {
                 bounds: bounds(&config.limits),
                 shares: shares.clone(),
                 protocols: Protocols::new(&config.limits),
+                telemetry: Arc::clone(&telemetry),
                 draining: stop.clone(),
             }));
         }
@@ -110,7 +128,7 @@ impl Gateway {
             stop_accepting,
             meters,
             draining,
-            admin_address,
+            admin,
         })
     }
 
@@ -119,9 +137,9 @@ impl Gateway {
         self.address
     }
 
-    /// Where health, metrics and the admin API are.
+    /// Where health, metrics, the admin API and the dashboard are.
     pub fn admin_address(&self) -> Option<SocketAddr> {
-        self.admin_address
+        self.admin.as_ref().map(|(address, _)| *address)
     }
 
     /// What drives the store.
@@ -129,9 +147,21 @@ impl Gateway {
         &self.engine
     }
 
+    /// What is counted of it.
+    pub fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
     /// Shows relays that run beside it in its metrics: what `relays` says whenever somebody looks.
     pub fn show_relays(&self, relays: impl Fn() -> Vec<RelayFigures> + Send + Sync + 'static) {
         self.meters.show_relays(relays);
+    }
+
+    /// Lets operators look after this outbox.
+    pub fn show_outbox(&self, outbox: impl OutboxAdmin + 'static) {
+        if let Some((_, admin)) = &self.admin {
+            admin.show_outbox(outbox);
+        }
     }
 
     /// How many connections of clients are open.
@@ -157,15 +187,20 @@ impl Gateway {
         self.tls.store(tls);
         let kept = unchangeable(&self.config, &config);
         self.config = Config { listen: self.config.listen, ..config };
+        if let Some((_, admin)) = &self.admin {
+            admin.show_configuration(describe(&self.config));
+        }
         Ok(kept)
     }
 
-    /// Takes no new connections, lets requests under way finish, and ends.
+    /// Is not ready any more and serves on for as long as configured, so that nobody sends new
+    /// requests here. Then takes no new connections, lets requests under way finish, and ends.
     ///
     /// Says whether everything did within the time configured; what did not is left to its lease.
     pub async fn drain(self) -> bool {
-        let until = Instant::now() + self.config.drain;
         self.draining.store(true, Relaxed);
+        sleep(self.config.drain_delay).await;
+        let until = Instant::now() + self.config.drain;
         self.stop_accepting.send_replace(true);
         let left = || until.saturating_duration_since(Instant::now());
         let closed = timeout(left(), async {
@@ -186,6 +221,8 @@ const LAST_MOMENT: Duration = Duration::from_millis(500);
 fn engine_options(config: &Config, later: &Later) -> Options {
     Options {
         cache_bytes_max: config.cache_bytes_max,
+        // Answers in memory are in the clear: what was erased in the store must not be told from there.
+        cache_cleared_every: config.encryption.as_ref().map(|_| KEYS_SEEN_FOR),
         sweep_every: config.sweep_every,
         clock_stays: config.clock_stays,
         finisher: Some(later.finisher()),
@@ -193,28 +230,95 @@ fn engine_options(config: &Config, later: &Later) -> Options {
     }
 }
 
-async fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, StartError> {
+/// What a gateway does not make for itself.
+#[derive(Debug, Default)]
+pub struct GatewayParts {
+    /// Sockets it is given.
+    pub listeners: Listeners,
+    /// Whom it tells of each request.
+    pub telemetry: Telemetry,
+}
+
+/// Sockets that somebody else has opened, and listens on: they are used instead of the addresses
+/// that are configured.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// For clients.
+    pub clients: Option<std::net::TcpListener>,
+    /// For health, metrics and the admin API.
+    pub admin: Option<std::net::TcpListener>,
+}
+
+/// The socket that was opened, or else one at this address.
+async fn listen(
+    opened: Option<std::net::TcpListener>,
+    address: SocketAddr,
+    flag: &'static str,
+) -> Result<TcpListener, StartError> {
+    if let Some(listener) = opened {
+        listener.set_nonblocking(true).map_err(StartError::System)?;
+        return TcpListener::from_std(listener).map_err(StartError::System);
+    }
     let listener = TcpListener::bind(address).await;
     listener.map_err(|cause| StartError::Listen { address, flag, cause })
 }
 
-/// Serves the admin side for as long as the process lives.
-async fn administer(
+/// Serves the pages of relays that run without a gateway for as long as the process lives, and says where. Must be
+/// called on a tokio runtime.
+pub async fn serve_relay_pages(
     address: SocketAddr,
-    state: AdminState,
-    limits: &Limits,
+    pages: RelayPages,
 ) -> Result<SocketAddr, StartError> {
-    let listener = listen(address, "--admin").await?;
+    let listener = listen(None, address, "--admin").await?;
     let address = listener.local_addr().map_err(StartError::System)?;
+    serve_pages(listener, pages.router(), &Limits::default());
+    Ok(address)
+}
+
+/// Where operators connect, if anywhere. Who opened the socket may not have asked for a token.
+async fn admin_listener(
+    opened: Option<std::net::TcpListener>,
+    config: &Config,
+) -> Result<Option<TcpListener>, StartError> {
+    let Some(address) = config.admin else { return Ok(None) };
+    let listener = listen(opened, address, "--admin").await?;
+    let address = listener.local_addr().map_err(StartError::System)?;
+    if !address.ip().is_loopback() && config.admin_token.is_none() {
+        return Err(StartError::OpenToAnybody { address });
+    }
+    Ok(Some(listener))
+}
+
+/// Serves the admin side for as long as the process lives.
+fn administer(
+    listener: TcpListener,
+    (engine, meters, draining): (Engine, Meters, Arc<AtomicBool>),
+    config: &Config,
+) -> Result<(SocketAddr, AdminState), StartError> {
+    let address = listener.local_addr().map_err(StartError::System)?;
+    let access = AdminAccess {
+        operate: config.admin_token.clone().and_then(AdminSecret::new),
+        read: config.admin_read_token.clone().and_then(AdminSecret::new),
+        hosts: config.admin_hosts.clone(),
+        address,
+    };
+    let state = AdminState::new(engine, access, meters, draining);
+    state.show_configuration(describe(config));
+    tokio::spawn(state.clone().keep_figures());
+    serve_pages(listener, admin::router(state.clone()), &config.limits);
+    Ok((address, state))
+}
+
+/// Answers operators for as long as the process lives.
+fn serve_pages(listener: TcpListener, router: Router, limits: &Limits) {
     let server = AdminServer {
-        router: admin::router(state),
+        router,
         connections_max: limits.admin_connections_max,
         bounds: bounds(limits),
         body_pace: body_pace(limits),
         protocols: Protocols::new(limits),
     };
     tokio::spawn(server.run(listener));
-    Ok(address)
 }
 
 /// Keeps the metrics of keys in doubt as the store has them, until told to stop.
@@ -319,7 +423,11 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = [
         ("listen", old.listen != new.listen),
         ("admin", old.admin != new.admin),
+        ("admin_token", old.admin_token != new.admin_token),
+        ("admin_read_token", old.admin_read_token != new.admin_read_token),
+        ("admin_hosts", old.admin_hosts != new.admin_hosts),
         ("store", old.store != new.store),
+        ("encryption", keys(old) != keys(new)),
         ("workers", old.workers != new.workers),
         ("tls", old.tls.is_some() != new.tls.is_some()),
         ("cache", old.cache_bytes_max != new.cache_bytes_max),
@@ -327,6 +435,13 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("clock_stays", old.clock_stays != new.clock_stays),
     ];
     differs.iter().filter(|(_, differs)| *differs).map(|(name, _)| *name).collect()
+}
+
+/// What of the encryption can be compared: the names of its keys, and for how long data keys are used.
+fn keys(config: &Config) -> Option<(Vec<&str>, Option<Duration>)> {
+    let encryption = config.encryption.as_ref()?;
+    let masters = std::iter::once(&encryption.master).chain(&encryption.previous);
+    Some((masters.map(|master| master.name()).collect(), encryption.rotate_after))
 }
 
 /// Why nobody can listen there, as what a person can do about it.
@@ -357,6 +472,15 @@ pub enum StartError {
         /// What the system said.
         #[source]
         cause: io::Error,
+    },
+    /// A socket for the admin side was passed that others can reach.
+    #[error(
+        "anybody who reaches {address} could change keys; give the admin side a token, or a socket \
+         of 127.0.0.1"
+    )]
+    OpenToAnybody {
+        /// The address.
+        address: SocketAddr,
     },
     /// The upstream cannot be spoken to.
     #[error("the upstream cannot be used")]

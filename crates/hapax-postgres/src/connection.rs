@@ -15,12 +15,15 @@ use tokio::{
     sync::{Mutex as AsyncMutex, mpsc},
     time::timeout,
 };
-use tokio_postgres::{
-    AsyncMessage, Client, Config, Connection, NoTls, Row, Socket, Statement, tls::NoTlsStream,
-    types::ToSql,
-};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement, types::ToSql};
 
-use crate::error::{OpenError, StatementFailure};
+use hapax_core::incarnation::Incarnation;
+
+use crate::{
+    connect::{Address, EncryptedStream},
+    error::{OpenError, StatementFailure},
+    incarnation::AdmittedIncarnation,
+};
 
 /// What is sent on every new connection.
 ///
@@ -46,41 +49,42 @@ SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off';
 ";
 
-/// What `pg_stat_activity` shows, unless the configuration names something.
-const APPLICATION_NAME: &str = "hapax";
-/// How long a server may take to accept a connection, unless the configuration says otherwise.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long sent bytes may stay unacknowledged, unless the configuration says otherwise.
-const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(15);
 /// Notifications kept for a slow listener; further ones are dropped, since they are hints.
 const NOTIFICATIONS_MAX: usize = 1024;
 
 /// Where one connection is kept, and made anew when it is lost.
 pub(crate) struct ConnectionSlot {
-    config: Config,
+    address: Address,
     answer_timeout: Duration,
     wire: AsyncMutex<Option<Arc<SharedConnection>>>,
     connections: AtomicU64,
+    /// Which database it may lead to; any if there is none.
+    admitted: Option<Arc<AdmittedIncarnation>>,
 }
 
 impl ConnectionSlot {
     /// A link that connects when it is first used.
-    pub(crate) fn new(config: &Config, answer_timeout: Duration) -> Self {
-        let mut config = named(config);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(UNACKNOWLEDGED_MAX);
-        }
-        let connections = AtomicU64::new(0);
-        Self { config, answer_timeout, wire: AsyncMutex::default(), connections }
+    pub(crate) fn new(address: &Address, answer_timeout: Duration) -> Self {
+        let (address, connections) = (address.clone(), AtomicU64::new(0));
+        Self { address, answer_timeout, wire: AsyncMutex::default(), connections, admitted: None }
+    }
+
+    /// The same, to an admitted database alone.
+    pub(crate) fn to(self, admitted: &Arc<AdmittedIncarnation>) -> Self {
+        Self { admitted: Some(Arc::clone(admitted)), ..self }
+    }
+
+    /// Whether the connection leads where it may.
+    fn leads_right(&self, wire: &SharedConnection) -> bool {
+        let checked = self.admitted.as_ref().zip(wire.incarnation.as_ref());
+        checked.is_none_or(|(admitted, incarnation)| admitted.admits(incarnation))
     }
 
     /// The connection, made now if there is none.
     pub(crate) async fn wire(&self) -> Result<Arc<SharedConnection>, StatementFailure> {
         let mut slot = self.wire.lock().await;
-        if let Some(wire) = slot.as_ref().filter(|wire| !wire.is_lost()) {
+        let usable = |wire: &&Arc<SharedConnection>| !wire.is_lost() && self.leads_right(wire);
+        if let Some(wire) = slot.as_ref().filter(usable) {
             return Ok(Arc::clone(wire));
         }
         let (wire, _) = self.connect().await.map_err(StatementFailure::not_sent)?;
@@ -91,14 +95,18 @@ impl ConnectionSlot {
     pub(crate) async fn connect(
         &self,
     ) -> Result<(SharedConnection, mpsc::Receiver<String>), OpenError> {
-        let (client, connection) =
-            self.config.connect(NoTls).await.map_err(OpenError::connecting)?;
+        let (client, connection) = self.address.connect().await?;
         let warnings = Arc::new(AtomicU64::new(0));
         let (notify, notified) = mpsc::channel(NOTIFICATIONS_MAX);
         tokio::spawn(drive(connection, Arc::clone(&warnings), notify));
         client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
         refuse_read_only(&client).await?;
+        let incarnation = match &self.admitted {
+            Some(admitted) => Some(admitted.check(&client).await?),
+            None => None,
+        };
         let wire = SharedConnection {
+            incarnation,
             number: self.connections.fetch_add(1, Ordering::Relaxed),
             client,
             warnings,
@@ -118,6 +126,8 @@ impl fmt::Debug for ConnectionSlot {
 
 /// One connection, shared: what is sent at the same time is pipelined.
 pub(crate) struct SharedConnection {
+    /// Which database it leads to, where that matters.
+    incarnation: Option<Incarnation>,
     number: u64,
     client: Client,
     warnings: Arc<AtomicU64>,
@@ -193,15 +203,6 @@ impl SharedConnection {
     }
 }
 
-/// The same configuration with our name for those who look at sessions, unless it has one.
-pub(crate) fn named(config: &Config) -> Config {
-    let mut config = config.clone();
-    if config.get_application_name().is_none() {
-        config.application_name(APPLICATION_NAME);
-    }
-    config
-}
-
 /// Refuses a standby, and a database set to be read-only.
 pub(crate) async fn refuse_read_only(client: &Client) -> Result<(), OpenError> {
     let row = client.query_one("SHOW transaction_read_only", &[]).await;
@@ -211,7 +212,7 @@ pub(crate) async fn refuse_read_only(client: &Client) -> Result<(), OpenError> {
 
 /// Moves bytes until the connection ends.
 async fn drive(
-    mut connection: Connection<Socket, NoTlsStream>,
+    mut connection: Connection<Socket, EncryptedStream<Socket>>,
     warnings: Arc<AtomicU64>,
     notify: mpsc::Sender<String>,
 ) {

@@ -12,17 +12,15 @@ use hapax_sql::TransactionFault;
 use tokio::time::Instant;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::{migrate::VERSION, server::SERVER_MIN};
+use crate::{connect::ConnectFailure, migrate::VERSION, server::SERVER_MIN};
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// No server answered, or it turned us away.
-    #[error(
-        "cannot connect to PostgreSQL: check that it runs, and the host, port, user and password"
-    )]
-    Connect(#[source] tokio_postgres::Error),
+    #[error("cannot connect to PostgreSQL")]
+    Connect(#[source] Box<ConnectFailure>),
     /// The server has no database of this name.
     #[error("the database does not exist: create it with `createdb`, or correct the name")]
     NoDatabase(#[source] tokio_postgres::Error),
@@ -85,17 +83,36 @@ pub enum OpenError {
         #[source]
         source: tokio_postgres::Error,
     },
+    /// Another database answers in place of the one that was spoken to: after a failover, a restore, or by mistake.
+    #[error("another database answers ({found}) in place of the one before ({admitted})")]
+    OtherIncarnation {
+        /// The one that was spoken to.
+        admitted: String,
+        /// The one that answers.
+        found: String,
+    },
     /// The stored salt is not thirty-two bytes.
     #[error("the stored salt is damaged: restore table `hapax.meta` from a backup")]
     DamagedSalt,
 }
 
-impl OpenError {
-    pub(crate) fn connecting(source: tokio_postgres::Error) -> Self {
-        if source.code() == Some(&SqlState::INVALID_CATALOG_NAME) {
-            Self::NoDatabase(source)
-        } else {
-            Self::Connect(source)
+impl From<ConnectFailure> for OpenError {
+    fn from(failure: ConnectFailure) -> Self {
+        match failure {
+            ConnectFailure::NoDatabase { source, .. } => Self::NoDatabase(source),
+            ConnectFailure::ReadOnly { .. } => Self::ReadOnly,
+            other @ (ConnectFailure::Address(_)
+            | ConnectFailure::Unreachable { .. }
+            | ConnectFailure::TooSlow { .. }
+            | ConnectFailure::NoTls { .. }
+            | ConnectFailure::PlaintextPassword { .. }
+            | ConnectFailure::Certificate { .. }
+            | ConnectFailure::Tls { .. }
+            | ConnectFailure::NoPassword { .. }
+            | ConnectFailure::WrongPassword { .. }
+            | ConnectFailure::PasswordCommand(_)
+            | ConnectFailure::Refused { .. }
+            | ConnectFailure::Several { .. }) => Self::Connect(Box::new(other)),
         }
     }
 }

@@ -14,6 +14,7 @@
 //! - `outbox`: [`Outbox`], the log of events as a relay reads it;
 //! - `tail`: [`tail::Tail`], the same log followed by logical replication (feature `tail`);
 //! - `watch`: hints between processes;
+//! - `connect`: [`Address`], the one way to a server, its encryption and passwords;
 //! - `server`: whether a server can be used at all; `connection`: sessions, reconnecting; `migrate`: the schema; `error`: what failures mean.
 //!
 //! PostgreSQL 14 or newer. The clock of the database, `hapax.clock()`, is the only clock. A commit
@@ -29,11 +30,14 @@ mod answer;
 mod batch;
 mod clock_mark;
 mod commit;
+mod connect;
 mod connection;
+mod data_keys;
 mod error;
 mod heap_lap;
 #[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod inbox;
+mod incarnation;
 mod list;
 mod migrate;
 mod notes;
@@ -69,6 +73,10 @@ pub mod transaction;
 mod watch;
 
 pub use self::{
+    connect::{
+        Address, AddressError, ConnectFailure, EncryptedStream, PasswordAdvice, PasswordOrigin,
+        PostgresTls, TlsFailure, TlsHandshake,
+    },
     error::OpenError,
     migrate::{VERSION, schema_version, script},
     outbox::{Outbox, OutboxOptions},

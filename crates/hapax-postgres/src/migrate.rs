@@ -6,16 +6,22 @@
 //! only one release later. `works_with` in `hapax.meta` says how old the code may be.
 
 use hapax_core::Salt;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::Client;
 
-use crate::{error::OpenError, server};
+use crate::{connect::Address, error::OpenError, server};
 
 /// The schema version this code is written for.
-pub const VERSION: i32 = 10;
+pub const VERSION: i32 = 13;
 
 /// The version of the first migration. Those before it were never released, and are not upgraded.
 const FIRST: i32 = 10;
-const MIGRATIONS: [&str; 1] = [BASELINE];
+/// Every migration, and the version it leads to.
+const MIGRATIONS: &[(i32, &str)] = &[
+    (FIRST, BASELINE),
+    (11, include_str!("../migrations/0011_tending.sql")),
+    (12, include_str!("../migrations/0012_tenant_keys.sql")),
+    (13, include_str!("../migrations/0013_incarnation.sql")),
+];
 
 const BASELINE: &str = concat!(
     include_str!("../migrations/baseline/01_common.sql"),
@@ -40,8 +46,8 @@ const CREATE: &str = "CREATE SCHEMA IF NOT EXISTS hapax";
 
 /// Checks that this code can work with the schema, bringing it up to date first if told to, and
 /// returns its salt.
-pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenError> {
-    let mut client = server::enter(config).await?;
+pub(crate) async fn open(address: &Address, migrate: bool) -> Result<Salt, OpenError> {
+    let mut client = server::enter(address).await?;
     if migrate {
         run(&mut client).await?;
     }
@@ -53,15 +59,15 @@ pub(crate) async fn open(config: &Config, migrate: bool) -> Result<Salt, OpenErr
 /// ```no_run
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let config = "postgres://app@localhost/shop".parse()?;
-/// if hapax_postgres::schema_version(&config).await? < hapax_postgres::VERSION {
+/// let address: hapax_postgres::Address = "postgres://app@localhost/shop".parse()?;
+/// if hapax_postgres::schema_version(&address).await? < hapax_postgres::VERSION {
 ///     println!("run `hapax migrate` first");
 /// }
 /// # Ok(())
 /// # }
 /// ```
-pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
-    let client = server::enter(config).await?;
+pub async fn schema_version(address: impl Into<Address>) -> Result<i32, OpenError> {
+    let client = server::enter(&address.into()).await?;
     Ok(found(&client).await?.version)
 }
 
@@ -73,14 +79,14 @@ pub async fn schema_version(config: &Config) -> Result<i32, OpenError> {
 /// assert_eq!(hapax_postgres::script(hapax_postgres::VERSION), "");
 /// ```
 pub fn script(from: i32) -> String {
-    let pending = (FIRST..).zip(MIGRATIONS).filter(|(version, _)| *version > from);
+    let pending = MIGRATIONS.iter().filter(|(version, _)| *version > from);
     pending
         .map(|(_, text)| format!("BEGIN;\n{SETTINGS};\n{LOCK};\n{CREATE};\n{text}COMMIT;\n"))
         .collect()
 }
 
 async fn run(client: &mut Client) -> Result<(), OpenError> {
-    for (version, text) in (FIRST..).zip(MIGRATIONS) {
+    for &(version, text) in MIGRATIONS {
         let failed = |source| OpenError::Migration { version, source };
         let transaction = client.transaction().await.map_err(OpenError::Unusable)?;
         transaction.batch_execute(SETTINGS).await.map_err(failed)?;

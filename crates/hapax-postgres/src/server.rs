@@ -6,14 +6,9 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tokio_postgres::{
-    Client, Config, Error, NoTls, SimpleQueryMessage, SimpleQueryRow, error::SqlState,
-};
+use tokio_postgres::{Client, Error, SimpleQueryMessage, SimpleQueryRow, error::SqlState};
 
-use crate::{
-    connection::{named, refuse_read_only},
-    error::OpenError,
-};
+use crate::{connect::Address, connection::refuse_read_only, error::OpenError};
 
 /// The oldest major version of PostgreSQL that can be used.
 pub(crate) const SERVER_MIN: u32 = 14;
@@ -27,9 +22,8 @@ const LOOK: &str = "SELECT pg_catalog.pg_backend_pid(), \
                     pg_catalog.current_setting('server_version_num')";
 
 /// A session on a server that can be used, and to which it belongs alone.
-pub(crate) async fn enter(config: &Config) -> Result<Client, OpenError> {
-    let config = named(config);
-    let first = connect(&config).await?;
+pub(crate) async fn enter(address: &Address) -> Result<Client, OpenError> {
+    let first = connect(address).await?;
     // Not prepared, here and below: a pooler might run the statement where nobody has prepared it.
     let looked = row(&first, LOOK).await.map_err(OpenError::Unusable)?;
     let (Some(session), Some(version)) = (looked.pid, looked.rest) else {
@@ -39,7 +33,7 @@ pub(crate) async fn enter(config: &Config) -> Result<Client, OpenError> {
     if found < SERVER_MIN {
         return Err(OpenError::TooOld { found });
     }
-    let second = connect(&config).await?;
+    let second = connect(address).await?;
     for _ in 0..ROUNDS {
         compare(&first, &second, &session).await?;
     }
@@ -75,8 +69,8 @@ fn refused(error: Error) -> OpenError {
     }
 }
 
-async fn connect(config: &Config) -> Result<Client, OpenError> {
-    let (client, connection) = config.connect(NoTls).await.map_err(OpenError::connecting)?;
+async fn connect(address: &Address) -> Result<Client, OpenError> {
+    let (client, connection) = address.connect().await?;
     tokio::spawn(connection);
     Ok(client)
 }

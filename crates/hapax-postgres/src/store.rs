@@ -12,15 +12,17 @@ use std::{
 use hapax_core::{
     Attempt, Faults, Note, Noted, OperationId, Record, Salt, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
-use tokio_postgres::Config;
 
 use crate::{
     clock_mark, commit,
+    connect::Address,
     connection::{ConnectionSlot, SharedConnection},
     error::{Complaints, OpenError, StatementFailure, after, before, reading},
     heap_lap::HeapLap,
+    incarnation::{self, AdmittedIncarnation},
     list, migrate, notes, overdue, retire, row, steps,
     watch::ChangeWatchers,
 };
@@ -60,8 +62,8 @@ impl Default for Options {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let config: tokio_postgres::Config = "postgres://app@localhost/shop".parse()?;
-/// let store = hapax_postgres::Store::connect(&config, hapax_postgres::Options::default()).await?;
+/// let address: hapax_postgres::Address = "postgres://app@localhost/shop".parse()?;
+/// let store = hapax_postgres::Store::connect(&address, hapax_postgres::Options::default()).await?;
 /// let engine = Engine::start(store, Options::default());
 /// engine.takes_writes().await?;
 /// # Ok(())
@@ -69,7 +71,7 @@ impl Default for Options {
 /// ```
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct Shared {
@@ -77,6 +79,8 @@ pub(crate) struct Shared {
     pub(crate) watchers: ChangeWatchers,
     pub(crate) keeper: ConnectionSlot,
     salt: Salt,
+    /// Which database records are read and written in; the keeper speaks to any.
+    admitted: Arc<AdmittedIncarnation>,
     lanes: Vec<WriteLane>,
     pub(crate) reader: ConnectionSlot,
     pub(crate) sweep_lap: HeapLap,
@@ -107,12 +111,15 @@ impl Store {
 
     /// Opens the store in this database. Connections carry session settings and prepared statements,
     /// so a pooler in between must pool by session; one that does not is refused.
-    pub async fn connect(config: &Config, options: Options) -> Result<Self, OpenError> {
-        let salt = migrate::open(config, options.migrate).await?;
-        let link = || ConnectionSlot::new(config, options.answer_timeout);
-        let lane = || WriteLane { link: link(), busy: AtomicUsize::new(0) };
+    pub async fn connect(address: impl Into<Address>, options: Options) -> Result<Self, OpenError> {
+        let address = address.into();
+        let salt = migrate::open(&address, options.migrate).await?;
+        let link = || ConnectionSlot::new(&address, options.answer_timeout);
+        let admitted = Arc::<AdmittedIncarnation>::default();
+        let lane = || WriteLane { link: link().to(&admitted), busy: AtomicUsize::new(0) };
         let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
-        let (watchers, keeper, reader) = (ChangeWatchers::new(link()), link(), link());
+        let (watchers, keeper) = (ChangeWatchers::new(link()), link());
+        let reader = link().to(&admitted);
         let faults = options.faults;
         let complaints = Complaints::default();
         let (sweep_lap, purge_lap) = (HeapLap::default(), HeapLap::default());
@@ -121,6 +128,7 @@ impl Store {
             watchers,
             keeper,
             salt,
+            admitted,
             lanes,
             reader,
             sweep_lap,
@@ -131,8 +139,8 @@ impl Store {
     }
 
     /// Creates the schema or brings it up to date. Safe to run from many processes at once.
-    pub async fn migrate(config: &Config) -> Result<(), OpenError> {
-        migrate::open(config, true).await.map(|_| ())
+    pub async fn migrate(address: impl Into<Address>) -> Result<(), OpenError> {
+        migrate::open(&address.into(), true).await.map(|_| ())
     }
 }
 
@@ -179,6 +187,18 @@ impl store::Store for Store {
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         Ok(clock_mark::keep(&self.shared, mark).await?)
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        incarnation::read(&self.shared).await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        Ok(incarnation::keep(&self.shared, &change).await?)
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.shared.admitted.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -35,10 +35,12 @@
 mod clock_mark;
 mod commit;
 mod connect;
+mod data_keys;
 mod directory;
 mod error;
 mod hot_path;
 pub mod inbox;
+mod incarnation;
 mod key;
 mod listing;
 mod log;

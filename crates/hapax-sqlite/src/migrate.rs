@@ -13,7 +13,10 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use crate::error::MigrateError;
 
 /// The steps, in order; step `n` leads to version `n + 1`. Shipped steps never change.
-pub(crate) const STEPS: &[&str] = &[include_str!("../migrations/0001_baseline.sql")];
+pub(crate) const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_baseline.sql"),
+    include_str!("../migrations/0002_tenant_keys.sql"),
+];
 
 /// Creates the tables of Hapax in a database of your own, or brings them up to date, and returns
 /// the salt for the fingerprints kept there.

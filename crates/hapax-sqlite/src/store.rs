@@ -7,6 +7,7 @@ use std::{
 use hapax_core::{
     Attempt, Note, Noted, OneLine, OperationId, Record, Salt, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     outbox::Bell,
     store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
@@ -18,7 +19,7 @@ use crate::{
     clock_mark, commit,
     connect::Database,
     error::{OpenError, store_error},
-    log, migrate,
+    incarnation, log, migrate,
     migrate::salt_of,
     notes,
     options::Options,
@@ -117,7 +118,8 @@ impl Store {
             let run = move || reader::run(own, &jobs);
             reads.spawn("hapax-sqlite-reader", run).map_err(denied)?;
         }
-        Ok(Self { shared: Arc::new(Shared { path, salt, bell: Bell::new(), reads, writes }) })
+        let (drawn, bell) = (incarnation::draw(), Bell::new());
+        Ok(Self { shared: Arc::new(Shared { path, salt, drawn, bell, reads, writes }) })
     }
 
     /// Hands a read over; the answer is lost only with the reader that was at it.
@@ -222,6 +224,25 @@ impl store::Store for Store {
         self.change_at(&writer::KEEP_CLOCK, keep).await
     }
 
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        let found = self.look_up(incarnation::read).await?;
+        found.into_reading(self.shared.drawn, &incarnation::beside(&self.shared.path))
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        let (drawn, written) = (self.shared.drawn, change.clone());
+        let keep = move |connection: &Connection, _| incarnation::keep(connection, &written, drawn);
+        let kept = self.change_at(&writer::KEEP_CLOCK, keep).await?;
+        if kept {
+            let beside = incarnation::beside(&self.shared.path);
+            incarnation::remember(&beside, &change).map_err(StoreError::unconfirmed)?;
+        }
+        Ok(kept)
+    }
+
+    /// A file is what it is: one that was put in its place is refused by whoever holds the old one.
+    fn admit(&self, _: &Incarnation) {}
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.read(move |reader| reader.list(&filter, page)).await?
     }
@@ -253,6 +274,8 @@ impl fmt::Debug for Store {
 struct Shared {
     path: PathBuf,
     salt: Salt,
+    /// The name of the file, should it have none yet.
+    drawn: i64,
     bell: Bell,
     reads: Threads<reader::Job>,
     writes: Threads<writer::Job>,

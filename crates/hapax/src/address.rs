@@ -1,6 +1,6 @@
 //! Where records are kept, as people write it, and as far as this program can open it.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{fmt, fs, io, path::PathBuf, str::FromStr};
 
 use hapax_core::store::StoreScheme;
 
@@ -18,9 +18,9 @@ pub enum StoreAddress {
     Memory,
     /// `sqlite:PATH`
     Sqlite(PathBuf),
-    /// `postgres://user@host:port/database`
+    /// `postgres://user@host:port/database`, or `host=… dbname=…`
     #[cfg(feature = "postgres")]
-    Postgres(Box<tokio_postgres::Config>),
+    Postgres(hapax_postgres::Address),
 }
 
 impl FromStr for StoreAddress {
@@ -31,22 +31,42 @@ impl FromStr for StoreAddress {
             StoreScheme::Memory => Ok(Self::Memory),
             StoreScheme::Sqlite { path } => Ok(Self::Sqlite(path.into())),
             StoreScheme::Postgres => postgres(text),
+            StoreScheme::InFile { path } => in_file(path),
+        }
+    }
+}
+
+/// The address in a file. That of a server is read again for each connection.
+fn in_file(path: &str) -> Result<StoreAddress, InvalidAddress> {
+    let unreadable = |source| InvalidAddress::File { path: path.into(), source };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    match StoreScheme::of(text.trim()) {
+        Some(StoreScheme::Sqlite { path }) => Ok(StoreAddress::Sqlite(path.into())),
+        Some(StoreScheme::Postgres) => postgres_in_file(path, text.trim()),
+        Some(StoreScheme::Memory | StoreScheme::InFile { .. }) | None => {
+            Err(InvalidAddress::Content { path: path.into() })
         }
     }
 }
 
 #[cfg(feature = "postgres")]
 fn postgres(text: &str) -> Result<StoreAddress, InvalidAddress> {
-    if asks_for_tls(text) {
-        return Err(InvalidAddress::Tls);
-    }
-    let config = text.parse().map_err(InvalidAddress::Postgres)?;
-    Ok(StoreAddress::Postgres(Box::new(config)))
+    Ok(StoreAddress::Postgres(text.parse()?))
+}
+
+#[cfg(feature = "postgres")]
+fn postgres_in_file(path: &str, _: &str) -> Result<StoreAddress, InvalidAddress> {
+    Ok(StoreAddress::Postgres(hapax_postgres::Address::in_file(path)?))
 }
 
 #[cfg(not(feature = "postgres"))]
 fn postgres(_: &str) -> Result<StoreAddress, InvalidAddress> {
     Err(InvalidAddress::NotBuiltIn)
+}
+
+#[cfg(not(feature = "postgres"))]
+fn postgres_in_file(_: &str, text: &str) -> Result<StoreAddress, InvalidAddress> {
+    postgres(text)
 }
 
 impl fmt::Display for StoreAddress {
@@ -56,20 +76,9 @@ impl fmt::Display for StoreAddress {
             Self::Memory => f.write_str("memory:"),
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
             #[cfg(feature = "postgres")]
-            Self::Postgres(config) => {
-                write!(f, "PostgreSQL, database {}", config.get_dbname().unwrap_or("by default"))
-            }
+            Self::Postgres(address) => address.fmt(f),
         }
     }
-}
-
-/// Whether an address refuses a connection that is not encrypted.
-#[cfg(feature = "postgres")]
-fn asks_for_tls(address: &str) -> bool {
-    let settings = address.split_once('?').map_or("", |(_, settings)| settings).split('&');
-    settings.filter_map(|setting| setting.split_once('=')).any(|(name, value)| {
-        name == "sslmode" && matches!(value, "require" | "verify-ca" | "verify-full")
-    })
 }
 
 /// Why a text is no store's address. Never repeats it: it may hold a password.
@@ -86,38 +95,28 @@ pub enum InvalidAddress {
     /// It names no store.
     #[error(
         "no store is known by this address; write sqlite:PATH, \
-         postgres://user@host:port/database or memory:"
+         postgres://user@host:port/database, memory:, or address-file:PATH for a file that holds one"
     )]
     Unknown,
     /// It is an address of PostgreSQL, and this program was built without.
     #[error("this program was built without PostgreSQL; add the feature `postgres` of `hapax`")]
     NotBuiltIn,
-    /// It asks for a connection that is encrypted.
-    #[error(
-        "its `sslmode` asks for TLS, which this version does not speak to PostgreSQL yet; connect by \
-         a local socket or through a tunnel, with sslmode=disable"
-    )]
-    Tls,
-    /// It is meant for PostgreSQL, and cannot be understood.
+    /// The file that holds it cannot be read.
+    #[error("the address in {} cannot be read", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{} holds no address of a store; write one line into it, postgres://... or sqlite:PATH", path.display())]
+    Content {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is meant for PostgreSQL, and cannot be used.
     #[cfg(feature = "postgres")]
-    #[error("it is no PostgreSQL address; write postgres://user@host:port/database")]
-    Postgres(#[source] tokio_postgres::Error),
-}
-
-#[cfg(all(test, feature = "postgres"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_that_asks_for_tls_is_told_that_there_is_none_yet() {
-        for mode in ["require", "verify-ca", "verify-full"] {
-            let address = format!("postgres://shop@db/shop?connect_timeout=5&sslmode={mode}");
-            let refused = address.parse::<StoreAddress>().unwrap_err();
-            assert!(refused.to_string().contains("TLS"), "{refused}");
-        }
-        for mode in ["disable", "prefer"] {
-            let address = format!("postgres://shop@db/shop?sslmode={mode}");
-            assert!(address.parse::<StoreAddress>().is_ok());
-        }
-    }
+    #[error(transparent)]
+    Postgres(#[from] hapax_postgres::AddressError),
 }

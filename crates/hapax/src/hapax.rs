@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use hapax_core::DynStore;
+use hapax_encryption::{Encryption, KEYS_SEEN_FOR};
 use hapax_engine::{Engine, Options};
 use serde::Serialize;
 
@@ -38,6 +39,30 @@ impl Hapax {
     pub async fn open(address: &str) -> Result<Self, OpenError> {
         let address: StoreAddress = address.parse()?;
         Ok(Self::on(OpenStore::open(&address, Access::Keep).await?.into_dyn()))
+    }
+
+    /// The same, with what users sent and were answered encrypted in the store.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let text = "5f".repeat(32);
+    /// use hapax::{Encryption, Hapax, LocalMasterKey};
+    ///
+    /// // `text` is what `openssl rand -base64 32` prints, from wherever you keep secrets.
+    /// let encryption = Encryption::new(LocalMasterKey::parse(&text)?);
+    /// let hapax = Hapax::open_encrypted("memory:", encryption).await?;
+    /// # drop(hapax);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn open_encrypted(address: &str, encryption: Encryption) -> Result<Self, OpenError> {
+        let address: StoreAddress = address.parse()?;
+        let store = OpenStore::open(&address, Access::Keep).await?.encrypted(encryption).await?;
+        // What was erased in the store must not be told from memory.
+        let cache_cleared_every = Some(KEYS_SEEN_FOR);
+        let options = Options { cache_cleared_every, ..Options::default() };
+        Ok(Self::with(Engine::start(store, options)))
     }
 
     /// On a store that is open already. Must be called on a tokio runtime.

@@ -6,6 +6,7 @@
 
 mod address;
 mod comparison;
+mod data_keys;
 mod durations;
 mod effect_error;
 mod hapax;
@@ -23,8 +24,11 @@ pub use hapax_core::{
     InvalidOutcome, InvalidPolicy, InvalidReason, Key, Note, Noted, Operation, OperationId,
     Outcome, Owner, Part, Phase, Policy, Reason, Record, Recovery, RequestParts, RetainFrom,
     Retention, RunMode, Salt, Scope, SignedId, Stamp, State, StateTag, Step, StepName, Store,
-    StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, clock, inbox, limits,
-    memory, outbox, retry, store, transaction,
+    StoreError, StoredStep, Tenant, TenantKey, Timestamp, TransactionError, clock, inbox,
+    incarnation, limits, memory, outbox, retry, store, transaction,
+};
+pub use hapax_encryption::{
+    self as encryption, Encryption, EncryptionError, LocalMasterKey, MasterKey,
 };
 pub use hapax_engine::{
     Admission, Answered, BeginError, BeginRequest, ClockWatch, Completion, Engine, Fate, Finisher,

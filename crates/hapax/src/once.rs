@@ -5,9 +5,10 @@ use std::{pin::Pin, time::Duration};
 use bytes::Bytes;
 use hapax_core::{
     AttemptEnd, Body, InvalidName, InvalidPolicy, Key, Operation, OperationId, Outcome, Policy,
-    Record, Recovery, RequestParts, RunMode, Scope, State, Tenant, limits::OUTCOME_BODY_BYTES_MAX,
+    Record, Recovery, RequestParts, RunMode, Scope, State, StoreError, Tenant,
+    limits::OUTCOME_BODY_BYTES_MAX,
 };
-use hapax_engine::{Admission, BeginRequest, Engine, Permit, Settled};
+use hapax_engine::{Admission, BeginError, BeginRequest, Engine, Permit, Settled};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -232,12 +233,17 @@ fn outcome(written: Result<Vec<u8>, serde_json::Error>) -> Result<Outcome, OnceE
     Outcome::value(Bytes::from(written)).map_err(OnceError::TooLarge)
 }
 
+const ENCRYPTED: &str = "its result is encrypted, and no master key was given to read it";
+
 /// What a record says to somebody who asks again.
 fn read<T: DeserializeOwned>(record: &Record) -> Result<T, OnceError> {
     let id = record.operation.id();
     let kept = |outcome: &Outcome| match outcome.body() {
         Body::Kept(bytes) => Ok(bytes.clone()),
         Body::NotKept { len } => Err(OnceError::NotKept { len: *len }),
+        Body::Sealed { .. } => {
+            Err(OnceError::Store(BeginError::Store(StoreError::damaged(ENCRYPTED))))
+        }
         _ => Err(OnceError::InDoubt { id, cause: None }),
     };
     match &record.state {

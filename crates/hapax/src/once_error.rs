@@ -66,8 +66,8 @@ pub enum OnceError {
         /// When the result expired.
         since: Timestamp,
     },
-    /// It was done, and its result was too large to be kept.
-    #[error("it was done; its result of {len} bytes was too large to be kept")]
+    /// It was done, and its result was not kept: it was too large, or was erased.
+    #[error("it was done; its result of {len} bytes was not kept")]
     NotKept {
         /// How many bytes it had.
         len: u64,

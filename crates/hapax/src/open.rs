@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use hapax_core::{DynStore, Salt, memory};
+use hapax_encryption::{EncryptedStore, Encryption, EncryptionError};
 use hapax_engine::wall_clock;
 
 use crate::address::{InvalidAddress, StoreAddress};
@@ -76,14 +77,39 @@ impl OpenStore {
             #[cfg(not(feature = "sqlite"))]
             StoreAddress::Sqlite(_) => Err(OpenError::NoSqlite),
             #[cfg(feature = "postgres")]
-            StoreAddress::Postgres(config) => {
+            StoreAddress::Postgres(address) => {
                 let connect = |migrate| {
                     let options = hapax_postgres::Options { migrate, ..Default::default() };
-                    hapax_postgres::Store::connect(config, options)
+                    hapax_postgres::Store::connect(address, options)
                 };
                 Ok(Self::Postgres(postgres(access, connect).await?))
             }
         }
+    }
+
+    /// The store without its type, with what users sent and were answered encrypted in it. Refuses a
+    /// master key that is not the one of this store.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use hapax::{Access, Encryption, Hapax, LocalMasterKey, OpenStore};
+    ///
+    /// let store = OpenStore::open(&"memory:".parse()?, Access::Keep).await?;
+    /// let encryption = Encryption::new(LocalMasterKey::from_bytes(&[7; 32]));
+    /// let hapax = Hapax::on(store.encrypted(encryption).await?);
+    /// # drop(hapax);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn encrypted(self, encryption: Encryption) -> Result<DynStore, OpenError> {
+        Ok(match self {
+            Self::Memory(store) => EncryptedStore::new(store, encryption).await?.into(),
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(store) => EncryptedStore::new(store, encryption).await?.into(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(store) => EncryptedStore::new(store, encryption).await?.into(),
+        })
     }
 
     /// The store without its type, as an engine takes it.
@@ -95,6 +121,13 @@ impl OpenStore {
             #[cfg(feature = "postgres")]
             Self::Postgres(store) => store.into(),
         }
+    }
+}
+
+/// What cannot be encrypted: see the messages of [`EncryptionError`].
+impl From<EncryptionError> for OpenError {
+    fn from(error: EncryptionError) -> Self {
+        Self::Encryption(Box::new(error))
     }
 }
 
@@ -177,6 +210,9 @@ pub enum OpenError {
     #[cfg(feature = "postgres")]
     #[error("the PostgreSQL store cannot be opened")]
     Postgres(#[source] Box<hapax_postgres::OpenError>),
+    /// The master key is not the one this store was encrypted with, or the data keys cannot be read.
+    #[error("the store cannot be encrypted or decrypted")]
+    Encryption(#[source] Box<EncryptionError>),
     /// The operating system gave no randomness, or no thread.
     #[error("the operating system refused what a store needs")]
     System(#[source] io::Error),

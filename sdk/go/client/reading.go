@@ -51,6 +51,7 @@ var refusals = map[string]result{
 	"execution-not-started":   nothingRan,
 	"overloaded":              nothingRan,
 	"shutting-down":           nothingRan,
+	"store-quarantined":       nothingRan,
 	"store-unavailable":       nothingRan,
 	"stored-by-newer-version": nothingRan,
 	"transaction-rolled-back": nothingRan,

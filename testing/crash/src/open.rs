@@ -12,26 +12,28 @@ use crate::error::CrashError;
 
 /// Where a store is: `sqlite:PATH` or a PostgreSQL URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum DurableAddress {
     /// A file.
     Sqlite(PathBuf),
     /// A database of a PostgreSQL server.
     Postgres(String),
 }
 
-impl FromStr for Address {
+impl FromStr for DurableAddress {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match StoreScheme::of(text) {
             Some(StoreScheme::Sqlite { path }) => Ok(Self::Sqlite(path.into())),
             Some(StoreScheme::Postgres) => Ok(Self::Postgres(text.to_owned())),
-            Some(StoreScheme::Memory) | None => Err("nothing there outlives a process"),
+            Some(StoreScheme::Memory | StoreScheme::InFile { .. }) | None => {
+                Err("nothing there outlives a process")
+            }
         }
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for DurableAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
@@ -40,7 +42,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl Address {
+impl DurableAddress {
     /// The store at this address.
     pub async fn open(&self, faults: Faults) -> Result<DynStore, CrashError> {
         match self {
@@ -48,7 +50,8 @@ impl Address {
             Self::Postgres(url) => {
                 let options =
                     hapax_postgres::Options { faults, ..hapax_postgres::Options::default() };
-                let opened = hapax_postgres::Store::connect(&url.parse()?, options).await;
+                let config: tokio_postgres::Config = url.parse()?;
+                let opened = hapax_postgres::Store::connect(&config, options).await;
                 let opened = opened.map_err(|error| CrashError::Open {
                     address: url.clone(),
                     source: error.into(),

@@ -3,6 +3,7 @@
 use hapax_core::{
     Attempt, DynStore, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
 
@@ -72,6 +73,18 @@ impl Store for Watched {
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.store.keep_clock(mark).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.store.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.store.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.store.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -62,6 +62,8 @@ pub enum Syncs {
     Honest,
     /// Nothing, after so many that are honest: a disk that lies, to see whether the judge notices.
     IgnoredAfter(usize),
+    /// Nothing, once somebody told that what is kept there is open.
+    IgnoredOnceOpened,
 }
 
 /// The state of the disk between two calls.
@@ -155,6 +157,11 @@ impl DiskModel {
                     change.apply(&mut self.durable_names);
                 }
             }
+            DiskCall::Told(line) if self.syncs == Syncs::IgnoredOnceOpened => {
+                if line.starts_with("opened ") {
+                    self.syncs = Syncs::IgnoredAfter(0);
+                }
+            }
             DiskCall::Synced { .. } | DiskCall::DirectorySynced | DiskCall::Told(_) => {}
         }
         Ok(())
@@ -190,7 +197,7 @@ impl DiskModel {
 
     fn is_synced(&mut self) -> bool {
         match &mut self.syncs {
-            Syncs::Honest => true,
+            Syncs::Honest | Syncs::IgnoredOnceOpened => true,
             Syncs::IgnoredAfter(0) => false,
             Syncs::IgnoredAfter(honest) => {
                 *honest -= 1;

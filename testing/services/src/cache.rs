@@ -3,6 +3,7 @@
 use std::{
     env,
     fs::{self, File, TryLockError},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,19 +20,29 @@ pub(crate) fn filled(
     name: &str,
     fill: impl FnOnce(&Path) -> Result<(), ServiceError>,
 ) -> Result<PathBuf, ServiceError> {
-    let root = root();
+    filled_in(&root(), name, fill)
+}
+
+/// The same in another place than the usual cache; everybody may look into it.
+pub(crate) fn filled_in(
+    root: &Path,
+    name: &str,
+    fill: impl FnOnce(&Path) -> Result<(), ServiceError>,
+) -> Result<PathBuf, ServiceError> {
     let dir = root.join(name);
     if dir.is_dir() {
         return Ok(dir);
     }
-    fs::create_dir_all(&root).map_err(ServiceError::io(format!("make {}", root.display())))?;
+    fs::create_dir_all(root).map_err(ServiceError::io(format!("make {}", root.display())))?;
     let _lock = lock(&root.join("lock"))?;
     if dir.is_dir() {
         return Ok(dir);
     }
-    let partial = tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(&root);
+    let partial = tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(root);
     let mut partial = partial.map_err(ServiceError::io("make a temporary directory"))?;
     fill(partial.path())?;
+    let open = fs::set_permissions(partial.path(), fs::Permissions::from_mode(0o755));
+    open.map_err(ServiceError::io(format!("open {}", partial.path().display())))?;
     fs::rename(partial.path(), &dir)
         .map_err(ServiceError::io(format!("rename {}", partial.path().display())))?;
     partial.disable_cleanup(true);

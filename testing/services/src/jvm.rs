@@ -40,7 +40,8 @@ impl Jars {
         Ok(command)
     }
 
-    fn fetch(&self, dir: &Path) -> Result<(), ServiceError> {
+    /// Puts the libraries into this directory.
+    pub(crate) fn fetch(&self, dir: &Path) -> Result<(), ServiceError> {
         let maven = match programs::find("mvn", &[]) {
             Some(maven) => maven,
             None => self.installed("mvn", "maven")?,

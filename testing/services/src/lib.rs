@@ -3,10 +3,17 @@
 //! A server is one file here and a shared way to run a process:
 //!
 //! - [`postgres`]: a PostgreSQL cluster of its own, on a free loopback port;
+//! - [`pg_cron`]: one that calls statements at set times;
+//! - [`postgres_versions`]: one of each version; [`certificates`]: for those who encrypt;
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
+//! - [`haproxy`]: a load balancer;
+//! - [`kms`]: a key service, started alike;
 //! - [`redis`]: a Redis server, for those who compare with it;
+//! - [`chromium`]: a browser without a window;
 //! - [`faketime`]: a clock that can be set, for one process;
+//! - [`collector`]: who is told traces and metrics;
+//! - [`prometheus`]: who scrapes metrics, and checks rules about them;
 //! - [`h2spec`]: no server, but cases for ours;
 //! - [`debian`]: installs what is missing, where that is possible;
 //! - [`roster`]: servers that outlive the command that started them;
@@ -34,13 +41,20 @@
 //! ```
 
 pub mod broker;
+pub mod certificates;
+pub mod chromium;
+pub mod collector;
 pub mod debian;
 pub mod faketime;
 pub mod h2spec;
+pub mod haproxy;
 pub mod kafka;
+pub mod kms;
 pub mod nats;
+pub mod pg_cron;
 pub mod pgbouncer;
 pub mod postgres;
+pub mod postgres_versions;
 pub mod process;
 pub mod prometheus;
 pub mod rabbitmq;
@@ -50,6 +64,7 @@ pub mod sqs;
 
 mod cache;
 mod error;
+mod go;
 mod jvm;
 mod ports;
 mod programs;

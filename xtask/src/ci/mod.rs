@@ -19,6 +19,7 @@ mod tally;
 mod tests;
 mod toolchain;
 mod tools;
+mod versions;
 
 pub(crate) use self::tools::Tool;
 pub use self::{tally::Tally, toolchain::RustVersion};

@@ -15,7 +15,10 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{StepTimer, Tally, command, not_run, target_dir};
+use super::{
+    StepTimer, Tally, command, not_run, target_dir,
+    versions::{self, Versions},
+};
 use crate::TaskFailure;
 
 /// Test programs that run at the same time, on a machine of this many cores or more.
@@ -24,7 +27,8 @@ const SIDE_BY_SIDE_MAX: usize = 3;
 /// Builds and runs all tests, doc tests included, shows what they print and counts them.
 pub(super) fn run(root: &Path) -> Result<Tally, TaskFailure> {
     let logs = logs()?;
-    let mut programs = VecDeque::from(programs(root, &logs)?);
+    let versions = Versions::start()?;
+    let mut programs = VecDeque::from(programs(root, &logs, &versions)?);
     // First, because compiling fills the time in which the others wait.
     programs.push_front(documentation(root, &logs));
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -94,7 +98,11 @@ fn captured(mut command: Command, log: &Path) -> io::Result<(bool, String)> {
 }
 
 /// Builds all test programs; the largest come first, because those bring the most servers and take longest.
-fn programs(root: &Path, logs: &Path) -> Result<Vec<TestProgram>, TaskFailure> {
+fn programs(
+    root: &Path,
+    logs: &Path,
+    versions: &Versions,
+) -> Result<Vec<TestProgram>, TaskFailure> {
     let mut build = command(root);
     build.args(["test", "--locked", "--workspace", "--all-features", "--no-run"]);
     build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
@@ -108,7 +116,12 @@ fn programs(root: &Path, logs: &Path) -> Result<Vec<TestProgram>, TaskFailure> {
         let bytes = fs::metadata(program).map_or(0, |file| file.len());
         (std::cmp::Reverse(bytes), artifact.manifest_path.clone())
     });
-    Ok(artifacts.into_iter().map(|(artifact, program)| artifact.program(&program, logs)).collect())
+    let of_versions = artifacts.iter().filter(|(artifact, _)| artifact.is_of_postgres());
+    let of_versions: Vec<_> =
+        of_versions.flat_map(|(artifact, program)| artifact.on(versions, program, logs)).collect();
+    let programs =
+        artifacts.into_iter().map(|(artifact, program)| artifact.program(&program, logs));
+    Ok(programs.chain(of_versions).collect())
 }
 
 fn documentation(root: &Path, logs: &Path) -> TestProgram {
@@ -156,11 +169,28 @@ impl Artifact {
 
     /// The program where, and with what, cargo itself would run it.
     fn program(self, program: &Path, logs: &Path) -> TestProgram {
-        let package = self.manifest_path.parent().unwrap_or_else(|| Path::new("."));
-        let folder = package.file_name().unwrap_or_default().to_string_lossy();
+        let folder = self.package().file_name().unwrap_or_default().to_string_lossy();
         let name = format!("{folder} {} {}", self.target.kind.join(" "), self.target.name);
-        let mut command = Command::new(program);
-        command.current_dir(package).env("CARGO_MANIFEST_DIR", package);
+        self.named(name, Command::new(program), logs)
+    }
+
+    /// The same on a server of each version.
+    fn on(&self, versions: &Versions, program: &Path, logs: &Path) -> Vec<TestProgram> {
+        let commands = versions.commands(program).into_iter();
+        commands.map(|(name, command)| self.named(name, command, logs)).collect()
+    }
+
+    /// Whether it asks a server of PostgreSQL, which may be of any version.
+    fn is_of_postgres(&self) -> bool {
+        self.package().ends_with(versions::PACKAGE) && self.target.kind == ["test"]
+    }
+
+    fn package(&self) -> &Path {
+        self.manifest_path.parent().unwrap_or_else(|| Path::new("."))
+    }
+
+    fn named(&self, name: String, mut command: Command, logs: &Path) -> TestProgram {
+        command.current_dir(self.package()).env("CARGO_MANIFEST_DIR", self.package());
         let log = logs.join(format!("{}.log", name.replace(' ', "-")));
         TestProgram { name, command, log }
     }

@@ -22,7 +22,7 @@ use crate::{
 
 /// The compilers, as pip calls them.
 const TOOLS: [&str; 2] = ["ziglang==0.17.0", "cargo-zigbuild==0.24.0"];
-const PROFILE: &str = "dist";
+const PROFILE: &str = "packed";
 
 /// The program for this processor, compiled as releases are.
 pub(super) fn run(
@@ -36,8 +36,6 @@ pub(super) fn run(
     let mut cargo = command(root);
     cargo.args(["zigbuild", "--locked", "--package", "hapax-cli"]).args(brokers.flags());
     cargo.args(["--profile", PROFILE, "--target", &target]);
-    // Nothing in the program that only a debugger reads.
-    cargo.env("CARGO_PROFILE_DIST_STRIP", "symbols").env("CARGO_PROFILE_DIST_DEBUG", "none");
     cargo.env("CARGO_TARGET_DIR", target_dir()?);
     let path = env::var_os("PATH").unwrap_or_default();
     let places = [tools.join("bin")].into_iter().chain(env::split_paths(&path));

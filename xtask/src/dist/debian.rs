@@ -55,6 +55,10 @@ fn files(
             "usr/lib/systemd/system/hapax.service",
             payload.packaging("systemd/hapax.service"),
         ),
+        Entry::file(
+            "usr/lib/systemd/system/hapax.socket",
+            payload.packaging("systemd/hapax.socket"),
+        ),
         Entry::file("usr/share/doc/hapax/README.md", payload.readme.clone()),
         Entry::file("usr/share/doc/hapax/hapax.cdx.json", payload.bill.clone()),
         Entry::file("usr/share/hapax/hapax.sql", payload.schema.clone()),

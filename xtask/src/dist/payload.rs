@@ -38,7 +38,7 @@ const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "hapax.bash"), ("zsh", "_hapax"), ("fish", "hapax.fish")];
 
 /// The files of `packaging` that packages hold.
-const PACKAGING: [&str; 7] = [
+const PACKAGING: [&str; 8] = [
     "debian/postinst",
     "debian/postrm",
     "debian/prerm",
@@ -46,6 +46,7 @@ const PACKAGING: [&str; 7] = [
     "hapax.env",
     "npm/hapax.js",
     "systemd/hapax.service",
+    "systemd/hapax.socket",
 ];
 
 impl Payload {

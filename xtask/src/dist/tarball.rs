@@ -22,6 +22,7 @@ pub(super) fn pack(
         Entry::file("hapax.sql", payload.schema.clone()),
         Entry::file("gateway.toml", payload.packaging("gateway.toml")),
         Entry::file("hapax.service", payload.packaging("systemd/hapax.service")),
+        Entry::file("hapax.socket", payload.packaging("systemd/hapax.socket")),
         Entry::file("hapax.cdx.json", payload.bill.clone()),
     ];
     entries.extend(payload.licences.iter().cloned());

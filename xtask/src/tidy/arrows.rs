@@ -40,6 +40,11 @@ const RULES: &[ArrowRule] = &[
         reason: "the engine drives any store and serves any front end",
     },
     ArrowRule {
+        package: "hapax-encryption",
+        forbidden: &[DRIVERS, BACKENDS, &["hapax-engine", "hapax-tower", "hapax-gateway"]],
+        reason: "what stands around any store names none",
+    },
+    ArrowRule {
         package: "hapax-sql",
         forbidden: &[RUNTIMES, HTTP, DRIVERS, BACKENDS, &["hapax-engine"]],
         reason: "what is said to any database names none, and no driver",

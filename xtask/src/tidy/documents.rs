@@ -18,6 +18,7 @@ const STATES_PAGE: &str = "docs/states.md";
 const ERRORS: &str = "docs/errors/";
 const ERRORS_LIST: &str = "docs/errors/README.md";
 const CLI: &str = "crates/hapax-cli/src/";
+const SETTINGS: &str = "crates/hapax-gateway/src/config/names.rs";
 
 /// Every word of the machine is explained.
 pub fn check_states(tree: &Tree) -> Vec<TidyFinding> {
@@ -113,18 +114,20 @@ pub fn check_commands(tree: &Tree) -> Vec<TidyFinding> {
     findings
 }
 
-/// A test that a document names as its witness exists.
+/// A test that a document names as its witness exists. A setting may have as long a name.
 pub fn check_tests(tree: &Tree) -> Vec<TidyFinding> {
     let functions: HashSet<_> = tree
         .ending(".rs")
         .flat_map(|file| source::functions(&file.text))
         .map(|function| function.name)
         .collect();
+    let settings = tree.get(SETTINGS).map_or("", |file| file.text.as_str());
+    let is_setting = |name: &str| settings.contains(&format!("\"{name}\""));
     let mut findings = Vec::new();
     for page in tree.ending(".md") {
         for (at, line) in page.text.lines().enumerate() {
             for name in line.split('`').skip(1).step_by(2).filter(|word| is_sentence(word)) {
-                if !functions.contains(name) {
+                if !functions.contains(name) && !is_setting(name) {
                     let what = format!("there is no test `{name}`; name one that exists");
                     findings.push(TidyFinding::new(&page.path, at + 1, what));
                 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
+use super::StoreFileArgs;
+
 /// Compare what was emitted with what arrived and what was acted on: nothing lost, doubled or swapped.
 ///
 /// What was emitted is read from the outbox, as far back as it is still kept, or from a file of
@@ -31,6 +33,9 @@ pub(crate) struct AuditArgs {
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
     #[arg(default_value = "sqlite:hapax.db")]
     pub(crate) store: String,
+
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
 
     /// Whose events were to be sent, by the name `hapax outbox list` shows.
     #[arg(long, value_name = "NAME", required_unless_present = "emitted")]

@@ -1,9 +1,11 @@
 //! What people type after `hapax keys`.
 
-use std::{env, path::PathBuf};
+use std::{env, path::PathBuf, time::Duration};
 
 use clap::{Subcommand, ValueEnum, value_parser};
 use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
+
+use super::{StoreFileArgs, duration, encryption::MasterKeyArgs};
 
 /// Look at keys, understand them, and decide what only a person can.
 ///
@@ -12,14 +14,18 @@ use hapax::{Fence, Key, OperationId, Scope, StateTag, Tenant};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   hapax keys list --state in_doubt
+  hapax keys list --state running --older-than 5m --order age
+  hapax keys count --by scope
   hapax keys explain --tenant jwt:acme --scope 'POST /payments' --key 9f1c2d
   hapax keys resolve 1a0fb49b3048c68ad311324a449becfe \\
       --as completed --status 201 --body @receipt.json --why 'the bank has it'
   hapax keys release --key 9f1c2d --why 'the bank never saw it' --dry-run
   hapax keys purge --store postgres://owner@db/shop")]
 pub(crate) enum KeysTask {
-    /// List keys, in order of their id.
+    /// List keys, in order of their id or of how long they are in their state.
     List(ListArgs),
+    /// Count keys by their states, and by tenant or scope.
+    Count(CountArgs),
     /// Show everything that is known about a key: its record, its past, and who changed it.
     Show(ShowArgs),
     /// Say how the next request with a key will be answered, why, and what to do about it.
@@ -45,6 +51,9 @@ pub(crate) struct SourceArgs {
     #[arg(default_value_t = usual_store(), hide_default_value = true)]
     pub(crate) store: String,
 
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
+
     /// Ask a running gateway's admin listener, whatever the store: http://HOST:PORT.
     #[arg(long, value_name = "URL")]
     pub(crate) admin: Option<String>,
@@ -57,6 +66,9 @@ pub(crate) struct SourceArgs {
     /// The file that holds it; counts for more than --token.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) master: MasterKeyArgs,
 
     /// Answer in JSON, for programs.
     #[arg(long)]
@@ -103,11 +115,14 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) parts: PartArgs,
 
-    /// Only keys in this state.
-    #[arg(long, value_parser = state)]
-    pub(crate) state: Option<StateTag>,
+    #[command(flatten)]
+    pub(crate) which: StateArgs,
 
-    /// Only ids after this one: where the last page ended.
+    /// In which order. By age every record is looked at, at most --search-max of them.
+    #[arg(long, value_name = "ORDER", default_value = "id")]
+    pub(crate) order: ListOrder,
+
+    /// Only ids after this one: where the last page ended. By age there is one page.
     #[arg(long, value_name = "ID", value_parser = operation_id)]
     pub(crate) after: Option<OperationId>,
 
@@ -115,6 +130,64 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) limit: u64,
+}
+
+/// Keys by their state.
+#[derive(Debug, clap::Args)]
+pub(crate) struct StateArgs {
+    /// Only keys in this state.
+    #[arg(long, value_parser = state)]
+    pub(crate) state: Option<StateTag>,
+
+    /// Only keys that entered their state longer ago than this: 90s, 5m, 1h, 7d.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) older_than: Option<Duration>,
+}
+
+/// In which order keys are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListOrder {
+    /// By id, which is no order in time.
+    Id,
+    /// Those first that are in their state the longest.
+    Age,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CountArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    /// Only keys of this tenant.
+    #[arg(long, value_parser = |raw: &str| Tenant::parse(raw))]
+    pub(crate) tenant: Option<Tenant>,
+
+    /// Only keys of this scope, such as 'POST /payments'.
+    #[arg(long, value_parser = |raw: &str| Scope::parse(raw))]
+    pub(crate) scope: Option<Scope>,
+
+    #[command(flatten)]
+    pub(crate) which: StateArgs,
+
+    /// Count apart for each of these; the largest are shown.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<CountBy>,
+
+    /// Most tenants or scopes that are shown.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(value_parser = value_parser!(u64).range(1..=10_000))]
+    pub(crate) limit: u64,
+
+    /// Most records that are looked at.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    pub(crate) search_max: u64,
+}
+
+/// What keys are counted apart by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CountBy {
+    Tenant,
+    Scope,
 }
 
 #[derive(Debug, clap::Args)]
@@ -226,7 +299,7 @@ pub(crate) enum ResolvedAs {
 
 /// The store of somebody who names none. To clap a variable is as explicit as a flag, and would
 /// conflict with `--admin`; a default does not.
-fn usual_store() -> String {
+pub(super) fn usual_store() -> String {
     let said = env::var_os("HAPAX_STORE").map(|said| said.to_string_lossy().into_owned());
     said.unwrap_or_else(|| "sqlite:hapax.db".to_owned())
 }

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::StoreFileArgs;
+
 /// Create the schema that a store needs, or bring it up to date.
 ///
 /// Run it before what uses the store. It may be run at any time, again, and on many machines at
@@ -22,8 +24,11 @@ was changed by the step that failed.")]
 pub(crate) struct MigrateArgs {
     /// The store: sqlite:PATH or postgres://user@host:port/database.
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
-    #[arg(required_unless_present = "print")]
+    #[arg(required_unless_present_any = ["print", "store_file"])]
     pub(crate) store: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
 
     /// Let this role call the SQL functions, and read no table of the schema. PostgreSQL alone.
     #[arg(long, value_name = "NAME")]

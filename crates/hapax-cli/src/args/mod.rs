@@ -1,27 +1,39 @@
 //! What people type. What it means is resolved by each task.
 
 mod audit;
+mod backup;
 mod call;
 mod completions;
 mod demo;
+mod doctor;
+mod encryption;
 mod keys;
 mod man;
 mod migrate;
 mod outbox;
+mod plan;
+mod quarantine;
 mod relay;
 mod serve;
 mod simulate;
+mod store_file;
 
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::{
     audit::AuditArgs,
+    backup::BackupArgs,
     call::{CallArgs, duration},
     completions::CompletionsArgs,
     demo::DemoArgs,
+    doctor::DoctorArgs,
+    encryption::{
+        EncryptionTask, EraseArgs, KeyStoreArgs, MasterKeyArgs, RewrapArgs, ShowKeysArgs,
+    },
     keys::{
-        ChangeArgs, ExplainArgs, KeysTask, ListArgs, NameArgs, PartArgs, PurgeArgs, ReleaseArgs,
-        ResolveArgs, ResolvedAs, ShowArgs, SourceArgs, operation_id,
+        ChangeArgs, CountArgs, CountBy, ExplainArgs, KeysTask, ListArgs, ListOrder, NameArgs,
+        PartArgs, PurgeArgs, ReleaseArgs, ResolveArgs, ResolvedAs, ShowArgs, SourceArgs, StateArgs,
+        operation_id,
     },
     man::ManArgs,
     migrate::MigrateArgs,
@@ -29,9 +41,12 @@ pub(crate) use self::{
         CareArgs, DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs,
         ParkedChangeArgs, RemoveArgs, WhichArgs,
     },
+    plan::{PlanArgs, PlannedStore},
+    quarantine::{LiftArgs, QuarantineStoreArgs, QuarantineTask},
     relay::RelayArgs,
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
+    store_file::StoreFileArgs,
 };
 use crate::parts;
 
@@ -53,10 +68,17 @@ pub(crate) enum Task {
     #[command(subcommand)]
     Keys(KeysTask),
     #[command(subcommand)]
+    Encryption(EncryptionTask),
+    #[command(subcommand)]
     Outbox(OutboxTask),
+    #[command(subcommand)]
+    Quarantine(QuarantineTask),
     Relay(Box<RelayArgs>),
     Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),
+    Backup(BackupArgs),
+    Doctor(DoctorArgs),
+    Plan(PlanArgs),
     /// See what retries do, in simulated time.
     #[command(subcommand)]
     Simulate(SimulateTask),

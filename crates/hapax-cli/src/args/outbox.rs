@@ -3,6 +3,8 @@
 use clap::{ArgGroup, Subcommand, value_parser};
 use hapax_core::outbox::Position;
 
+use super::StoreFileArgs;
+
 /// Look at what is to be published, and decide about what could not be.
 ///
 /// Exit codes: 0 done; 1 failed, nothing was changed; 2 the arguments mean nothing; 3 there is no
@@ -42,6 +44,9 @@ pub(crate) struct OutboxStoreArgs {
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
     #[arg(default_value = "sqlite:hapax.db")]
     pub(crate) store: String,
+
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
 
     /// Answer in JSON, for programs.
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `hapax relay`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum, value_parser};
 use hapax::limits::RETRY_ATTEMPTS_MAX;
@@ -10,7 +10,7 @@ use hapax_messaging::{
     sink::{CloudEvents, InvalidSinkAddress, SinkAddress, cloudevent::InvalidSource},
 };
 
-use super::LogArgs;
+use super::{LogArgs, StoreFileArgs};
 
 /// Send what was emitted to where it is wanted: if and only if it was committed, in order per key.
 ///
@@ -42,6 +42,9 @@ pub(crate) struct RelayArgs {
     /// unless the file says otherwise.
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
 
     /// Where events are sent.
     #[arg(long, env = "HAPAX_RELAY_TO", value_name = "DESTINATION", hide_env_values = true)]
@@ -108,6 +111,10 @@ pub(crate) struct RelayArgs {
     /// How long others wait before they take over from a relay that died; at least 1s.
     #[arg(long, value_name = "TIME", default_value = "15s", value_parser = super::duration)]
     pub(crate) lease: Duration,
+
+    /// Where health, readiness and metrics are, such as 127.0.0.1:8082; nowhere unless this or the file says so.
+    #[arg(long, env = "HAPAX_RELAY_ADMIN", value_name = "ADDRESS")]
+    pub(crate) admin: Option<SocketAddr>,
 
     /// How often to say how far it is; nothing is said while nothing happens.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::duration)]

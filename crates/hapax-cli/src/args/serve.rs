@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::StoreFileArgs;
+
 /// Put the gateway in front of an API: one effect per Idempotency-Key.
 ///
 /// Without a file every request that changes something may carry an Idempotency-Key header; those
@@ -30,6 +32,8 @@ pub(crate) struct ServeArgs {
     /// Where records are kept: sqlite:PATH (sqlite:hapax.db by default), postgres://… or memory:
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
     pub(crate) store: Option<String>,
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
     /// Where health, metrics and the admin API are; 127.0.0.1:8081 unless the file says otherwise,
     /// or `off`.
     #[arg(long, env = "HAPAX_ADMIN", value_name = "ADDRESS")]

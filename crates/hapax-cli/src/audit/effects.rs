@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use futures_util::TryStreamExt;
+use hapax::postgres;
 use hapax_core::outbox::EventId;
 use hapax_messaging::audit::Audit;
 use rusqlite::{Connection, OpenFlags};
-use tokio_postgres::NoTls;
 
 use super::{
     error::AuditError,
@@ -36,7 +36,7 @@ pub(super) async fn from_inbox(
     match store.parse()? {
         StoreAddress::Memory => Err(AuditError::Memory),
         StoreAddress::Sqlite(path) => from_sqlite(audit, &path, consumer),
-        StoreAddress::Postgres(config) => from_postgres(audit, &config, consumer).await,
+        StoreAddress::Postgres(address) => from_postgres(audit, &address, consumer).await,
     }
 }
 
@@ -66,10 +66,10 @@ fn from_sqlite(audit: &mut Audit, path: &Path, consumer: &str) -> Result<(), Aud
 
 async fn from_postgres(
     audit: &mut Audit,
-    config: &tokio_postgres::Config,
+    address: &postgres::Address,
     consumer: &str,
 ) -> Result<(), AuditError> {
-    let (client, connection) = config.connect(NoTls).await.map_err(AuditError::inbox)?;
+    let (client, connection) = address.connect().await.map_err(AuditError::inbox)?;
     tokio::spawn(connection);
     let known = client.query(UNKNOWN_TO_POSTGRES, &[&consumer]).await;
     if known.map_err(AuditError::inbox)?.is_empty() {

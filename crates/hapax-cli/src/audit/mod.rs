@@ -44,9 +44,10 @@ pub(crate) fn run(args: &AuditArgs) -> ExitCode {
 
 async fn audit(args: &AuditArgs) -> Result<Report, AuditError> {
     let mut audit = Audit::new();
+    let outbox = args.file.or(&args.store);
     match (&args.emitted, &args.destination) {
         (Some(path), _) => emitted_events::from_file(&mut audit, path)?,
-        (None, Some(name)) => emitted_events::from_outbox(&mut audit, &args.store, name).await?,
+        (None, Some(name)) => emitted_events::from_outbox(&mut audit, &outbox, name).await?,
         // Clap has made sure that there is one of them.
         (None, None) => {}
     }
@@ -57,7 +58,7 @@ async fn audit(args: &AuditArgs) -> Result<Report, AuditError> {
         effects::from_file(&mut audit, path)?;
     }
     if let Some(consumer) = &args.consumer {
-        let store = args.inbox.as_deref().unwrap_or(&args.store);
+        let store = args.inbox.as_deref().unwrap_or(&outbox);
         effects::from_inbox(&mut audit, store, consumer).await?;
     }
     Ok(audit.report(Rules {

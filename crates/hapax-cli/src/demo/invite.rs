@@ -10,7 +10,7 @@ use crate::shell::quoted;
 
 /// Where the page is, and commands to paste, for this gateway.
 pub(super) fn text(gateway: &DemoGateway, page: SocketAddr) -> Result<String, DemoError> {
-    let DemoGateway { address, admin, file, store, .. } = gateway;
+    let DemoGateway { address, admin, file, store, token, .. } = gateway;
     let pay = |amount: u32| {
         format!(
             "curl -i http://{address}/payments -H 'Idempotency-Key: \"try-1\"' \
@@ -26,6 +26,7 @@ pub(super) fn text(gateway: &DemoGateway, page: SocketAddr) -> Result<String, De
         "Everything is still running, until Ctrl-C.\n\
          \n  look at it       http://{page}/\
          \n  gateway          http://{address}\
+         \n  dashboard        http://{admin}/   (its token: {token})\
          \n  metrics          http://{admin}/metrics\
          \n  settings         {file}\n\
          \nA payment is made, and answered with 201:\n\n  {first}\n\

@@ -11,7 +11,10 @@ use hapax::{
 };
 
 use super::admin::AdminError;
-use crate::store::{InvalidAddress, OpenError};
+use crate::{
+    encryption::EncryptionTaskError,
+    store::{InvalidAddress, OpenError},
+};
 
 /// Why a task with keys was not done, as what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +31,13 @@ pub(crate) enum KeysError {
     Memory,
     #[error("a running gateway purges by itself; give --store instead of --admin")]
     PurgedByItself,
+    #[error(
+        "this store is encrypted, and what you give would be stored in the clear; give --master-key-file, \
+         or ask its gateway with --admin"
+    )]
+    NoMasterKey,
+    #[error(transparent)]
+    MasterKey(#[from] EncryptionTaskError),
     #[error(transparent)]
     Open(#[from] OpenError),
     #[error("the store could not be read")]
@@ -81,6 +91,8 @@ impl KeysError {
             Self::Address(_)
             | Self::TokenFile { .. }
             | Self::Memory
+            | Self::NoMasterKey
+            | Self::MasterKey(_)
             | Self::PurgedByItself
             | Self::Open(_)
             | Self::Store(_)

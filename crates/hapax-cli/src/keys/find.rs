@@ -1,6 +1,6 @@
 //! Which keys are meant.
 
-use std::time::Duration;
+use std::{ops::ControlFlow, time::Duration};
 
 use hapax::{
     Key, Operation, OperationId,
@@ -11,7 +11,7 @@ use hapax_gateway::admin::documents::{ListedDocument, ListingDocument};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{error::KeysError, source::KeysSource};
-use crate::args::{ListArgs, NameArgs, PartArgs, operation_id};
+use crate::args::{ListArgs, ListOrder, NameArgs, PartArgs, StateArgs, operation_id};
 
 /// What a name stands for.
 pub(super) enum NameMatch {
@@ -44,7 +44,10 @@ pub(super) async fn list(
     args: &ListArgs,
 ) -> Result<ListingDocument, KeysError> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let filter = filter(&args.parts, args.state);
+    let filter = filter(&args.parts, args.which.state);
+    if args.order == ListOrder::Age || args.which.older_than.is_some() {
+        return by_age(source, filter, args, limit).await;
+    }
     if let Some(key) = &args.parts.key {
         return search(source, filter, key, &args.parts, limit).await;
     }
@@ -70,26 +73,98 @@ async fn search(
     parts: &PartArgs,
     limit: usize,
 ) -> Result<ListingDocument, KeysError> {
-    let (mut found, mut after, progress) = (Vec::new(), None, progress());
-    while found.len() < limit {
+    let mut found = Vec::new();
+    every_page(source, filter, None, parts.search_max, |page| {
+        found.extend(page.into_iter().filter(|listed| has_key(listed, key)));
+        if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .await?;
+    found.truncate(limit);
+    Ok(ListingDocument { operations: found, next: None })
+}
+
+/// Those that are in their state the longest. What cannot be read has no age, and is never left out.
+async fn by_age(
+    source: &KeysSource,
+    filter: Filter,
+    args: &ListArgs,
+    limit: usize,
+) -> Result<ListingDocument, KeysError> {
+    let cutoff = Cutoff::of(source, &args.which).await?;
+    let (mut found, mut is_full) = (Vec::new(), false);
+    every_page(source, filter, args.after, args.parts.search_max, |page| {
+        let page = page.into_iter().filter(|listed| cutoff.lets_through(listed));
+        let key = args.parts.key.as_ref();
+        found.extend(page.filter(|listed| key.is_none_or(|key| has_key(listed, key))));
+        if args.order == ListOrder::Age {
+            found.sort_by(|one, other| age_of(one).cmp(age_of(other)));
+            found.truncate(limit);
+        }
+        is_full = args.order == ListOrder::Id && found.len() >= limit;
+        if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .await?;
+    found.truncate(limit);
+    let next = found.last().filter(|_| is_full).map(|last| last.id().to_owned());
+    Ok(ListingDocument { operations: found, next })
+}
+
+/// When a key has to have entered its state, for it to be old enough.
+pub(super) struct Cutoff(Option<String>);
+
+impl Cutoff {
+    pub(super) async fn of(source: &KeysSource, which: &StateArgs) -> Result<Self, KeysError> {
+        let Some(span) = which.older_than else { return Ok(Self(None)) };
+        Ok(Self(Some(source.now().await?.minus(span).to_string())))
+    }
+
+    /// Instants are written alike, so that they compare as texts.
+    pub(super) fn lets_through(&self, listed: &ListedDocument) -> bool {
+        match (&self.0, listed) {
+            (Some(cutoff), ListedDocument::Readable(operation)) => operation.changed_at <= *cutoff,
+            (None, _) | (_, ListedDocument::Unreadable { .. }) => true,
+        }
+    }
+}
+
+/// What cannot be read comes first: nothing is known about it, and somebody should know that.
+fn age_of(listed: &ListedDocument) -> &str {
+    match listed {
+        ListedDocument::Readable(operation) => &operation.changed_at,
+        ListedDocument::Unreadable { .. } => "",
+    }
+}
+
+fn has_key(listed: &ListedDocument, key: &Key) -> bool {
+    match listed {
+        ListedDocument::Readable(operation) => operation.key == key.as_str(),
+        ListedDocument::Unreadable { .. } => false,
+    }
+}
+
+/// Takes page after page to `take`, until it has enough, there are no more, or too many were looked at.
+pub(super) async fn every_page(
+    source: &KeysSource,
+    filter: Filter,
+    mut after: Option<OperationId>,
+    search_max: u64,
+    mut take: impl FnMut(Vec<ListedDocument>) -> ControlFlow<()>,
+) -> Result<(), KeysError> {
+    let progress = progress();
+    loop {
         let page = source.list(filter.clone(), Page { after, limit: PAGE_RECORDS_MAX }).await?;
         progress.inc(u64::try_from(page.operations.len()).unwrap_or(u64::MAX));
-        found.extend(page.operations.into_iter().filter(|listed| match listed {
-            ListedDocument::Readable(operation) => operation.key == key.as_str(),
-            ListedDocument::Unreadable { .. } => false,
-        }));
         after = page.next.as_deref().map(parse).transpose()?;
-        if after.is_none() {
+        if take(page.operations).is_break() || after.is_none() {
             break;
         }
-        if progress.position() >= parts.search_max {
+        if progress.position() >= search_max {
             progress.finish_and_clear();
             return Err(KeysError::SearchEnded { looked_at: progress.position() });
         }
     }
     progress.finish_and_clear();
-    found.truncate(limit);
-    Ok(ListingDocument { operations: found, next: None })
+    Ok(())
 }
 
 fn parse(id: &str) -> Result<OperationId, KeysError> {

@@ -3,6 +3,7 @@
 //! - `source` is where the keys are, the store or an `admin` API: both tell about keys in the same
 //!   documents;
 //! - `find` finds out which key is meant;
+//! - `count` counts them, `steps` is what the parts of one came to;
 //! - `purge` removes what is past retention;
 //! - `change` releases and resolves, after `confirm` has asked;
 //! - `print` says it in tables, `error` says what went wrong and with which code to exit.
@@ -10,16 +11,18 @@
 mod admin;
 mod change;
 mod confirm;
+mod count;
 mod error;
 mod find;
 mod print;
 mod purge;
 mod source;
+mod steps;
 
 use std::process::ExitCode;
 
 pub(crate) use self::{error::KeysError, source::KeysSource};
-use self::{find::NameMatch, print::KeysPrinter};
+use self::{find::NameMatch, print::KeysPrinter, steps::ShownKey};
 use crate::{
     args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs},
     store::Access,
@@ -42,6 +45,7 @@ pub(crate) fn run(task: KeysTask) -> Result<ExitCode, KeysError> {
 async fn perform(task: KeysTask) -> Result<(), KeysError> {
     match task {
         KeysTask::List(args) => list(args).await,
+        KeysTask::Count(args) => count::count(args).await,
         KeysTask::Show(args) => show(args).await,
         KeysTask::Explain(args) => explain(args).await,
         KeysTask::Release(args) => change::release(args).await,
@@ -59,8 +63,9 @@ async fn list(args: ListArgs) -> Result<(), KeysError> {
 async fn show(args: ShowArgs) -> Result<(), KeysError> {
     let (source, printer) = open(&args.source, Access::Look).await?;
     let id = one(&source, &printer, &args.name).await?;
-    let shown = source.show(id, args.body).await?;
-    printer.shown(&shown.ok_or(KeysError::NotFound)?)
+    let shown = source.show(id, args.body).await?.ok_or(KeysError::NotFound)?;
+    let steps = steps::of(&source, id, args.body).await?;
+    printer.shown(&ShownKey { shown, steps })
 }
 
 async fn explain(args: ExplainArgs) -> Result<(), KeysError> {

@@ -8,8 +8,16 @@ use hapax_gateway::admin::documents::{
 };
 use serde::Serialize;
 
-use super::{error::KeysError, purge::PurgeTally};
-use crate::table::{columns, harmless};
+use super::{
+    count::{KeysCount, state_words},
+    error::KeysError,
+    purge::PurgeTally,
+    steps::{ShownKey, StepDocument},
+};
+use crate::{
+    args::CountBy,
+    table::{columns, grouped, harmless, print},
+};
 
 /// How the answer is given.
 pub(super) struct KeysPrinter {
@@ -36,10 +44,57 @@ impl KeysPrinter {
         Ok(())
     }
 
-    pub(super) fn shown(&self, shown: &ShownDocument) -> Result<(), KeysError> {
+    pub(super) fn shown(&self, key: &ShownKey) -> Result<(), KeysError> {
         if self.json {
-            return json(shown);
+            return json(key);
         }
+        self.record(&key.shown)?;
+        let Some(steps) = key.steps.as_ref().filter(|steps| !steps.is_empty()) else {
+            return Ok(());
+        };
+        let mut out = io::stdout().lock();
+        let head = ["STEP", "NAME", "AT", "RESULT"].map(str::to_owned);
+        let rows: Vec<_> = std::iter::once(head).chain(steps.iter().map(step)).collect();
+        writeln!(out)?;
+        columns(&mut out, &rows)?;
+        Ok(())
+    }
+
+    /// How many there are, a row for each tenant or scope if they were counted apart.
+    pub(super) fn counted(&self, count: &KeysCount, by: Option<CountBy>) -> Result<(), KeysError> {
+        if self.json {
+            return json(count);
+        }
+        let words: Vec<_> = state_words().filter(|word| count.states.contains_key(*word)).collect();
+        let of = |states: &std::collections::BTreeMap<String, u64>, total: u64| {
+            let states = words.iter().map(|word| states.get(*word).copied().unwrap_or(0));
+            states.chain([total]).map(|count| grouped(count as f64)).collect::<Vec<_>>()
+        };
+        let named = |name: &str, counts: Vec<String>| {
+            std::iter::once(harmless(name)).chain(counts).collect::<Vec<_>>()
+        };
+        let mut rows: Vec<_> = count
+            .groups
+            .iter()
+            .flatten()
+            .map(|group| named(&group.name, of(&group.states, group.total)))
+            .collect();
+        rows.push(named("all", of(&count.states, count.total)));
+        let first = by.map_or("", |by| match by {
+            CountBy::Tenant => "tenant",
+            CountBy::Scope => "scope",
+        });
+        let header: Vec<_> =
+            std::iter::once(first).chain(words.iter().copied()).chain(["total"]).collect();
+        let mut out = io::stdout().lock();
+        print(&mut out, &header, &rows)?;
+        if let Some(more) = count.groups_left_out.filter(|more| *more > 0) {
+            writeln!(out, "and {more} more: --limit")?;
+        }
+        Ok(())
+    }
+
+    fn record(&self, shown: &ShownDocument) -> Result<(), KeysError> {
         let mut out = io::stdout().lock();
         let mut facts = vec![["id".to_owned(), shown.id.clone()]];
         facts.extend(shown.record.iter().flat_map(facts_of));
@@ -80,7 +135,7 @@ impl KeysPrinter {
         if self.json {
             return json(foreseen);
         }
-        self.shown(shown)?;
+        self.record(shown)?;
         let consequence = harmless(&foreseen.would);
         writeln!(io::stdout(), "\nNothing was changed. If it were, {consequence}.")?;
         Ok(())
@@ -120,6 +175,9 @@ fn facts_of(record: &RecordDocument) -> Vec<[String; 2]> {
     .map(|fact| fact.map(str::to_owned))
     .collect::<Vec<_>>();
     let mut fact = |name: &str, value: String| facts.push([name.to_owned(), value]);
+    if let Some(owner) = &record.operation.owner {
+        fact("owner", owner.clone());
+    }
     if let Some(doubt) = &record.doubt {
         fact("doubt", doubt.clone());
     }
@@ -127,13 +185,23 @@ fn facts_of(record: &RecordDocument) -> Vec<[String; 2]> {
         fact("request", "stored, so that somebody else can finish it".to_owned());
     }
     if let Some(answer) = &record.outcome {
-        let kept = if answer.body_kept { "" } else { ", too large to be kept" };
+        let kept = match (answer.encrypted, answer.body_kept) {
+            (true, _) => ", encrypted: give the master key to read it",
+            (false, true) => "",
+            (false, false) => ", not kept",
+        };
         fact("answer", format!("{}, body of {} bytes{kept}", answer.status, answer.body_bytes));
         for header in &answer.headers {
             fact("", harmless(&format!("{}: {}", header.name, header.value)));
         }
     }
     facts
+}
+
+fn step(step: &StepDocument) -> [String; 4] {
+    let result = step.result.as_ref().or(step.result_base64.as_ref());
+    let told = result.map_or_else(|| format!("{} bytes", step.result_bytes), |text| harmless(text));
+    [step.number.to_string(), harmless(&step.name), step.at.clone(), told]
 }
 
 fn json(value: &impl Serialize) -> Result<(), KeysError> {

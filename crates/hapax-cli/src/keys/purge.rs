@@ -30,7 +30,9 @@ pub(super) async fn purge(args: PurgeArgs) -> Result<(), KeysError> {
     }
     let (source, printer) =
         (KeysSource::open(&args.source, Access::Change).await?, KeysPrinter::new(args.source.json));
-    let KeysSource::Store(store) = source else { return Err(KeysError::PurgedByItself) };
+    let (KeysSource::Store(store) | KeysSource::Locked(store)) = source else {
+        return Err(KeysError::PurgedByItself);
+    };
     look_at_clock(&store).await?;
     let mut left = args.limit.unwrap_or(usize::MAX);
     let mut tally = PurgeTally::default();

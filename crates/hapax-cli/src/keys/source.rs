@@ -1,9 +1,10 @@
 //! Where the keys are.
 
 use hapax::{
-    DynStore, OperationId,
-    operator::{Change, Operator, Order},
-    store::{Filter, Page},
+    DynStore, OperationId, StoredStep, Timestamp,
+    operator::{Change, Operator, Order, Resolution},
+    store::{Filter, KeyStorage as _, Page},
+    wall_clock,
 };
 use hapax_gateway::admin::documents::{
     ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ShownDocument,
@@ -12,6 +13,7 @@ use hapax_gateway::admin::documents::{
 use super::{admin::Admin, error::KeysError};
 use crate::{
     args::SourceArgs,
+    encryption::from_files,
     store::{Access, OpenStore, StoreAddress},
     token::token_in,
 };
@@ -20,6 +22,8 @@ use crate::{
 pub(crate) enum KeysSource {
     /// The store itself. Whatever else uses it may run or not.
     Store(DynStore),
+    /// A store that is encrypted, without the key: what is clear in it can be seen and changed.
+    Locked(DynStore),
     /// A running gateway.
     Admin(Admin),
 }
@@ -30,11 +34,16 @@ impl KeysSource {
         if let Some(url) = &args.admin {
             return Ok(Self::Admin(Admin::new(url, token(args)?.as_deref())?));
         }
-        let address: StoreAddress = args.store.parse()?;
+        let address: StoreAddress = args.file.or(&args.store).parse()?;
         match &address {
             StoreAddress::Memory => Err(KeysError::Memory),
             StoreAddress::Sqlite(_) | StoreAddress::Postgres(_) => {
-                Ok(Self::Store(OpenStore::open(&address, access).await?.into_dyn()))
+                let store = OpenStore::open(&address, access).await?;
+                Ok(match from_files(&args.master)? {
+                    Some(encryption) => Self::Store(store.encrypted(encryption).await?),
+                    None if store.master_keys().await?.is_empty() => Self::Store(store.into_dyn()),
+                    None => Self::Locked(store.into_dyn()),
+                })
             }
         }
     }
@@ -45,10 +54,30 @@ impl KeysSource {
         page: Page,
     ) -> Result<ListingDocument, KeysError> {
         match self {
-            Self::Store(store) => {
+            Self::Store(store) | Self::Locked(store) => {
                 Ok(ListingDocument::of(&Operator::new(store.clone()).list(filter, page).await?))
             }
             Self::Admin(admin) => admin.list(&filter, page).await,
+        }
+    }
+
+    /// The time by which the age of keys is told: the store's, or this machine's where a gateway is asked.
+    pub(super) async fn now(&self) -> Result<Timestamp, KeysError> {
+        match self {
+            Self::Store(store) | Self::Locked(store) => Ok(store.clock().await?.now),
+            Self::Admin(_) => Ok(wall_clock().into()),
+        }
+    }
+
+    /// What the parts of an operation came to; `None` where a gateway is asked, which does not tell, or it
+    /// cannot be read.
+    pub(super) async fn steps(
+        &self,
+        id: OperationId,
+    ) -> Result<Option<Vec<StoredStep>>, KeysError> {
+        match self {
+            Self::Store(store) => Ok(Some(store.steps(id).await?)),
+            Self::Locked(_) | Self::Admin(_) => Ok(None),
         }
     }
 
@@ -59,7 +88,7 @@ impl KeysSource {
         with_body: bool,
     ) -> Result<Option<ShownDocument>, KeysError> {
         match self {
-            Self::Store(store) => {
+            Self::Store(store) | Self::Locked(store) => {
                 let shown = Operator::new(store.clone()).show(id).await?;
                 Ok(shown.is_known().then(|| ShownDocument::of(&shown, with_body)))
             }
@@ -69,7 +98,7 @@ impl KeysSource {
 
     pub(crate) async fn explain(&self, id: OperationId) -> Result<ExplanationDocument, KeysError> {
         match self {
-            Self::Store(store) => {
+            Self::Store(store) | Self::Locked(store) => {
                 Ok(ExplanationDocument::of(&Operator::new(store.clone()).show(id).await?))
             }
             Self::Admin(admin) => admin.explain(id).await,
@@ -83,7 +112,9 @@ impl KeysSource {
         change: &Change,
     ) -> Result<ForeseenDocument, KeysError> {
         match self {
-            Self::Store(store) => {
+            // What would be stored in the clear beside what is encrypted is not stored at all.
+            Self::Locked(_) if stores_an_answer(change) => Err(KeysError::NoMasterKey),
+            Self::Store(store) | Self::Locked(store) => {
                 Operator::new(store.clone()).examine(order, change).await?;
                 Ok(ForeseenDocument::of(order.id, change))
             }
@@ -97,12 +128,19 @@ impl KeysSource {
         change: Change,
     ) -> Result<ChangedDocument, KeysError> {
         match self {
-            Self::Store(store) => {
+            Self::Store(store) | Self::Locked(store) => {
                 let changed = Operator::new(store.clone()).carry_out(order, change).await?;
                 Ok(ChangedDocument::of(order.id, &changed))
             }
             Self::Admin(admin) => admin.change(order, &change).await,
         }
+    }
+}
+
+fn stores_an_answer(change: &Change) -> bool {
+    match change {
+        Change::Resolve(Resolution::Completed { .. } | Resolution::Failed { .. }) => true,
+        Change::Resolve(Resolution::Released) | Change::Release => false,
     }
 }
 

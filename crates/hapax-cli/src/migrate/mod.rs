@@ -24,7 +24,7 @@ pub(crate) fn run(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
 async fn perform(args: &MigrateArgs) -> Result<(), MigrateCommandError> {
     let mut out = io::stdout().lock();
     // Clap has made sure that without a store the SQL is asked for.
-    let Some(store) = &args.store else {
+    let Some(store) = args.file.address().or_else(|| args.store.clone()) else {
         write!(out, "{}", target::whole_script(args.role.as_deref()))?;
         return Ok(());
     };

@@ -2,7 +2,6 @@ use std::{fmt, path::Path};
 
 use hapax::{postgres, sqlite};
 use rusqlite::{Connection, OpenFlags};
-use tokio_postgres::NoTls;
 
 use super::error::MigrateCommandError;
 use crate::store::{Access, OpenStore, StoreAddress};
@@ -33,8 +32,8 @@ impl<'a> MigrationTarget<'a> {
         match &self.address {
             StoreAddress::Memory => Err(MigrateCommandError::Memory),
             StoreAddress::Sqlite(path) => version_of(path),
-            StoreAddress::Postgres(config) => {
-                let version = postgres::schema_version(config).await;
+            StoreAddress::Postgres(address) => {
+                let version = postgres::schema_version(address).await;
                 let version =
                     version.map_err(|error| MigrateCommandError::Postgres(Box::new(error)))?;
                 Ok(usize::try_from(version).unwrap_or(0))
@@ -77,16 +76,16 @@ impl<'a> MigrationTarget<'a> {
 
     /// Lets the role call the functions.
     pub(super) async fn grant(&self, role: &str) -> Result<(), MigrateCommandError> {
-        let StoreAddress::Postgres(config) = &self.address else {
+        let StoreAddress::Postgres(address) = &self.address else {
             return Err(MigrateCommandError::NoRoles);
         };
-        let granted = async {
-            let (client, connection) = config.connect(NoTls).await?;
-            tokio::spawn(connection);
-            let grant = "SELECT hapax.grant_functions(pg_catalog.quote_ident($1)::regrole)";
-            client.query_one(grant, &[&role]).await
-        };
-        granted.await.map(|_| ()).map_err(MigrateCommandError::Grant)
+        let connected = address.connect().await.map_err(postgres::OpenError::from);
+        let (client, connection) =
+            connected.map_err(|error| MigrateCommandError::Postgres(Box::new(error)))?;
+        tokio::spawn(connection);
+        let grant = "SELECT hapax.grant_functions(pg_catalog.quote_ident($1)::regrole)";
+        let granted = client.query_one(grant, &[&role]).await;
+        granted.map(|_| ()).map_err(MigrateCommandError::Grant)
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use hapax_core::outbox::{OutboxAdmin, OutboxLog, ParkedPage, Selection};
-
-use super::{
-    documents::{OutboxChange, OutboxForecast, ParkedEvent},
-    error::OutboxError,
-    known, open, select,
+use hapax_core::outbox::{
+    OutboxAdmin, OutboxLog, Parked, ParkedPage, Selection, find_parked, replay_order,
 };
+use hapax_gateway::admin::documents::{OutboxChange, OutboxForecast, ParkedEvent};
+
+use super::{error::OutboxError, known, open, select};
 use crate::{
     args::{CareArgs, DestinationArgs, ParkedChangeArgs, RemoveArgs},
     store::{Access, AnyOutbox},
@@ -20,7 +19,7 @@ pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
     let (now, selection) = (known(&outbox, name).await?.now, select::selection(&args.which)?);
     let (dry_run, yes) = (args.care.dry_run, args.care.yes);
     if dry_run || asks(yes) {
-        let mut events = select::replayed(&outbox, name, &selection).await?;
+        let mut events = replay_order(&outbox, name, &selection, usize::MAX).await?;
         refuse_nothing(&events)?;
         events.retain(|parked| !parked.replaying);
         let events: Vec<_> = events.iter().map(|one| ParkedEvent::of(one, now, false)).collect();
@@ -31,7 +30,7 @@ pub(super) async fn replay(args: ParkedChangeArgs) -> Result<(), OutboxError> {
         confirm(yes, &format!("{} will be sent to {name} again", counted(events.len())))?;
     }
     let events = changed(outbox.replay(name, selection.clone()).await)?;
-    if events == 0 && select::replayed(&outbox, name, &selection).await?.is_empty() {
+    if events == 0 && replay_order(&outbox, name, &selection, usize::MAX).await?.is_empty() {
         return Err(OutboxError::NothingParked);
     }
     printer.changed(&OutboxChange::replaying(name, events))
@@ -89,14 +88,14 @@ async fn meant(
     outbox: &AnyOutbox,
     name: &str,
     selection: &Selection,
-) -> Result<Vec<hapax_core::outbox::Parked>, OutboxError> {
+) -> Result<Vec<Parked>, OutboxError> {
     let all = ParkedPage { after: 0, limit: usize::MAX };
-    let events = select::parked(outbox, name, selection, all).await?;
+    let events = find_parked(outbox, name, selection, all).await?;
     refuse_nothing(&events)?;
     Ok(events)
 }
 
-fn refuse_nothing(events: &[hapax_core::outbox::Parked]) -> Result<(), OutboxError> {
+fn refuse_nothing(events: &[Parked]) -> Result<(), OutboxError> {
     if events.is_empty() { Err(OutboxError::NothingParked) } else { Ok(()) }
 }
 

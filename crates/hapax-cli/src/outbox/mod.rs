@@ -1,25 +1,24 @@
 //! `hapax outbox`: what a person does about what is to be published.
 //!
-//! - `select` finds out which parked events are meant, and what sending them again would do;
+//! - `select` finds out which parked events are meant;
 //! - `change` replays, forgets, pauses and removes, after it has asked;
-//! - `documents` is what is told, `print` says it in tables or JSON;
+//! - `print` says it in tables, or in JSON as the gateway's admin API does;
 //! - `error` says what went wrong and with which code to exit.
 
 mod change;
-mod documents;
 mod error;
 mod print;
 mod select;
 
 use std::process::ExitCode;
 
-use hapax_core::outbox::{OutboxAdmin, ParkedPage, Registered};
+use hapax_core::outbox::{OutboxAdmin, ParkedPage, Registered, find_parked};
+use hapax_gateway::admin::documents::{
+    DestinationLag, DestinationRow, DestinationsDocument, ParkedEvent, ParkedEvents,
+};
 
 pub(crate) use self::error::OutboxError;
-use self::{
-    documents::{DestinationLag, DestinationRow, DestinationsDocument, ParkedEvent, ParkedEvents},
-    print::OutboxPrinter,
-};
+use self::print::OutboxPrinter;
 use crate::{
     args::{DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs},
     store::{Access, AnyOutbox, StoreAddress, open_outbox},
@@ -79,7 +78,7 @@ async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     // One more than is shown says whether there is another page.
     let page = ParkedPage { after: args.after, limit: limit.saturating_add(1) };
-    let mut found = select::parked(&outbox, name, &selection, page).await?;
+    let mut found = find_parked(&outbox, name, &selection, page).await?;
     let next = found.get(limit).is_some().then(|| found[limit - 1].event.position);
     found.truncate(limit);
     let parked = found.iter().map(|parked| ParkedEvent::of(parked, now, args.payload)).collect();
@@ -91,7 +90,7 @@ async fn open(
     args: &OutboxStoreArgs,
     access: Access,
 ) -> Result<(AnyOutbox, OutboxPrinter), OutboxError> {
-    let address: StoreAddress = args.store.parse()?;
+    let address: StoreAddress = args.file.or(&args.store).parse()?;
     let outbox = open_outbox(&address, access).await?.ok_or(OutboxError::Memory)?;
     Ok((outbox, OutboxPrinter::new(args.json)))
 }

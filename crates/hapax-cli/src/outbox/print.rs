@@ -1,17 +1,17 @@
 //! The answer: tables for people, JSON for programs.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
+use hapax_gateway::admin::documents::{
+    DestinationLag, DestinationRow, DestinationsDocument, LaneDocument, OutboxChange,
+    OutboxForecast, ParkedEvent, ParkedEvents,
+};
 use serde::Serialize;
 
-use super::{
-    change::counted,
-    documents::{
-        DestinationLag, DestinationRow, DestinationsDocument, LaneDocument, OutboxChange,
-        OutboxForecast, ParkedEvent, ParkedEvents, spelled,
-    },
-    error::OutboxError,
-};
+use super::{change::counted, error::OutboxError};
 use crate::table::{columns, harmless};
 
 /// How the answer is given.
@@ -81,7 +81,7 @@ impl OutboxPrinter {
             return json(changed);
         }
         let mut out = io::stdout().lock();
-        let (name, done) = (harmless(&changed.destination), changed.done);
+        let (name, done) = (harmless(&changed.destination), &changed.done);
         match changed.events {
             Some(events) => writeln!(out, "{name}: {done} {}", counted(events))?,
             None => writeln!(out, "{name}: {done}")?,
@@ -161,4 +161,16 @@ fn json(value: &impl Serialize) -> Result<(), OutboxError> {
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// A span as people read it: its two largest units.
+fn spelled(seconds: f64) -> String {
+    let whole = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).as_secs();
+    match whole {
+        0 if seconds > 0.0 => format!("{seconds:.1}s"),
+        0..60 => format!("{whole}s"),
+        60..3600 => format!("{}m {}s", whole / 60, whole % 60),
+        3600..86_400 => format!("{}h {}m", whole / 3600, whole / 60 % 60),
+        _ => format!("{}d {}h", whole / 86_400, whole / 3600 % 24),
+    }
 }

@@ -1,12 +1,13 @@
 use std::{io, path::PathBuf};
 
 use hapax_core::outbox::InvalidDestination;
-use hapax_gateway::config::ConfigError;
+use hapax_gateway::{StartError, config::ConfigError};
 use hapax_messaging::sink::SinkError;
 
 use crate::{
     serve::ServeError,
     store::{InvalidAddress, OpenError},
+    telemetry::ReportingError,
 };
 
 /// Why a relay could not be run.
@@ -44,6 +45,10 @@ pub(crate) enum RelayRunError {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    Admin(#[from] StartError),
+    #[error(transparent)]
+    Telemetry(#[from] ReportingError),
     #[error(transparent)]
     Log(#[from] ServeError),
     #[error("the operating system refused what a relay needs")]

@@ -3,10 +3,11 @@
 //! - `tables` reads destinations from a file, a gateway's or a relay's own `file`; `settings` is
 //!   what the arguments say, in the same form;
 //! - `relays` runs relays side by side, here and in `hapax serve`;
-//! - `reporter` says how far they are, `error` what went wrong.
+//! - `reporter` says how far they are, `pages` shows it to operators, `error` is what went wrong.
 
 mod error;
 mod file;
+mod pages;
 mod relays;
 mod reporter;
 mod settings;
@@ -15,14 +16,17 @@ mod tables;
 pub(crate) use self::{
     error::RelayRunError,
     relays::{Relays, RelaysEnded, figures},
-    tables::load_gateway,
+    tables::{GatewayFile, load_gateway},
 };
+use hapax_gateway::serve_relay_pages;
+
 use self::{reporter::RelayReporter, settings::RelaySettings};
 use crate::{
     args::RelayArgs,
     serve::logs::{self, fail, say},
     signals::{Signal, Signals},
     store::{Access, StoreAddress, open_outbox},
+    telemetry::Reporting,
 };
 
 /// Relays until told to stop. Says whether everything came to its end.
@@ -40,10 +44,21 @@ async fn relay(args: &RelayArgs, wish: RelaySettings) -> Result<bool, RelayRunEr
     if args.follow {
         outbox = outbox.follow(&address).await?.ok_or(RelayRunError::NoLog)?;
     }
+    let (mut reporting, _) = Reporting::open(&wish.telemetry)?;
     let mut crew = Relays::start(&outbox, wish.destinations)?;
+    let pages = pages::of(&outbox, crew.meters());
+    let admin = match wish.admin {
+        Some(admin) => Some(serve_relay_pages(admin, pages.clone()).await?),
+        None => None,
+    };
+    reporting.start(move || pages.families())?;
     for line in crew.greeting() {
         say(&format!("{line}, from {address}"));
     }
+    if let Some(admin) = admin {
+        say(&format!("health and metrics on http://{admin}"));
+    }
+    wish.telemetry.describe().iter().for_each(|line| say(line));
     let mut progress = RelayReporter::new(outbox, crew.meters(), args.every);
     loop {
         tokio::select! {
@@ -65,6 +80,7 @@ async fn relay(args: &RelayArgs, wish: RelaySettings) -> Result<bool, RelayRunEr
     tokio::select! {
         finished = crew.stop() => {
             progress.last().await.iter().for_each(|line| say(line));
+            reporting.finish().await;
             say("stopped");
             Ok(finished)
         }

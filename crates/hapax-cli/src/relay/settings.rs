@@ -1,6 +1,6 @@
 //! What the arguments say, in the form the tables of a file have.
 
-use std::{env, fs};
+use std::{env, fs, net::SocketAddr};
 
 use hapax_core::{
     outbox::{Destination, Topics},
@@ -12,27 +12,33 @@ use hapax_messaging::{
 };
 
 use super::{error::RelayRunError, file::RelayFile};
-use crate::args::RelayArgs;
+use crate::{args::RelayArgs, telemetry::TelemetrySettings};
 
 /// Where the outbox is, and where its events go.
 pub(super) struct RelaySettings {
     pub(super) store: String,
     pub(super) destinations: Vec<RelayConfig>,
+    /// Where health and metrics are; nowhere if `None`.
+    pub(super) admin: Option<SocketAddr>,
+    pub(super) telemetry: TelemetrySettings,
 }
 
 impl RelaySettings {
     pub(super) fn read(args: &RelayArgs) -> Result<Self, RelayRunError> {
-        let (written, destinations) = match (&args.config, &args.to) {
-            (Some(path), _) => {
-                let file = RelayFile::load(path)?;
-                (file.store, file.destinations)
-            }
-            (None, Some(to)) => (None, vec![destination(args, to)?]),
+        let file = RelayFile::load(args.config.as_deref())?;
+        let destinations = match (&args.config, &args.to) {
+            (Some(_), _) => file.destinations,
+            (None, Some(to)) => vec![destination(args, to)?],
             // Clap has made sure that there is one of them.
-            (None, None) => (None, Vec::new()),
+            (None, None) => Vec::new(),
         };
-        let store = args.store.clone().or(written);
-        Ok(Self { store: store.unwrap_or_else(|| "sqlite:hapax.db".to_owned()), destinations })
+        let store = args.file.address().or_else(|| args.store.clone()).or(file.store);
+        Ok(Self {
+            store: store.unwrap_or_else(|| "sqlite:hapax.db".to_owned()),
+            destinations,
+            admin: args.admin.or(file.admin),
+            telemetry: file.telemetry,
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use hapax_core::{
 use hapax_gateway::{
     Config,
     config::{
-        Beside, ConfigError, ConfigSource,
+        Beside, ConfigError, ConfigSource, ForeignTable,
         reader::{At, TableReader},
     },
 };
@@ -21,31 +21,40 @@ use hapax_messaging::{
     sink::{CloudEvents, InvalidSinkAddress, SinkAddress},
 };
 
+use crate::telemetry::{ACCESS_LOG, TELEMETRY, TelemetrySettings};
+
 /// Most destinations of one file: each has connections of its own.
 const RELAYS_MAX: usize = 100;
 
-/// Reads what a gateway is told, and the relays that run beside it.
-pub(crate) fn load_gateway(
-    source: &ConfigSource,
-) -> Result<(Config, Vec<RelayConfig>), ConfigError> {
+/// What a gateway's file says: for the gateway, for relays that run beside it, and about who is told what they do.
+pub(crate) struct GatewayFile {
+    pub(crate) config: Config,
+    pub(crate) relays: Vec<RelayConfig>,
+    pub(crate) telemetry: TelemetrySettings,
+}
+
+/// Reads what a gateway is told, and what runs beside it.
+pub(crate) fn load_gateway(source: &ConfigSource) -> Result<GatewayFile, ConfigError> {
     const NAME: &str = "relay";
-    let mut relays = Vec::new();
+    let (mut relays, mut telemetry) = (Vec::new(), TelemetrySettings::default());
+    let relay = ForeignTable { name: NAME, settings: RELAY_SETTINGS, is_repeated: true };
     let config = Config::load_beside(
         source,
         Beside {
-            name: NAME,
-            settings: RELAY_SETTINGS,
+            tables: &[relay, TELEMETRY, ACCESS_LOG],
             read: &mut |top, file| {
+                telemetry = TelemetrySettings::read(top, file.dir);
                 relays = read(top, NAME, file.dir);
                 if StoreScheme::of(file.store) == Some(StoreScheme::Memory) && !relays.is_empty() {
                     let what = "nothing can be emitted into a store in memory";
                     top.fault(top.place(NAME), format!("{what}; leave `[[relay]]` out"));
                 }
-                relays.iter().map(|relay| format!("relay {relay}")).collect()
+                let lines = relays.iter().map(|relay| format!("relay {relay}"));
+                lines.chain(telemetry.describe()).collect()
             },
         },
     )?;
-    Ok((config, relays))
+    Ok(GatewayFile { config, relays, telemetry })
 }
 
 /// Reads every table of this name.

@@ -1,21 +1,29 @@
 //! `hapax serve`: the gateway as a process.
 
 pub(crate) mod logs;
+mod passed_sockets;
+mod service_manager;
 
 use std::{io, path::PathBuf};
 
 use hapax_gateway::{
-    Config, Gateway, StartError,
+    Config, Gateway, GatewayParts, StartError,
     config::{ConfigError, ConfigSource, Overrides, describe},
 };
 use hapax_messaging::{relay::RelayConfig, sink::SinkError};
+use http::Uri;
 
-use self::logs::{fail, say};
+use self::{
+    logs::{fail, say},
+    passed_sockets::PassedSocketError,
+    service_manager::{ServiceManager, ServiceState, signs_of_life},
+};
 use crate::{
     args::{CheckConfigArgs, ServeArgs},
-    relay::{Relays, RelaysEnded, figures, load_gateway},
+    relay::{GatewayFile, Relays, RelaysEnded, figures, load_gateway},
     signals::{Signal, Signals},
-    store::{self, Access, InvalidAddress, OpenError, OpenStore, StoreAddress},
+    store::{self, Access, AnyOutbox, InvalidAddress, OpenError, OpenStore, StoreAddress},
+    telemetry::{Reporting, ReportingError, TelemetrySettings},
     token::token_in,
 };
 
@@ -28,47 +36,51 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
         overrides: Overrides {
             listen: args.listen,
             upstream: args.upstream,
-            store: args.store,
+            store: args.file.address().or(args.store),
             admin: args.admin,
             admin_token,
         },
     };
-    let (config, relays) = load_gateway(&source)?;
+    let file = load_gateway(&source)?;
     // Clients are served by the workers' own threads; this one accepts, sweeps and administers.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(ServeError::Runtime)?.block_on(serve(config, relays, &source))
+    runtime.map_err(ServeError::Runtime)?.block_on(serve(file, &source))
 }
 
-async fn serve(
-    config: Config,
-    relays: Vec<RelayConfig>,
-    source: &ConfigSource,
-) -> Result<bool, ServeError> {
+async fn serve(file: GatewayFile, source: &ConfigSource) -> Result<bool, ServeError> {
     let mut signals = Signals::listen().map_err(ServeError::Runtime)?;
-    let address: StoreAddress = config.store.parse()?;
-    let store = OpenStore::open(&address, Access::Keep).await?;
-    let (scheme, said) = (scheme(&config), greeting(&config, &address));
-    let notes = config.notes.clone();
-    let mut crew = relay(relays.clone(), &store, &address).await?;
-    let mut gateway = Gateway::start(config, store.into_dyn()).await?;
-    if let Some(crew) = &crew {
-        let meters = crew.meters();
-        gateway.show_relays(move || figures(&meters));
-    }
-    say(&format!("serving {scheme}://{}{said}", gateway.address()));
-    notes.iter().for_each(|note| say(&format!("note: {note}")));
+    let manager = ServiceManager::find().map_err(ServeError::Manager)?;
+    let ServingParts { mut gateway, mut crew, reporting, running } = start(file).await?;
+    manager.tell(ServiceState::Ready);
+    let mut signs = signs_of_life();
     loop {
         tokio::select! {
             signal = signals.next() => match signal {
-                Signal::HangUp => reload(&mut gateway, &relays, source),
+                Signal::HangUp => {
+                    manager.tell(ServiceState::Reloading);
+                    if let Err(error) = reporting.reopen() {
+                        fail(&crate::sentence(&error));
+                    }
+                    reload(&mut gateway, &running, source);
+                    manager.tell(ServiceState::Ready);
+                }
                 Signal::Interrupt | Signal::Terminate => break,
             },
+            () = sign_of_life(signs.as_mut()) => manager.tell(ServiceState::Alive),
             gone = relay_gone(crew.as_mut()) => fail(&gone),
         }
     }
+    manager.tell(ServiceState::Stopping);
     say("letting requests finish; send the signal again to stop at once");
+    let alive = async {
+        loop {
+            sign_of_life(signs.as_mut()).await;
+            manager.tell(ServiceState::Alive);
+        }
+    };
     tokio::select! {
         (drained, relayed) = async { tokio::join!(gateway.drain(), stop(crew.as_mut())) } => {
+            reporting.finish().await;
             say(match (drained, relayed) {
                 (true, true) => "stopped",
                 (true, false) => "stopped; a relay had ended before",
@@ -80,21 +92,75 @@ async fn serve(
             say("stopped at once");
             Ok(false)
         }
+        () = alive => Ok(false),
+    }
+}
+
+/// What serves, and what runs beside it.
+struct ServingParts {
+    gateway: Gateway,
+    crew: Option<Relays>,
+    reporting: Reporting,
+    running: RunningBeside,
+}
+
+/// Starts everything that the file names, and says where it is.
+async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
+    let GatewayFile { config, relays, telemetry } = file;
+    let listeners = passed_sockets::take()?;
+    if listeners.admin.is_some() && config.admin.is_none() {
+        return Err(PassedSocketError::AdminIsOff.into());
+    }
+    let address: StoreAddress = config.store.parse()?;
+    let store = OpenStore::open(&address, Access::Keep).await?;
+    let (scheme, upstream) = (scheme(&config), config.upstream.url.clone());
+    let notes = config.notes.clone();
+    let (mut reporting, told) = Reporting::open(&telemetry)?;
+    let is_administered = has_people(&config);
+    let outbox = if relays.is_empty() && !is_administered {
+        None
+    } else {
+        store::outbox_of(&store, &address).await?
+    };
+    let crew = relay(relays.clone(), outbox.as_ref())?;
+    let store = match &config.encryption {
+        Some(encryption) => store.encrypted(encryption.clone()).await?,
+        None => store.into_dyn(),
+    };
+    let parts = GatewayParts { listeners, telemetry: told };
+    let gateway = Gateway::start_with(config, store, parts).await?;
+    if let Some(outbox) = outbox {
+        gateway.show_outbox(outbox);
+    }
+    if let Some(crew) = &crew {
+        let meters = crew.meters();
+        gateway.show_relays(move || figures(&meters));
+    }
+    let (meters, engine) = (gateway.meters().clone(), gateway.engine().clone());
+    reporting.start(move || meters.families(&engine))?;
+    say(&greeting(scheme, &gateway, &upstream, &address, is_administered));
+    telemetry.describe().iter().for_each(|line| say(line));
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
+    let running = RunningBeside { relays, telemetry };
+    Ok(ServingParts { gateway, crew, reporting, running })
+}
+
+/// Ends when a sign of life is due; never if nobody waits for one.
+async fn sign_of_life(signs: Option<&mut tokio::time::Interval>) {
+    match signs {
+        Some(signs) => drop(signs.tick().await),
+        None => std::future::pending().await,
     }
 }
 
 /// Starts the relays that the file names, on the gateway's own store.
-async fn relay(
+fn relay(
     relays: Vec<RelayConfig>,
-    store: &OpenStore,
-    address: &StoreAddress,
+    outbox: Option<&AnyOutbox>,
 ) -> Result<Option<Relays>, ServeError> {
-    if relays.is_empty() {
-        return Ok(None);
-    }
     // Nothing can be emitted into a store in memory: the configuration was refused.
-    let Some(outbox) = store::outbox_of(store, address).await? else { return Ok(None) };
-    let crew = Relays::start(&outbox, relays)?;
+    let Some(outbox) = outbox.filter(|_| !relays.is_empty()) else { return Ok(None) };
+    let crew = Relays::start(outbox, relays)?;
     crew.greeting().iter().for_each(|line| say(line));
     Ok(Some(crew))
 }
@@ -115,11 +181,23 @@ async fn stop(crew: Option<&mut Relays>) -> bool {
     }
 }
 
-fn reload(gateway: &mut Gateway, running: &[RelayConfig], source: &ConfigSource) {
-    let reloaded = load_gateway(source).map_err(ServeError::from).and_then(|(config, relays)| {
-        let mut kept = gateway.reload(config)?;
-        if relays != running {
+/// What runs beside the gateway, and stays as it is until the next start.
+struct RunningBeside {
+    relays: Vec<RelayConfig>,
+    telemetry: TelemetrySettings,
+}
+
+fn reload(gateway: &mut Gateway, running: &RunningBeside, source: &ConfigSource) {
+    let reloaded = load_gateway(source).map_err(ServeError::from).and_then(|fresh| {
+        let mut kept = gateway.reload(fresh.config)?;
+        if fresh.relays != running.relays {
             kept.push("relay");
+        }
+        if fresh.telemetry.otlp != running.telemetry.otlp {
+            kept.push("telemetry");
+        }
+        if fresh.telemetry.access_log != running.telemetry.access_log {
+            kept.push("access_log");
         }
         Ok(kept)
     });
@@ -133,12 +211,31 @@ fn reload(gateway: &mut Gateway, running: &[RelayConfig], source: &ConfigSource)
     }
 }
 
-fn greeting(config: &Config, address: &StoreAddress) -> String {
-    let mut said = format!(" in front of {}, records in {address}", config.upstream.url);
-    if let Some(admin) = config.admin {
-        said.push_str(&format!(", health and metrics on http://{admin}"));
+fn greeting(
+    scheme: &str,
+    gateway: &Gateway,
+    upstream: &Uri,
+    address: &StoreAddress,
+    is_administered: bool,
+) -> String {
+    let clients = gateway.address();
+    let mut said =
+        format!("serving {scheme}://{clients} in front of {upstream}, records in {address}");
+    if let Some(admin) = gateway.admin_address() {
+        said.push_str(&match is_administered {
+            true => format!(", health, metrics and dashboard on http://{admin}"),
+            false => format!(
+                ", health and metrics on http://{admin}; HAPAX_ADMIN_TOKEN opens its dashboard"
+            ),
+        });
     }
     said
+}
+
+/// Whether somebody can sign in.
+fn has_people(config: &Config) -> bool {
+    let has_token = config.admin_token.is_some() || config.admin_read_token.is_some();
+    config.admin.is_some() && has_token
 }
 
 fn scheme(config: &Config) -> &'static str {
@@ -161,7 +258,7 @@ fn admin_token(args: &ServeArgs) -> Result<Option<String>, ServeError> {
 /// Reads a file, and says what would be in force.
 pub(crate) fn check(args: CheckConfigArgs) -> Result<String, ServeError> {
     let source = ConfigSource { file: Some(args.file), overrides: Overrides::default() };
-    let (config, _) = load_gateway(&source)?;
+    let GatewayFile { config, .. } = load_gateway(&source)?;
     config.store.parse::<StoreAddress>()?;
     Ok(describe(&config))
 }
@@ -177,6 +274,12 @@ pub(crate) enum ServeError {
     Store(#[from] OpenError),
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(transparent)]
+    Passed(#[from] PassedSocketError),
+    #[error("NOTIFY_SOCKET names no socket")]
+    Manager(#[source] io::Error),
+    #[error(transparent)]
+    Telemetry(#[from] ReportingError),
     #[error(transparent)]
     Relay(#[from] SinkError),
     #[error("cannot read --admin-token-file {}", path.display())]

@@ -11,13 +11,12 @@ use hapax::{
 };
 use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
-use super::{
-    SimulateError,
-    chance::Chance,
-    event_queue::EventQueue,
-    report::{Section, SimulationReport},
+use super::{SimulateError, chance::Chance, event_queue::EventQueue};
+use crate::{
+    args::BackoffArgs,
+    report::{ChartedReport, Section},
+    table::grouped,
 };
-use crate::{args::BackoffArgs, table::grouped};
 
 const NET_MEAN: Duration = Duration::from_millis(10);
 const NET_DEVIATION: Duration = Duration::from_millis(2);
@@ -37,7 +36,7 @@ struct MeanWork {
     millis: f64,
 }
 
-pub(super) fn run(args: &BackoffArgs) -> Result<SimulationReport, SimulateError> {
+pub(super) fn run(args: &BackoffArgs) -> Result<ChartedReport, SimulateError> {
     let mut rows = Vec::new();
     for &clients in &args.clients {
         let mut row = Vec::new();
@@ -54,7 +53,7 @@ pub(super) fn run(args: &BackoffArgs) -> Result<SimulationReport, SimulateError>
         section("Calls until every client has won once", "calls", &rows, |work| work.calls),
         section("Milliseconds until the last client has won", "ms", &rows, |work| work.millis),
     ];
-    Ok(SimulationReport { title: "Pauses under contention", subject, sections })
+    Ok(ChartedReport { title: "Pauses under contention", subject, sections })
 }
 
 fn schedule(

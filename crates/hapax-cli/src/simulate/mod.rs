@@ -2,14 +2,13 @@
 //!
 //! - [`backoff`] is about pauses, [`storm`] about services in trouble;
 //! - `event_queue` is time, `chance` is luck; every decision about a retry is the library's own;
-//! - `report` says what came out, `page` puts it on a page.
+//!
+//! What came out is a report, as other commands make them.
 
 mod backoff;
 mod chance;
 mod error;
 mod event_queue;
-mod page;
-mod report;
 mod storm;
 
 use std::{fs, io, path::Path};
@@ -17,8 +16,10 @@ use std::{fs, io, path::Path};
 use hapax_cli::plot::sheet;
 
 pub(crate) use self::error::SimulateError;
-use self::report::SimulationReport;
-use crate::args::{OutputArgs, SimulateTask};
+use crate::{
+    args::{OutputArgs, SimulateTask},
+    report::{ChartedReport, html},
+};
 
 /// Does what was typed.
 pub(crate) fn run(task: &SimulateTask) -> Result<(), SimulateError> {
@@ -29,13 +30,13 @@ pub(crate) fn run(task: &SimulateTask) -> Result<(), SimulateError> {
     publish(&report, output)
 }
 
-fn publish(report: &SimulationReport, output: &OutputArgs) -> Result<(), SimulateError> {
+fn publish(report: &ChartedReport, output: &OutputArgs) -> Result<(), SimulateError> {
     report.print(&mut io::stdout().lock()).map_err(SimulateError::Print)?;
     if let Some(path) = &output.svg {
         save(path, &sheet(report.charts()))?;
     }
     if let Some(path) = &output.html {
-        save(path, &page::html(report))?;
+        save(path, &html(report))?;
     }
     Ok(())
 }

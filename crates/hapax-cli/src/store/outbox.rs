@@ -24,10 +24,10 @@ pub(crate) async fn open_outbox(
         StoreAddress::Sqlite(path) => {
             Ok(Some(AnyOutbox::Sqlite(hapax::open::sqlite(path, access).await?)))
         }
-        StoreAddress::Postgres(config) => {
+        StoreAddress::Postgres(address) => {
             let connect = |migrate| {
                 let options = postgres::OutboxOptions { migrate, ..Default::default() };
-                postgres::Outbox::connect(config, options)
+                postgres::Outbox::connect(address, options)
             };
             Ok(Some(AnyOutbox::Postgres(hapax::open::postgres(access, connect).await?)))
         }
@@ -57,8 +57,8 @@ impl AnyOutbox {
     /// The same, following the server's log; `None` where there is no such log.
     pub(crate) async fn follow(self, address: &StoreAddress) -> Result<Option<Self>, TailError> {
         match (self, address) {
-            (Self::Postgres(outbox), StoreAddress::Postgres(config)) => {
-                let followed = Tail::follow(outbox, config, TailOptions::default()).await?;
+            (Self::Postgres(outbox), StoreAddress::Postgres(address)) => {
+                let followed = Tail::follow(outbox, address, TailOptions::default()).await?;
                 Ok(Some(Self::Followed(followed)))
             }
             (_, _) => Ok(None),

@@ -119,6 +119,13 @@ fn what_is_kept_can_be_tried_with_the_commands_it_prints() {
     let page = shell(&format!("curl -s {address}"));
     assert!(page.contains("5 <span>charges for 5 payments") && page.contains("try-1"), "{page}");
 
+    let dashboard = said.lines().find_map(|line| line.trim().strip_prefix("dashboard"));
+    let (dashboard, token) = dashboard.unwrap().split_once("(its token: ").unwrap();
+    let (dashboard, token) = (dashboard.trim(), token.trim_end_matches(')'));
+    let figures = format!("curl -sf -H 'Authorization: Bearer {token}' {dashboard}v1/overview");
+    assert!(shell(&figures).contains("\"replayed\""), "{}", shell(&figures));
+    assert!(shell(&format!("curl -sf {dashboard}")).contains("<title>Hapax</title>"));
+
     let status = demo.interrupt();
     assert!(status.success(), "{status}");
     assert!(demo.is_clean());

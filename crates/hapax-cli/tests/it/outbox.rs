@@ -41,7 +41,7 @@ impl Scene {
 
     async fn on_postgresql() -> Self {
         let Database { url } = Database::create().await;
-        let config = url.parse().unwrap();
+        let config: tokio_postgres::Config = url.parse().unwrap();
         let options = postgres::OutboxOptions::default();
         let outbox = postgres::Outbox::connect(&config, options).await.unwrap();
         let (client, connection) = config.connect(tokio_postgres::NoTls).await.unwrap();

@@ -24,6 +24,7 @@ fn the_version_is_the_packages_and_says_what_was_built_in() {
         ("rabbitmq", cfg!(feature = "rabbitmq")),
         ("sqs", cfg!(feature = "sqs")),
         ("kafka", cfg!(feature = "kafka")),
+        ("otlp", cfg!(feature = "otlp")),
     ] {
         assert_eq!((here.contains(part), missing.contains(part)), (is_here, !is_here), "{parts}");
     }

@@ -7,7 +7,7 @@
 //!   `reading`: what it asks and is shown; `gaps`: when a missing position never comes;
 //! - `parked`: what was put aside so that it is in nobody's way;
 //! - `log`: [`OutboxLog`], what a backend does for a relay; `admin`: [`OutboxAdmin`], what it does for
-//!   operators; `forward`: outboxes around others; `memory`: the reference;
+//!   operators; `replay_order`: what it would send again; `forward`: outboxes around others; `memory`: the reference;
 //! - `bell`: [`Bell`], a hint inside one process; `ringer`: [`Ringer`], who gives it.
 //!
 //! A backend states facts. Every decision (what may be delivered, what is final, who may take which
@@ -25,6 +25,7 @@ pub mod memory;
 mod parked;
 mod reader;
 mod reading;
+mod replay_order;
 mod ringer;
 mod stored_event;
 
@@ -42,6 +43,7 @@ pub use self::{
         DeliverySource, EventBatch, EventDelivery, LaneHeld, LaneProgress, Look, Low, ReadLimits,
         Replayed, Seen, SeenRow,
     },
+    replay_order::{find_parked, replay_order},
     ringer::Ringer,
     stored_event::{EventId, Lane, Position, Stored},
 };

@@ -6,6 +6,7 @@ use super::{Filter, Listed, Loaded, Page, Purged, Store, StoreError, Write, Writ
 use crate::{
     clock::{ClockMark, ClockReading},
     fingerprint::Salt,
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     note::{Note, Noted},
     operation::OperationId,
     record::Record,
@@ -45,6 +46,7 @@ macro_rules! erase {
         trait ErasedStore: Send + Sync {
             fn salt(&self) -> Salt;
             fn lanes(&self) -> usize;
+            fn admit(&self, incarnation: &Incarnation);
             $(fn $call(&self, $($name: $argument),*) -> Boxed<'_, $answer>;)*
         }
 
@@ -55,6 +57,10 @@ macro_rules! erase {
 
             fn lanes(&self) -> usize {
                 Store::lanes(self)
+            }
+
+            fn admit(&self, incarnation: &Incarnation) {
+                Store::admit(self, incarnation);
             }
 
             $(fn $call(&self, $($name: $argument),*) -> Boxed<'_, $answer> {
@@ -71,6 +77,11 @@ macro_rules! erase {
             /// See [`Store::lanes`].
             pub fn lanes(&self) -> usize {
                 self.0.lanes()
+            }
+
+            /// See [`Store::admit`].
+            pub fn admit(&self, incarnation: &Incarnation) {
+                self.0.admit(incarnation);
             }
 
             $($(#[$doc])*
@@ -103,6 +114,10 @@ erase! {
     clock() -> Result<ClockReading, StoreError>;
     /// See [`Store::keep_clock`].
     keep_clock(mark: ClockMark) -> Result<(), StoreError>;
+    /// See [`Store::incarnation`].
+    incarnation() -> Result<IncarnationReading, StoreError>;
+    /// See [`Store::keep_incarnation`].
+    keep_incarnation(change: IncarnationChange) -> Result<bool, StoreError>;
     /// See [`Store::list`].
     list(filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError>;
     /// See [`Store::note`].

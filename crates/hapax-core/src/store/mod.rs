@@ -5,6 +5,7 @@
 //! not, so an engine with only single-key conditional writes can implement it. Durations are turned
 //! into instants by the store's own clock, and every answer carries that clock's `now`.
 
+mod data_key;
 mod dyn_store;
 mod error;
 mod listing;
@@ -12,6 +13,10 @@ mod scheme;
 mod write;
 
 pub use self::{
+    data_key::{
+        DATA_KEY_FORMAT, DataKeyId, DataKeyRow, DataKeyState, KeyStorage, MasterKeyUse,
+        StoredDataKey, TenantDataKeys, WrappedKey,
+    },
     dyn_store::DynStore,
     error::{Cause, StoreError},
     listing::{Filter, Listed, Page, Summary},
@@ -21,6 +26,7 @@ pub use self::{
 use crate::{
     clock::{ClockMark, ClockReading},
     fingerprint::Salt,
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     note::{Note, Noted},
     operation::OperationId,
     record::Record,
@@ -84,6 +90,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Keeps this of the store's clock durably, in place of what was kept before.
     fn keep_clock(&self, mark: ClockMark) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Which database this is now, and what is kept in it about its past. Answered by whichever is
+    /// reached, admitted or not.
+    fn incarnation(&self) -> impl Future<Output = Result<IncarnationReading, StoreError>> + Send;
+
+    /// Keeps this durably, unless the position is not the expected one or the database not the one the mark
+    /// names: then `false`, and nothing is written.
+    fn keep_incarnation(
+        &self,
+        change: IncarnationChange,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// From now on, records are read and written in this incarnation alone; any other database that is reached
+    /// in its place is refused as unavailable. Before it is told, a store takes whichever is there.
+    fn admit(&self, incarnation: &Incarnation);
 
     /// Records in order of their id, without their outcomes. A record that cannot be read is
     /// listed as such, and does not hide the others.

@@ -49,6 +49,8 @@ proptest! {
         body in prop_oneof![
             vec(any::<u8>(), 0..2000).prop_map(|bytes| Body::Kept(bytes.into())),
             any::<u64>().prop_map(|len| Body::NotKept { len }),
+            (any::<u64>(), vec(any::<u8>(), 0..2000))
+                .prop_map(|(len, bytes)| Body::Sealed { len, bytes: bytes.into() }),
         ],
     ) {
         let headers = headers.into_iter().map(|(name, value)| Header { name, value: value.into() });
@@ -153,7 +155,9 @@ fn an_outcome_is_bound_to_its_operation_its_head_and_its_body() {
 #[test]
 fn a_head_that_ends_early_is_malformed_wherever_it_ends() {
     let not_kept = Outcome::new(200, rich().headers().to_vec(), Body::NotKept { len: 9 }).unwrap();
-    for outcome in [rich(), not_kept] {
+    let encrypted = Body::Sealed { len: 9, bytes: Bytes::from_static(b"the body") };
+    let encrypted = Outcome::new(200, rich().headers().to_vec(), encrypted).unwrap();
+    for outcome in [rich(), not_kept, encrypted] {
         let head = sealed(&outcome).head;
         for len in 0..head.len() {
             let cut = opened(&resealed(&head[..len], b"the body"));
@@ -175,7 +179,7 @@ fn a_head_that_holds_what_was_never_written_is_refused() {
     let impossible =
         |column, value: &str| Err(Unreadable::Impossible { column, value: value.into() });
     assert_eq!(with(0, 0), impossible("outcome", "0"));
-    assert_eq!(with(1, 2), impossible("outcome flags", "2"));
+    assert_eq!(with(1, 3), impossible("outcome flags", "3"));
     assert_eq!(with(8, 0xff), Err(Unreadable::MalformedHead), "a name that is not text");
     let not_kept = Outcome::new(200, Vec::new(), Body::NotKept { len: 8 }).unwrap();
     let kept_after_all = opened(&resealed(&sealed(&not_kept).head, b"the body"));

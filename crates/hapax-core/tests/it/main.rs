@@ -9,6 +9,7 @@ mod error_chain;
 mod fault;
 mod fingerprint;
 mod given;
+mod incarnation;
 mod memory;
 mod note;
 mod operation;

@@ -10,6 +10,7 @@
 
 mod change;
 mod explain;
+mod quarantine;
 mod resolution;
 mod show;
 

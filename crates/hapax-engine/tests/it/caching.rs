@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use hapax_engine::{Admission, Options};
 
 use crate::world::{RETENTION, World, ask, outcome, pay, permit, replayed};
@@ -54,4 +56,18 @@ async fn without_a_cache_every_answer_comes_from_the_store() {
     pay(&engine, &ask("k"), "paid").await;
     assert_eq!(replayed(&engine.begin(&ask("k")).await.unwrap()), outcome("paid"));
     assert_eq!((engine.stats().replays, engine.stats().replays_from_cache), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_in_memory_is_forgotten_as_often_as_asked() {
+    let world = World::new();
+    let cache_cleared_every = Some(Duration::from_secs(30));
+    let (engine, _) = world.process_with(Options { cache_cleared_every, ..Options::default() });
+    pay(&engine, &ask("k"), "paid").await;
+    assert_eq!(replayed(&engine.begin(&ask("k")).await.unwrap()), outcome("paid"));
+    assert_eq!(engine.stats().replays_from_cache, 1);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!(replayed(&engine.begin(&ask("k")).await.unwrap()), outcome("paid"));
+    let stats = engine.stats();
+    assert_eq!((stats.replays, stats.replays_from_cache), (2, 1), "the store was asked");
 }

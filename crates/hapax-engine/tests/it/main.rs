@@ -10,6 +10,7 @@ mod batching;
 mod caching;
 mod clock;
 mod faults;
+mod forgetting;
 mod operator;
 mod permits;
 mod recovery;

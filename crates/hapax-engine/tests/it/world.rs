@@ -15,11 +15,12 @@ use hapax_core::{
     OperationId, Outcome, Policy, Record, Recovery, RequestParts, RetainFrom, Retention, RunMode,
     Salt, Scope, State, Store, StoreError, StoredStep, Tenant, Timestamp,
     clock::{ClockMark, ClockReading},
-    memory,
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
+    memory::{self, StoreSnapshot},
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
     time::micros,
 };
-use hapax_engine::{Admission, BeginRequest, Engine, Options, Permit};
+use hapax_engine::{Admission, BeginRequest, Engine, Options, Permit, operator::Operator};
 use tokio::{sync::Semaphore, time::Instant};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -40,6 +41,33 @@ impl World {
         let clock = move || Timestamp::from_micros(stepped.load(Relaxed)).plus(began.elapsed());
         let store = memory::Store::new(Salt::from_bytes([9; 32]), clock);
         Self { store, stepped_micros, processes: AtomicU64::new(0) }
+    }
+
+    /// The same, in a database of which a standby can be promoted.
+    pub(crate) fn replicated(synchronous: bool) -> Self {
+        let world = Self::new();
+        world.store.become_incarnation(Incarnation::new("system 7", 1), synchronous);
+        world
+    }
+
+    /// Everything that is stored now, as a standby that lags or a backup has it.
+    pub(crate) fn snapshot(&self) -> StoreSnapshot {
+        self.store.snapshot()
+    }
+
+    /// The standby is promoted: whatever came after the snapshot is forgotten.
+    pub(crate) fn fail_over(&self, to: &StoreSnapshot, timeline: i64) {
+        self.store.restore(to, Incarnation::new("system 7", timeline));
+    }
+
+    /// Forgets the records since then, and nothing that would tell.
+    pub(crate) fn forget_records(&self, since: &StoreSnapshot) {
+        self.store.forget_records(since);
+    }
+
+    /// A person at the store.
+    pub(crate) fn operator(&self) -> Operator {
+        Operator::new(self.store.clone())
     }
 
     /// Somebody sets the store's clock ahead.
@@ -220,6 +248,20 @@ impl Store for Wire {
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.pass().await;
         self.0.store.keep_clock(mark).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.pass().await;
+        self.0.store.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.pass().await;
+        self.0.store.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.0.store.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -12,7 +12,7 @@ use hapax_core::OneLine;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::AdminState;
+use super::{AdminState, relay_pages::NotReady};
 
 /// How long the store may take before the gateway is not ready.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -27,10 +27,32 @@ pub(super) async fn ready(State(state): State<AdminState>) -> Response {
     if state.draining.load(Relaxed) {
         return not_ready("draining", "the gateway was told to stop");
     }
-    match timeout(STORE_ANSWERS_WITHIN, state.engine.takes_writes()).await {
-        Ok(Ok(())) => answer(StatusCode::OK, json!({ "ready": true })),
-        Ok(Err(error)) => not_ready("store", &OneLine::of(&error).to_string()),
-        Err(_) => not_ready("store", "the store did not answer within a second"),
+    let takes_writes = async {
+        let refused = |error| NotReady { reason: "store", detail: OneLine::of(&error).to_string() };
+        state.engine.takes_writes().await.map_err(refused)?;
+        Ok(serving(&state))
+    };
+    answered_in_time(takes_writes, "the store").await
+}
+
+/// Whether a process is ready, as far as `whom` says within a second.
+pub(super) async fn answered_in_time(
+    readiness: impl Future<Output = Result<Value, NotReady>>,
+    whom: &str,
+) -> Response {
+    match timeout(STORE_ANSWERS_WITHIN, readiness).await {
+        Ok(Ok(ready)) => answer(StatusCode::OK, ready),
+        Ok(Err(NotReady { reason, detail })) => not_ready(reason, &detail),
+        Err(_) => not_ready("store", &format!("{whom} did not answer within a second")),
+    }
+}
+
+/// A store under quarantine still answers for the keys that are in it: taking every gateway out of
+/// service would refuse those, too.
+fn serving(state: &AdminState) -> Value {
+    match state.engine.quarantine() {
+        None => json!({ "ready": true }),
+        Some(quarantine) => json!({ "ready": true, "quarantined": quarantine.cause.as_str() }),
     }
 }
 

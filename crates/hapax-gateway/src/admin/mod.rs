@@ -1,47 +1,133 @@
-//! Health, metrics and the operations API: the side of a gateway that its operators see.
+//! Health, metrics, the admin API and the dashboard: the side of a gateway that its operators see.
 //!
 //! [`router`] makes the whole of it. It belongs on a listener of its own, never on the one clients
 //! use. Health and metrics are open to whoever reaches that listener; everything under `/v1` asks
-//! for a token.
+//! for a token, or for the session of somebody who showed one to the dashboard.
 
+mod access;
+mod dashboard;
+mod figures;
 mod health;
 mod metrics;
 mod operations;
+mod outbox;
 mod problem;
-mod token;
+mod relay_pages;
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use axum::{Router, middleware, routing::get};
+use arc_swap::{ArcSwap, ArcSwapOption};
+use axum::{
+    Json, Router,
+    http::header::CACHE_CONTROL,
+    middleware,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use hapax_core::outbox::OutboxAdmin;
 use hapax_engine::Engine;
+use serde::Serialize;
 
+use self::{access::SessionRegistry, figures::FigureFeed, outbox::DynOutbox};
 pub use self::{
-    metrics::{Meter, Meters, PresenceGuard, RelayFigures, UpstreamExchange},
-    operations::documents,
-    token::AdminSecret,
+    access::{AdminAccess, AdminSecret},
+    metrics::{
+        Meter, Meters, MetricFamily, MetricKind, MetricSample, PresenceGuard, RelayFigures,
+        SampleValue, UpstreamExchange,
+    },
+    relay_pages::{NotReady, RelayPages},
 };
 
-/// What the admin side looks at.
+/// The JSON documents of the admin API, for whoever answers with them and whoever reads them.
+///
+/// - [`ListingDocument`](documents::ListingDocument), [`ShownDocument`](documents::ShownDocument) and
+///   [`ExplanationDocument`](documents::ExplanationDocument) are what is told about operations;
+/// - [`ReleaseDocument`](documents::ReleaseDocument) and [`Resolve`](documents::Resolve) are what a
+///   person sends to have one changed, [`ChangedDocument`](documents::ChangedDocument) says what was
+///   done, [`ForeseenDocument`](documents::ForeseenDocument) what would have been;
+/// - [`OverviewDocument`](documents::OverviewDocument) and
+///   [`HousekeepingDocument`](documents::HousekeepingDocument) are about the gateway as a whole;
+/// - [`DestinationsDocument`](documents::DestinationsDocument) and
+///   [`ParkedEvents`](documents::ParkedEvents) are about its outbox.
+///
+/// Instants are the store's, written as RFC 3339 in UTC, unless said otherwise.
+pub mod documents {
+    pub use super::{figures::documents::*, operations::documents::*, outbox::documents::*};
+}
+
+/// What the admin side looks at. Clones share it.
 #[derive(Debug, Clone)]
 pub struct AdminState {
-    /// The engine of the gateway, and through it the store.
-    pub engine: Engine,
-    /// The token `/v1` asks for; without one nothing under `/v1` is served.
-    pub token: Option<AdminSecret>,
-    /// What the workers count.
-    pub meters: Meters,
+    engine: Engine,
+    access: Arc<AdminAccess>,
+    meters: Meters,
     /// Set when the gateway was told to stop: it is alive, but no longer ready.
-    pub draining: Arc<AtomicBool>,
+    draining: Arc<AtomicBool>,
+    sessions: SessionRegistry,
+    feed: FigureFeed,
+    configuration: Arc<ArcSwap<String>>,
+    outbox: Arc<ArcSwapOption<DynOutbox>>,
+}
+
+impl AdminState {
+    /// The admin side of a gateway with this engine, whose workers count with these meters, and
+    /// which is told to stop by `draining`.
+    pub fn new(
+        engine: Engine,
+        access: AdminAccess,
+        meters: Meters,
+        draining: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            engine,
+            access: Arc::new(access),
+            meters,
+            draining,
+            sessions: SessionRegistry::default(),
+            feed: FigureFeed::default(),
+            configuration: Arc::default(),
+            outbox: Arc::default(),
+        }
+    }
+
+    /// Shows what is in force, in place of what was shown before: a line for each thing that
+    /// matters, without anything secret.
+    pub fn show_configuration(&self, described: String) {
+        self.configuration.store(Arc::new(described));
+    }
+
+    /// Lets people look after this outbox.
+    pub fn show_outbox(&self, outbox: impl OutboxAdmin + 'static) {
+        self.outbox.store(Some(Arc::new(DynOutbox::new(outbox))));
+    }
+
+    /// Keeps the figures of the last hour, and tells them to whoever listens, until the gateway is
+    /// told to stop.
+    pub async fn keep_figures(self) {
+        self.feed.clone().run(self).await;
+    }
 }
 
 /// Everything the admin listener answers.
 pub fn router(state: AdminState) -> Router {
-    let token = middleware::from_fn_with_state(state.clone(), token::required);
+    let required = middleware::from_fn_with_state(state.clone(), access::required);
+    let api = operations::router().merge(figures::routes()).merge(outbox::routes());
+    let api = api
+        .fallback(async || problem::AdminProblem::no_such_page())
+        .method_not_allowed_fallback(async || problem::AdminProblem::no_such_method())
+        .layer(required);
     Router::new()
-        .nest("/v1", operations::router().layer(token))
+        .nest("/v1", api)
+        .merge(access::routes(&state))
+        .merge(dashboard::routes(&state))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(metrics::show))
         .fallback(async || problem::AdminProblem::no_such_page())
         .with_state(state)
+}
+
+/// A document that nobody keeps: it is outdated when it is read.
+fn answer(document: &impl Serialize) -> Response {
+    ([(CACHE_CONTROL, "no-store")], Json(document)).into_response()
 }

@@ -51,6 +51,67 @@ impl AdminProblem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", detail)
     }
 
+    /// The store has none.
+    pub(super) fn no_outbox() -> Self {
+        let detail = "this store has no outbox: nothing can be emitted into a store in memory";
+        Self::new(StatusCode::NOT_FOUND, "no-outbox", detail)
+    }
+
+    /// The outbox knows no such destination.
+    pub(super) fn unknown_destination(name: &str) -> Self {
+        let detail = format!("there is no destination {name:?}; see /v1/outbox");
+        Self::new(StatusCode::NOT_FOUND, "unknown-destination", detail)
+    }
+
+    /// No parked event is meant.
+    pub(super) fn nothing_parked() -> Self {
+        let detail = "no parked event is meant: it was sent, or removed, or never parked";
+        Self::new(StatusCode::NOT_FOUND, "nothing-parked", detail)
+    }
+
+    /// Who asks may not do this.
+    pub(super) fn forbidden(code: &'static str, detail: &'static str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail)
+    }
+
+    /// A browser came by a name that anybody could give to this listener.
+    pub(super) fn unknown_host() -> Self {
+        let detail = "browsers may come by 127.0.0.1, localhost, the address of this listener, or \
+                      a name that `admin_hosts` in the configuration lists; this is none of them";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "unknown-host", detail)
+    }
+
+    /// Somebody showed another token.
+    pub(super) fn wrong_token() -> Self {
+        Self::unauthorized(
+            "Bearer realm=\"hapax\", error=\"invalid_token\"",
+            "this is not the gateway's admin token",
+        )
+    }
+
+    /// Somebody was signed in.
+    pub(super) fn session_over() -> Self {
+        Self::unauthorized("Bearer realm=\"hapax\"", "the session is over: sign in again")
+    }
+
+    /// The system gives nothing that nobody could guess.
+    pub(super) fn no_randomness() -> Self {
+        let detail = "the operating system gave no random bytes, so no session can be begun";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-randomness", detail)
+    }
+
+    /// As many listen as may.
+    pub(super) fn too_many_streams(max: usize) -> Self {
+        let detail = format!("{max} streams are open; ask for /v1/overview now and then instead");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", detail)
+    }
+
+    /// The gateway was told to stop.
+    pub(super) fn draining() -> Self {
+        let detail = "the gateway was told to stop";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail)
+    }
+
     /// Who asks did not show the token.
     pub(super) fn unauthorized(challenge: &'static str, detail: &'static str) -> Self {
         let header = Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)));

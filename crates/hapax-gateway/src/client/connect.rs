@@ -21,7 +21,10 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::error::UpstreamClientError;
-use crate::config::{Protocol, Upstream};
+use crate::{
+    config::{Protocol, Upstream},
+    server::identity,
+};
 
 /// Makes connections to one host.
 pub(crate) struct Connector {
@@ -94,7 +97,18 @@ fn client_config(upstream: &Upstream) -> Result<ClientConfig, UpstreamClientErro
         from: "the TLS library".to_owned(),
         cause: error.into(),
     };
-    let mut config = config.map_err(unusable)?.with_root_certificates(roots).with_no_client_auth();
+    let config = config.map_err(unusable)?.with_root_certificates(roots);
+    let mut config = match &upstream.identity {
+        Some(files) => {
+            let refused = |cause: BoxError| UpstreamClientError::Identity {
+                from: files.certificate.display().to_string(),
+                cause,
+            };
+            let (chain, key) = identity(files).map_err(|error| refused(error.into()))?;
+            config.with_client_auth_cert(chain, key).map_err(|error| refused(error.into()))?
+        }
+        None => config.with_no_client_auth(),
+    };
     config.alpn_protocols = match upstream.protocol {
         Protocol::Automatic => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         Protocol::Http1 => vec![b"http/1.1".to_vec()],

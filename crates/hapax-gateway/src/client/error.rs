@@ -46,6 +46,15 @@ pub enum UpstreamClientError {
         /// The scheme given.
         scheme: String,
     },
+    /// What the gateway shows of itself cannot be used.
+    #[error("the certificate to show cannot be used: {from}")]
+    Identity {
+        /// Where it was looked for.
+        from: String,
+        /// What went wrong.
+        #[source]
+        cause: BoxError,
+    },
     /// The certificates to trust cannot be read.
     #[error("the certificates to trust cannot be read from {from}")]
     Certificates {

@@ -2,28 +2,36 @@
 
 use hapax_core::{Policy, Recovery};
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Cors, Dialect, Hosts, InFlight, KeyForm, KeyRule, KeySpelling,
-    PathReading, Protection, Readers, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Cors, Dialect, Hosts, InFlight, KeptBody, KeyForm, KeyRule,
+    KeySpelling, PathReading, Protection, Readers, Scoping, StoreDown,
 };
 
-use super::{Config, units::spelled, units::spelled_size};
+use super::{Config, encryption, store, units::spelled, units::spelled_size};
 
 /// What this configuration means: a line for each route and for each other thing that matters,
 /// without anything secret.
 pub fn describe(config: &Config) -> String {
     let Config { listen, upstream, limits, .. } = config;
     let scheme = if config.tls.is_some() { "https" } else { "http" };
-    let mut lines = vec![format!("listens at {scheme}://{listen}")];
-    lines.push(match (config.admin, &config.admin_token) {
-        (Some(admin), Some(_)) => format!("admin at http://{admin}, with a token"),
-        (Some(admin), None) => format!("admin at http://{admin}, health and metrics alone"),
-        (None, _) => "no admin listener".to_owned(),
-    });
+    let clients = config.tls.as_ref().and_then(|tls| tls.clients.as_ref());
+    let asked = match clients.map(|clients| clients.required) {
+        Some(true) => ", for clients with a certificate alone",
+        Some(false) => ", and asks clients for a certificate",
+        None => "",
+    };
+    let mut lines = vec![format!("listens at {scheme}://{listen}{asked}")];
+    lines.push(admin(config));
     lines.push(match upstream.paths {
         PathReading::Lenient => format!("protects {}", upstream.url),
         PathReading::Literal => format!("protects {}, which reads paths literally", upstream.url),
     });
-    lines.push(format!("keeps records in {}", without_password(&config.store)));
+    lines.extend(
+        upstream.identity.as_ref().map(|identity| {
+            format!("shows it the certificate in {}", identity.certificate.display())
+        }),
+    );
+    lines.push(format!("keeps records in {}", store::shown(&config.store)));
+    lines.extend(config.encryption.as_ref().map(encryption::described));
     lines.push(format!("tenant: {}", config.tenant));
     lines.push(format!(
         "limits: {} connections, {} of bodies and {} of answers in memory, {} for one connection",
@@ -33,10 +41,30 @@ pub fn describe(config: &Config) -> String {
         spelled_size(limits.share_bytes_max)
     ));
     lines.extend(config.cors.as_ref().map(readers));
+    if !config.drain_delay.is_zero() {
+        let delay = spelled(config.drain_delay);
+        lines.push(format!("told to stop, it is not ready and serves on for {delay}"));
+    }
     lines.extend(config.summary.iter().cloned());
     lines.extend(config.beside.iter().cloned());
     lines.extend(config.notes.iter().map(|note| format!("note: {note}")));
     lines.join("\n") + "\n"
+}
+
+/// Where operators look and what they have to show, in one line.
+fn admin(config: &Config) -> String {
+    let Some(address) = config.admin else { return "no admin listener".to_owned() };
+    let tokens = match (&config.admin_token, &config.admin_read_token) {
+        (Some(_), None) => "with a token",
+        (Some(_), Some(_)) => "with a token, and another one to look alone",
+        (None, Some(_)) => "with a token to look alone",
+        (None, None) => "health and metrics alone",
+    };
+    let hosts = match config.admin_hosts.as_slice() {
+        [] => String::new(),
+        hosts => format!("; browsers may come by {} too", hosts.join(", ")),
+    };
+    format!("admin at http://{address}, {tokens}{hosts}")
 }
 
 /// Which pages of other origins may ask, in one line.
@@ -124,6 +152,9 @@ fn unusual(protection: &Protection) -> Vec<String> {
     if protection.grpc_timeout {
         words.push("reads grpc-timeout".to_owned());
     }
+    if protection.kept_body == KeptBody::Never {
+        words.push("bodies of answers not kept".to_owned());
+    }
     if protection.revalidate.is_some() {
         words.push("asks anew who may hear a replay".to_owned());
     }
@@ -146,15 +177,4 @@ fn recovery(policy: &Policy) -> String {
         }
         Recovery::Resend | Recovery::Hold => format!("recovery {}", recovery.as_str()),
     }
-}
-
-/// The address of a store without the user and the password before its host.
-fn without_password(store: &str) -> String {
-    let hidden = store.split_once("://").and_then(|(scheme, rest)| {
-        let (_, host) = rest.rsplit_once('@')?;
-        Some(format!("{scheme}://…@{host}"))
-    });
-    let shown = hidden.unwrap_or_else(|| store.to_owned());
-    // A password may also be a parameter.
-    shown.split_once('?').map_or_else(|| shown.clone(), |(address, _)| format!("{address}?…"))
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use hapax_core::{limits::CLOCK_STAYS, store::StoreScheme};
+use hapax_core::limits::CLOCK_STAYS;
 use http::{Uri, uri::Authority};
 use toml::{
     Spanned,
@@ -17,14 +17,14 @@ use toml::{
 };
 
 use super::{
-    Config, Limits, Tls, Upstream, cors,
+    Config, Limits, Tls, Upstream, cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
     files,
-    foreign_tables::{Beside, Surroundings},
+    foreign_tables::{Beside, ForeignTable, Surroundings},
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
     routes::RouteReading,
-    tenants,
+    store, tenants,
     upstream::{count, origin},
 };
 
@@ -99,9 +99,9 @@ impl Config {
         beside: Option<Beside<'_>>,
     ) -> Result<Self, ConfigError> {
         let (mut known, mut homes) = (TOP.to_vec(), names::homes());
-        if let Some(Beside { name, settings, .. }) = &beside {
-            known.push(*name);
-            homes.push((format!("in `[[{name}]]`"), *settings));
+        if let Some(Beside { tables, .. }) = &beside {
+            known.extend(tables.iter().map(|table| table.name));
+            homes.extend(tables.iter().map(|table| table.home()));
         }
         parse_file(path, text, &known, homes, |top, dir| {
             Sources { text, dir, top: *top, overrides }.config(beside)
@@ -109,19 +109,20 @@ impl Config {
     }
 }
 
-/// Reads a file of other settings with the same care: `known` at its top, and below it tables with
-/// these names and settings, each begun with `[[name]]`.
+/// Reads a file of other settings with the same care, or an empty one if there is none: `known` at its top, and below
+/// it these tables.
 ///
 /// `read_top` is given the top of the file, and the directory that paths in it are relative to.
 pub fn load_file<T>(
-    path: &Path,
+    path: Option<&Path>,
     known: &'static [&'static str],
-    tables: &[(&str, &'static [&'static str])],
+    tables: &[ForeignTable],
     read_top: impl FnOnce(&TableReader<'_>, &Path) -> Option<T>,
 ) -> Result<T, ConfigError> {
     let mut homes = vec![(TOP_OF_FILE.to_owned(), known)];
-    homes.extend(tables.iter().map(|(name, names)| (format!("in `[[{name}]]`"), *names)));
-    parse_file(path, &read(path)?, known, homes, read_top)
+    homes.extend(tables.iter().map(|table| table.home()));
+    let text = path.map_or_else(|| Ok(String::new()), read)?;
+    parse_file(path.unwrap_or_else(|| Path::new("")), &text, known, homes, read_top)
 }
 
 /// What `read_top` makes of a file, or everything that is wrong with it.
@@ -180,8 +181,10 @@ impl Sources<'_> {
         let listen = self.either("--listen", &self.overrides.listen, "listen", top, socket);
         let listen = listen.map_or(LISTEN, |(listen, _)| listen);
         let upstream = self.upstream(listen);
-        let (admin, admin_token) = self.admin(listen);
-        let tenants = tenants::read(top, self.dir).unwrap_or_default();
+        let AdminSettings { admin, token: admin_token, read_token: admin_read_token } =
+            self.admin(listen);
+        let certificates = tls.as_ref().is_some_and(|tls| tls.clients.is_some());
+        let tenants = tenants::read(top, self.dir, certificates).unwrap_or_default();
         let store = self.store();
         let surroundings = Surroundings { dir: self.dir, store: &store };
         let beside = beside.map_or_else(Vec::new, |beside| (beside.read)(top, &surroundings));
@@ -191,6 +194,7 @@ impl Sources<'_> {
             upstream: &upstream,
             tenants: &tenants,
             store: &store,
+            certificates,
             buffered_bytes_max: limits.buffered_bytes_max,
             client: OnceCell::new(),
         };
@@ -207,15 +211,20 @@ impl Sources<'_> {
         }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
+        let admin_hosts = top.list("admin_hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
         let (drain, sweep) = (duration("drain"), duration("sweep"));
+        let drain_delay = top.duration_or_zero("drain_delay").map(Spanned::into_inner);
         let clock_stays = duration("clock_stays").unwrap_or(CLOCK_STAYS);
         Some(Config {
             listen,
             admin,
             admin_token,
+            admin_read_token,
+            admin_hosts: admin_hosts.unwrap_or_default(),
             store,
             tls,
+            encryption: encryption::read(top, self.dir),
             cors: cors::read(top),
             limits,
             tenancy: tenants.tenancy.clone(),
@@ -223,6 +232,7 @@ impl Sources<'_> {
             hosts: hosts.unwrap_or_default(),
             workers,
             drain: drain.unwrap_or(Duration::from_secs(30)),
+            drain_delay: drain_delay.unwrap_or_default(),
             cache_bytes_max: cache.and_then(|cache| u64::try_from(cache).ok()).unwrap_or(64 << 20),
             sweep_every: sweep.unwrap_or(Duration::from_secs(10)),
             clock_stays,
@@ -272,16 +282,12 @@ impl Sources<'_> {
         Upstream::read(&table, url, self.dir)
     }
 
-    fn admin(&self, listen: SocketAddr) -> (Option<SocketAddr>, Option<String>) {
+    fn admin(&self, listen: SocketAddr) -> AdminSettings {
         let address = |text: &str| match text {
             "off" => Ok(None),
             address => socket(address).map(Some),
         };
         let admin = self.either("--admin", &self.overrides.admin, "admin", &self.top, address);
-        let from_file = self.top.text("admin_token_file").and_then(|path| {
-            let text = files::named(&self.top, "admin_token_file", &path, self.dir)?;
-            Some(text.trim_end_matches(['\r', '\n']).to_owned())
-        });
         let token = self.either(
             "--admin-token",
             &self.overrides.admin_token,
@@ -289,11 +295,24 @@ impl Sources<'_> {
             &self.top,
             admin_token,
         );
-        let token = token.map(|(token, _)| token).or(from_file);
+        // Files are read whether or not they count, so that what is wrong with them is told.
+        let (in_file, read_in_file) =
+            (self.token_in("admin_token_file"), self.token_in("admin_read_token_file"));
+        let token = token.map(|(token, _)| token).or(in_file);
+        let read_token = self.top.parsed("admin_read_token", admin_token).map(Spanned::into_inner);
+        let read_token = read_token.or(read_in_file);
+        if read_token.is_some() && read_token == token {
+            let named = ["admin_read_token", "admin_read_token_file"];
+            let name = named.into_iter().find(|name| self.top.has(name)).unwrap_or(named[0]);
+            let what = format!("`{name}` is the same as the admin token, which may change keys");
+            self.top.fault(self.top.place(name), format!("{what}; write another one instead"));
+        }
         let (address, place) =
             admin.unwrap_or_else(|| (Some(ADMIN), self.top.place("admin").into()));
-        let Some(address) = address else { return (None, token) };
-        if !address.ip().is_loopback() && token.is_none() {
+        let settings = AdminSettings { admin: address, token, read_token };
+        let Some(address) = address else { return settings };
+        if !address.ip().is_loopback() && settings.token.is_none() && settings.read_token.is_none()
+        {
             let what = "anybody who reaches this address could change keys";
             let advice = "write `admin_token_file` too, or an address of 127.0.0.1, instead";
             self.top.fault(place.clone(), format!("{what}; {advice}"));
@@ -302,34 +321,33 @@ impl Sources<'_> {
             let what = "`admin` and `listen` cannot share an address; write another port instead";
             self.top.fault(place, what);
         }
-        (Some(address), token)
+        settings
+    }
+
+    /// The token in the file that this setting names, if it does.
+    fn token_in(&self, name: &str) -> Option<String> {
+        let path = self.top.text(name)?;
+        let text = files::named(&self.top, name, &path, self.dir)?;
+        Some(text.trim_end_matches(['\r', '\n']).to_owned())
     }
 
     fn store(&self) -> String {
-        let store = self.either("--store", &self.overrides.store, "store", &self.top, store);
-        let Some((store, place)) = store else { return STORE.to_owned() };
-        match place {
-            FaultLocation::File { .. } => beside(&store, self.dir),
-            FaultLocation::Flag(_) => store,
-        }
+        let written = store::store_of(&self.top, self.dir);
+        let Some(flag) = &self.overrides.store else {
+            return written.unwrap_or_else(|| STORE.to_owned());
+        };
+        store::address(flag).unwrap_or_else(|refusal| {
+            self.top.fault(FaultLocation::Flag("--store"), format!("it {refusal}"));
+            STORE.to_owned()
+        })
     }
 }
 
-/// The store that the setting `store` names, if there is one; a file's path is relative to `dir`.
-pub fn store_of(top: &TableReader<'_>, dir: &Path) -> Option<String> {
-    top.parsed("store", store).map(|store| beside(store.get_ref(), dir))
-}
-
-/// The same store; a file's path is relative to the file that names it.
-fn beside(store: &str, dir: &Path) -> String {
-    match StoreScheme::of(store) {
-        Some(StoreScheme::Sqlite { path }) if !dir.as_os_str().is_empty() => {
-            format!("sqlite:{}", files::resolved(path, dir).display())
-        }
-        Some(StoreScheme::Sqlite { .. } | StoreScheme::Memory | StoreScheme::Postgres) | None => {
-            store.to_owned()
-        }
-    }
+/// Where operators connect, and what they show.
+struct AdminSettings {
+    admin: Option<SocketAddr>,
+    token: Option<String>,
+    read_token: Option<String>,
 }
 
 const LISTEN: SocketAddr =
@@ -338,17 +356,11 @@ const ADMIN: SocketAddr =
     SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8081));
 const STORE: &str = "sqlite:hapax.db";
 
-fn socket(text: &str) -> Result<SocketAddr, String> {
+/// An address and a port. The refusal goes on after the name of a setting.
+pub fn socket(text: &str) -> Result<SocketAddr, String> {
     let advice =
         "write an address and a port, such as \"127.0.0.1:8080\" or \"0.0.0.0:80\", instead";
     text.parse().map_err(|_| format!("cannot be {text:?}; {advice}"))
-}
-
-fn store(text: &str) -> Result<String, String> {
-    // The refusal does not repeat the text: it may hold a password.
-    let advice = "write \"sqlite:PATH\", \"postgres://…\" or \"memory:\" instead";
-    let refusal = || format!("is no address of a store; {advice}");
-    StoreScheme::of(text).map(|_| text.to_owned()).ok_or_else(refusal)
 }
 
 fn admin_token(text: &str) -> Result<String, String> {

@@ -6,6 +6,7 @@
 
 mod cors;
 mod describe;
+mod encryption;
 mod fault;
 mod files;
 mod foreign_tables;
@@ -17,21 +18,25 @@ mod protection;
 pub mod reader;
 mod revalidate;
 mod routes;
+mod store;
 mod tenants;
 mod units;
 mod upstream;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
+use hapax_encryption::Encryption;
 use hapax_tower::{Cors, PathReading, Routes, Tenancy};
 use http::Uri;
 
 pub use self::{
     describe::describe,
     fault::{ConfigError, Excerpt, Fault},
-    foreign_tables::{Beside, Surroundings},
-    load::{ConfigSource, Overrides, load_file, store_of},
+    foreign_tables::{Beside, ForeignTable, Surroundings},
+    load::{ConfigSource, Overrides, load_file, socket},
     names::SETTINGS,
+    store::store_of,
+    upstream::origin,
 };
 
 /// Everything a gateway needs to know.
@@ -43,8 +48,14 @@ pub struct Config {
     pub admin: Option<SocketAddr>,
     /// The token the admin API asks for; without one only health and metrics are served.
     pub admin_token: Option<String>,
-    /// Where records are kept: `sqlite:PATH`, `postgres://…` or `memory:`.
+    /// A token that lets look and change nothing.
+    pub admin_read_token: Option<String>,
+    /// Names by which browsers may come to the dashboard, beside loopback's and its address.
+    pub admin_hosts: Vec<String>,
+    /// Where records are kept: `sqlite:PATH`, `postgres://…`, `memory:` or `address-file:PATH`.
     pub store: String,
+    /// What it encrypts what it keeps with; everything is clear if `None`.
+    pub encryption: Option<Encryption>,
     /// What is protected.
     pub upstream: Upstream,
     /// The certificate clients see; plain HTTP if `None`.
@@ -63,6 +74,8 @@ pub struct Config {
     pub workers: Option<usize>,
     /// How long requests may go on after the gateway was told to stop.
     pub drain: Duration,
+    /// How long before that it says that it is not ready, and serves on.
+    pub drain_delay: Duration,
     /// Most bytes of finished operations kept in memory.
     pub cache_bytes_max: u64,
     /// How often operations whose owner vanished are looked for.
@@ -117,6 +130,8 @@ pub struct Upstream {
     pub paths: PathReading,
     /// Certificates to trust, as a PEM file, instead of those of the system.
     pub ca: Option<PathBuf>,
+    /// What the gateway shows of itself, where the upstream asks for it.
+    pub identity: Option<CertifiedKey>,
 }
 
 /// Which protocol is spoken to the upstream.
@@ -130,13 +145,31 @@ pub enum Protocol {
     Http2,
 }
 
-/// A certificate and its key, as PEM files. Read again when the gateway is told to reload.
+/// What clients see, and what they have to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// The chain, the server's own certificate first.
+    /// What clients see.
+    pub identity: CertifiedKey,
+    /// What clients have to show; nothing if `None`.
+    pub clients: Option<ClientCertificates>,
+}
+
+/// A certificate and its key, as PEM files. Read again when the gateway is told to reload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertifiedKey {
+    /// The chain, its owner's own certificate first.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
+}
+
+/// Which certificates of clients are good. Read again when the gateway is told to reload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificates {
+    /// Who signs them, as a PEM file.
+    pub ca: PathBuf,
+    /// Whether a client without one is turned away.
+    pub required: bool,
 }
 
 /// What one client, and all of them together, may use.

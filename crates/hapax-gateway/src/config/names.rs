@@ -5,6 +5,7 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("", TOP),
     ("upstream", UPSTREAM),
     ("tls", TLS),
+    ("encryption", ENCRYPTION),
     ("cors", CORS),
     ("limits", LIMITS),
     ("tenant", TENANT),
@@ -18,16 +19,23 @@ pub(crate) const TOP: &[&str] = &[
     "admin",
     "admin_token",
     "admin_token_file",
+    "admin_read_token",
+    "admin_read_token_file",
+    "admin_hosts",
     "store",
+    "store_file",
+    "store_env",
     "hosts",
     "workers",
     "drain",
+    "drain_delay",
     "cache",
     "sweep",
     "clock_stays",
     "otherwise",
     "upstream",
     "tls",
+    "encryption",
     "cors",
     "limits",
     "tenant",
@@ -47,8 +55,21 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "keep_host",
     "paths",
     "ca",
+    "certificate",
+    "key",
 ];
-pub(crate) const TLS: &[&str] = &["certificate", "key"];
+pub(crate) const TLS: &[&str] = &["certificate", "key", "client_ca", "client_certificates"];
+pub(crate) const ENCRYPTION: &[&str] = &[
+    "master_key_file",
+    "master_key_env",
+    "kms_key",
+    "kms_region",
+    "kms_endpoint",
+    "previous_key_file",
+    "previous_key_env",
+    "previous_kms_key",
+    "rotate_after",
+];
 pub(crate) const CORS: &[&str] = &["origins", "credentials", "max_age"];
 pub(crate) const LIMITS: &[&str] = &[
     "connections",
@@ -81,10 +102,11 @@ pub(crate) const TENANT: &[&str] = &[
     "url",
     "forward",
     "timeout",
+    "san",
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 33] = [
+const PROTECTION: [&str; 34] = [
     "key",
     "forward_key",
     "header",
@@ -113,6 +135,7 @@ const PROTECTION: [&str; 33] = [
     "secret_headers",
     "request_max",
     "response_max",
+    "keep_body",
     "rate_limit",
     "burst",
     "store_down",

@@ -10,7 +10,11 @@ use http::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::client::UpstreamClient;
+use crate::{
+    admin::UpstreamExchange,
+    client::{SendError, UpstreamClient},
+    telemetry::ClientSpan,
+};
 
 /// A path with places for the key and for the path of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +121,17 @@ impl Template {
         }
         // Whoever asks also asks again.
         signal::set_retried_further_out(request.headers_mut());
-        match client.fetch(request, reading.bytes_max, reading.within).await {
+        let operation = asked.operation.id();
+        let span = ClientSpan::probe(&asked.request, &mut request, client.authority(), operation);
+        let fetched = client.fetch(request, reading.bytes_max, reading.within).await;
+        if let Some(span) = span {
+            span.end(Some(match &fetched {
+                Ok(answer) => UpstreamExchange::Answered(answer.status()),
+                Err(SendError::NothingSent(_)) => UpstreamExchange::NothingSent,
+                Err(SendError::Unanswered(_)) => UpstreamExchange::Unanswered,
+            }));
+        }
+        match fetched {
             Ok(mut answer) => match answer.status() {
                 StatusCode::ACCEPTED | StatusCode::CONFLICT | StatusCode::TOO_EARLY => {
                     ProbeAnswer::AtWork
@@ -128,13 +142,11 @@ impl Template {
                 }
                 StatusCode::NOT_FOUND | StatusCode::GONE => ProbeAnswer::DidNotHappen,
                 status => {
-                    let operation = asked.operation.id();
                     tracing::warn!(%operation, %status, "the upstream does not say whether it happened");
                     ProbeAnswer::Unknown
                 }
             },
             Err(error) => {
-                let operation = asked.operation.id();
                 tracing::warn!(%operation, %error, "the upstream cannot be asked whether it happened");
                 ProbeAnswer::Unknown
             }

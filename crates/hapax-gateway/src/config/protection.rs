@@ -7,8 +7,9 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptCredentials, KeyForm, KeyRule,
-    KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm,
+    KeyRule, KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping,
+    StoreDown,
 };
 use http::{HeaderName, StatusCode};
 use toml::Spanned;
@@ -79,6 +80,10 @@ pub(super) fn read(
         request_bytes_max: cap(route, "request_max", REQUEST_BODY_BYTES_MAX)
             .unwrap_or(usual.request_bytes_max),
         response_bytes_max,
+        kept_body: match route.flag("keep_body") {
+            Some(false) => KeptBody::Never,
+            Some(true) | None => usual.kept_body,
+        },
         store_down: store_down.unwrap_or(usual.store_down),
         probe: probe(route, policy.recovery(), reading, &client),
         revalidate: revalidate(route, asking, &client),

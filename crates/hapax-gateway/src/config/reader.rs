@@ -5,7 +5,7 @@ use std::{ops::Range, path::Path, time::Duration};
 
 use toml::{
     Spanned,
-    de::{DeTable, DeValue},
+    de::{DeFloat, DeInteger, DeTable, DeValue},
 };
 
 pub use super::fault::FaultLocation;
@@ -172,6 +172,24 @@ impl<'t> TableReader<'t> {
         count.map(|count| Spanned::new(value.span(), count))
     }
 
+    /// A number from 0 to 1.
+    pub fn ratio(&self, name: &str) -> Option<At<f64>> {
+        let value = self.value(name)?;
+        let written = value.get_ref().as_float().map(DeFloat::as_str);
+        let written = written.or_else(|| value.get_ref().as_integer().map(DeInteger::as_str));
+        let Some(written) = written else {
+            self.wrong_type(name, value, "a number from 0 to 1, such as 0.01,");
+            return None;
+        };
+        let ratio = written.replace('_', "").parse::<f64>().ok();
+        let ratio = ratio.filter(|ratio| (0.0..=1.0).contains(ratio));
+        if ratio.is_none() {
+            let what = format!("`{name}` is out of range; write a number from 0 to 1 instead");
+            self.faults.add(value.span(), what);
+        }
+        ratio.map(|ratio| Spanned::new(value.span(), ratio))
+    }
+
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         let value = self.value(name)?;
         let flag = value.get_ref().as_bool();
@@ -213,7 +231,7 @@ impl<'t> TableReader<'t> {
     }
 
     /// The table of this name, falling back to the one of the same name in the fallback.
-    pub(crate) fn table(&self, name: &str, known: &[&'static str]) -> Self {
+    pub fn table(&self, name: &str, known: &[&'static str]) -> Self {
         let named =
             |table: Option<&'t Spanned<DeValue<'t>>>| table?.get_ref().as_table()?.get(name);
         let read = |value: &'t Spanned<DeValue<'t>>| {

@@ -32,6 +32,8 @@ pub(super) struct RouteReading<'a> {
     pub(super) upstream: &'a Upstream,
     pub(super) tenants: &'a Tenants,
     pub(super) store: &'a str,
+    /// Whether clients are asked for certificates.
+    pub(super) certificates: bool,
     /// Most bytes of request bodies in memory at one time.
     pub(super) buffered_bytes_max: usize,
     /// Made when the first route wants to ask the upstream.
@@ -126,7 +128,7 @@ impl RouteReading<'_> {
     }
 
     fn protected(&self, route: &TableReader<'_>) -> (Treatment, Tenants) {
-        let tenants = tenants::read(route, self.dir);
+        let tenants = tenants::read(route, self.dir, self.certificates);
         let mut protection =
             protection::read(route, KeyRule::Required, self.hosts(), || self.client(route));
         self.check_room(route, &protection);

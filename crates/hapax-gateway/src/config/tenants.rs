@@ -1,6 +1,6 @@
 //! Whose keys they are: `[tenant]`, or `tenant` of a route.
 
-use std::{path::Path, time::Duration};
+use std::{ops::Range, path::Path, time::Duration};
 
 use hapax_tower::Tenancy;
 use http::{HeaderName, Uri, header};
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     client::UpstreamClient,
-    tenant::{self, Network, Question, Verifier, VerifierKey},
+    tenant::{self, Network, Question, SubjectName, Verifier, VerifierKey},
 };
 
 /// Where a tenant comes from, and how that is said in a summary.
@@ -37,6 +37,7 @@ enum TenantSourceKind {
     Header,
     Jwt,
     Subrequest,
+    Certificate,
 }
 
 const SOURCES: &[(&str, TenantSourceKind)] = &[
@@ -45,6 +46,7 @@ const SOURCES: &[(&str, TenantSourceKind)] = &[
     ("header", TenantSourceKind::Header),
     ("jwt", TenantSourceKind::Jwt),
     ("subrequest", TenantSourceKind::Subrequest),
+    ("certificate", TenantSourceKind::Certificate),
 ];
 
 impl TenantSourceKind {
@@ -65,18 +67,23 @@ impl TenantSourceKind {
                 "leeway",
             ],
             Self::Subrequest => &["url", "header", "forward", "timeout"],
+            Self::Certificate => &["san"],
         }
     }
 }
 
-/// What `tenant` says, as a word or as a table; `None` if it says nothing.
-pub(super) fn read(holder: &TableReader<'_>, dir: &Path) -> Option<Tenants> {
+/// What `tenant` says, as a word or as a table; `None` if it says nothing. `certificates` says whether
+/// clients are asked for theirs.
+pub(super) fn read(holder: &TableReader<'_>, dir: &Path, certificates: bool) -> Option<Tenants> {
     let value = holder.value("tenant")?;
     if matches!(value.get_ref(), DeValue::String(_)) {
         let from = holder.word("tenant", SOURCES)?;
         return match from.get_ref() {
             TenantSourceKind::Credential => Some(Tenants::default()),
             TenantSourceKind::Single => single(None),
+            TenantSourceKind::Certificate => {
+                by_certificate(holder, from.span(), None, certificates)
+            }
             TenantSourceKind::Header | TenantSourceKind::Jwt | TenantSourceKind::Subrequest => {
                 let what = "`tenant` needs to be told more; write a table, such as";
                 let advice = "`tenant = { from = \"header\", header = \"X-Account\", … }`, instead";
@@ -102,7 +109,30 @@ pub(super) fn read(holder: &TableReader<'_>, dir: &Path) -> Option<Tenants> {
         TenantSourceKind::Header => by_header(&table),
         TenantSourceKind::Jwt => by_token(&table, dir),
         TenantSourceKind::Subrequest => by_question(&table),
+        TenantSourceKind::Certificate => {
+            let san = table.word("san", SAN).map(Spanned::into_inner);
+            by_certificate(&table, table.place("from"), san, certificates)
+        }
     }
+}
+
+const SAN: &[(&str, SubjectName)] = &[("uri", SubjectName::Uri), ("dns", SubjectName::Dns)];
+
+fn by_certificate(
+    table: &TableReader<'_>,
+    place: Range<usize>,
+    san: Option<SubjectName>,
+    certificates: bool,
+) -> Option<Tenants> {
+    if !certificates {
+        let what = "clients are not asked for certificates";
+        let advice = "write `[tls]` and `client_ca = \"clients-ca.pem\"` too";
+        table.fault(place, format!("{what}; {advice}"));
+        return None;
+    }
+    let san = san.unwrap_or(SubjectName::Uri);
+    let described = format!("the {} of the client's certificate", san.as_str());
+    Some(Tenants { tenancy: tenant::from_certificate(san), described })
 }
 
 fn refuse_other_settings(table: &TableReader<'_>, from: TenantSourceKind) {

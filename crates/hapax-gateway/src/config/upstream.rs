@@ -6,7 +6,10 @@ use hapax_tower::PathReading;
 use http::Uri;
 use toml::Spanned;
 
-use super::{Limits, Protocol, Tls, Upstream, files, names, reader::TableReader};
+use super::{
+    CertifiedKey, ClientCertificates, Limits, Protocol, Tls, Upstream, files, names,
+    reader::{At, TableReader},
+};
 
 /// Most connections in either direction.
 const CONNECTIONS_MAX: u32 = 1_000_000;
@@ -47,6 +50,7 @@ impl Upstream {
             keep_host: false,
             paths: PathReading::Lenient,
             ca: None,
+            identity: None,
         }
     }
 
@@ -78,6 +82,7 @@ impl Upstream {
             ca: table
                 .text("ca")
                 .map(|path| files::expected(table, "ca", &path, dir, "BEGIN CERTIFICATE")),
+            identity: identity(table, &usual.url, dir),
             ..usual
         }
     }
@@ -90,18 +95,52 @@ impl Tls {
             return None;
         }
         let table = top.table("tls", names::TLS);
-        let file = |name: &str, holds: &str| {
-            let path = table.text(name);
-            if !table.has(name) {
-                let what = format!("`[tls]` has no `{name}`; write `{name} = \"{name}.pem\"` too");
-                table.fault(top.place("tls"), what);
-            }
-            path.map(|path| files::expected(&table, name, &path, dir, holds))
-        };
-        let (certificate, key) =
-            (file("certificate", "BEGIN CERTIFICATE"), file("key", "PRIVATE KEY"));
-        Some(Self { certificate: certificate?, key: key? })
+        for name in ["certificate", "key"].into_iter().filter(|name| !table.has(name)) {
+            let what = format!("`[tls]` has no `{name}`; write `{name} = \"{name}.pem\"` too");
+            table.fault(top.place("tls"), what);
+        }
+        let clients = ClientCertificates::read(&table, dir);
+        Some(Self { identity: certified_key(&table, dir)?, clients })
     }
+}
+
+impl ClientCertificates {
+    /// What `[tls]` says about the certificates of clients, if anything.
+    fn read(table: &TableReader<'_>, dir: &Path) -> Option<Self> {
+        let ca = table.text("client_ca");
+        let required = table.word("client_certificates", &[("require", true), ("optional", false)]);
+        if required.is_some() && !table.has("client_ca") {
+            let what = "nobody is named who signs the certificates of clients";
+            let advice = "write `client_ca = \"clients-ca.pem\"` too";
+            table.fault(table.place("client_certificates"), format!("{what}; {advice}"));
+        }
+        let ca = files::expected(table, "client_ca", &ca?, dir, "BEGIN CERTIFICATE");
+        Some(Self { ca, required: required.is_none_or(At::into_inner) })
+    }
+}
+
+/// What the gateway shows to the upstream: both parts, or neither.
+fn identity(table: &TableReader<'_>, url: &Uri, dir: &Path) -> Option<CertifiedKey> {
+    let [has_certificate, has_key] = ["certificate", "key"].map(|name| table.has(name));
+    if has_certificate != has_key {
+        let (there, missing) =
+            if has_key { ("key", "certificate") } else { ("certificate", "key") };
+        let what = format!("`{there}` is of no use alone; write `{missing}` too");
+        table.fault(table.place(there), what);
+    }
+    if has_certificate && url.scheme_str() == Some("http") {
+        let what = "a certificate is shown over TLS alone; write `url = \"https://…\"` instead";
+        table.fault(table.place("certificate"), what);
+    }
+    certified_key(table, dir)
+}
+
+fn certified_key(table: &TableReader<'_>, dir: &Path) -> Option<CertifiedKey> {
+    let file = |name: &str, holds: &str| {
+        table.text(name).map(|path| files::expected(table, name, &path, dir, holds))
+    };
+    let (certificate, key) = (file("certificate", "BEGIN CERTIFICATE"), file("key", "PRIVATE KEY"));
+    Some(CertifiedKey { certificate: certificate?, key: key? })
 }
 
 impl Default for Limits {
@@ -193,8 +232,9 @@ pub(super) fn address(text: &str) -> Result<Uri, String> {
     Ok(uri)
 }
 
-/// Like [`address`], for an origin and a path that is put before others.
-pub(super) fn origin(text: &str) -> Result<Uri, String> {
+/// The address of an API, as text is read: `http://host[:port][/path]`. The refusal goes on after the name of a
+/// setting.
+pub fn origin(text: &str) -> Result<Uri, String> {
     let uri = address(text)?;
     if uri.query().is_some() {
         return Err(format!("cannot hold a query, as {text:?} does; leave out what follows `?`"));

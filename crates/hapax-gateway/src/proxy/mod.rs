@@ -14,7 +14,7 @@ use std::{
 
 use hapax_core::Attempt;
 use hapax_tower::{AnswerBy, Body, BoxError, NothingSent};
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
@@ -24,6 +24,7 @@ use crate::{
     admin::{Meter, UpstreamExchange},
     client::{SendError, UpstreamClient},
     config::Upstream,
+    telemetry::ClientSpan,
 };
 
 /// Passes requests on to one upstream. Clones share its connections.
@@ -33,6 +34,7 @@ pub(crate) struct Proxy(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     client: UpstreamClient,
+    url: Uri,
     keep_host: bool,
     answer_timeout: Duration,
     turns: Turns,
@@ -43,7 +45,8 @@ impl Proxy {
     pub(crate) fn new(client: UpstreamClient, upstream: &Upstream, meter: Arc<Meter>) -> Self {
         let (keep_host, answer_timeout) = (upstream.keep_host, upstream.answer_timeout);
         let turns = Turns::new(upstream);
-        Self(Arc::new(Inner { client, keep_host, answer_timeout, turns, meter }))
+        let url = upstream.url.clone();
+        Self(Arc::new(Inner { client, url, keep_host, answer_timeout, turns, meter }))
     }
 }
 
@@ -67,13 +70,18 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
     prepare(&mut request, host);
+    let span = ClientSpan::begin(&mut request, &inner.url);
     let counted = MeteredExchange::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
         pass_unprotected(inner, request).await
     };
-    counted.end(exchange(&answered));
+    let ended = exchange(&answered);
+    counted.end(ended);
+    if let Some(span) = span {
+        span.end(ended);
+    }
     let mut response = answered.map_err(|error| match error {
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
         SendError::Unanswered(cause) => cause,

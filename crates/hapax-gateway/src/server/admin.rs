@@ -91,7 +91,7 @@ impl Service<Request<Incoming>> for Pages {
         let request = request.map(|body| Paced::new(body, self.body_pace));
         Box::pin(async move {
             let response = router.call(request).await?.map(Body::new);
-            Ok(answers.send(response, Verdict::Page, in_flight.answered()))
+            Ok(answers.send(response, Verdict::Page, in_flight.answered(), None))
         })
     }
 }

@@ -24,13 +24,13 @@ use super::{
     handler::Handler,
     linger::Lingering,
     pace::Pace,
-    peer::Peer,
+    peer::{CertificateNames, Peer},
     response_body::ResponseBody,
     tls::{HTTP1, HTTP2},
     watch::{Bounds, ConnectionWatch, Liveness},
     watched_io::WatchedIo,
 };
-use crate::{admin::Meter, config::Limits, proxy::Proxy};
+use crate::{admin::Meter, config::Limits, proxy::Proxy, telemetry::Telemetry};
 
 /// What every connection of a worker needs.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(crate) struct Wiring {
     pub(crate) bounds: Bounds,
     pub(crate) shares: Shares,
     pub(crate) protocols: Protocols,
+    /// Who is told of each request.
+    pub(crate) telemetry: Arc<Telemetry>,
     /// Turns to true when connections should end after the request they have.
     pub(crate) draining: channel::Receiver<bool>,
 }
@@ -129,18 +131,23 @@ pub(crate) async fn serve(tcp: TcpStream, wiring: Arc<Wiring>) {
     let _ = tcp.set_nodelay(true);
     let _counted = wiring.serving.load().meter.connection();
     let watch = ConnectionWatch::new(wiring.bounds);
-    let handler = |is_secure| {
-        let peer = Peer::new(address, is_secure);
-        Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer)
-    };
+    let handler = |peer| Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer);
     let draining = wiring.draining.clone();
     match wiring.tls.load_full() {
-        None => drive(tcp, handler(false), &watch, wiring.protocols.agreed(None), draining).await,
+        None => {
+            let handler = handler(Peer::new(address, false));
+            drive(tcp, handler, &watch, wiring.protocols.agreed(None), draining).await;
+        }
         Some(config) => {
             let accepting = TlsAcceptor::from(config).accept(tcp);
             if let Ok(Ok(stream)) = timeout(wiring.bounds.head, accepting).await {
-                let agreed = wiring.protocols.agreed(stream.get_ref().1.alpn_protocol());
-                drive(stream, handler(true), &watch, agreed, draining).await;
+                let session = stream.get_ref().1;
+                let agreed = wiring.protocols.agreed(session.alpn_protocol());
+                let mut peer = Peer::new(address, true);
+                if let Some([certificate, ..]) = session.peer_certificates() {
+                    peer = peer.named(CertificateNames::of(certificate));
+                }
+                drive(stream, handler(peer), &watch, agreed, draining).await;
             }
         }
     }

@@ -46,6 +46,7 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
         let version = request.version();
         let in_flight = self.watch.request_began(version == Version::HTTP_2);
         let began = Instant::now();
+        let mut observed = self.wiring.telemetry.arrives(&mut request, &self.peer);
         let serving = self.wiring.serving.load();
         let (meter, answers) = (Arc::clone(&serving.meter), self.answers.clone());
         let welcome = if answers.is_full() {
@@ -59,7 +60,7 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
             if let Some(cors) = &serving.cors {
                 cors.apply(request.headers().get(ORIGIN), response.headers_mut());
             }
-            let response = answers.send(response, Verdict::Passed, in_flight.answered());
+            let response = answers.send(response, Verdict::Passed, in_flight.answered(), observed);
             return Box::pin(async move { Ok(response) });
         }
         request.extensions_mut().insert(self.peer.clone());
@@ -76,6 +77,9 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
             let (response, verdict) = match answering.await {
                 Ok((response, handled)) => {
                     meter.record(&handled, began.elapsed());
+                    if let Some(observed) = &mut observed {
+                        observed.handled(handled, meter.labels());
+                    }
                     (response, handled.verdict)
                 }
                 Err(error) => {
@@ -88,7 +92,7 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
                 }
             };
             drop(counted);
-            Ok(answers.send(response, verdict, in_flight.answered()))
+            Ok(answers.send(response, verdict, in_flight.answered(), observed))
         })
     }
 }

@@ -21,8 +21,11 @@ pub(crate) use self::{
     connection::{Protocols, Serving, Shares, Wiring},
     descriptors::for_clients,
     pace::Pace,
-    tls::server_config,
+    tls::{identity, server_config},
     watch::Bounds,
     worker::Workers,
 };
-pub use self::{peer::Peer, tls::TlsError};
+pub use self::{
+    peer::{CertificateNames, Peer},
+    tls::TlsError,
+};

@@ -12,7 +12,7 @@ use http::{HeaderName, HeaderValue, Response, header::RETRY_AFTER};
 use http_body::{Body as _, Frame, SizeHint};
 
 use super::watch::Owed;
-use crate::size_hint;
+use crate::{size_hint, telemetry::RequestObservation};
 
 /// An answer up to this size takes no more than the stream it is sent on does anyway.
 const SMALL_BYTES_MAX: usize = 4 << 10;
@@ -49,6 +49,7 @@ impl AnswerRoom {
         mut response: Response<Body>,
         verdict: Verdict,
         owed: Owed,
+        mut observed: Option<Box<RequestObservation>>,
     ) -> Response<ResponseBody> {
         let mut place = None;
         let len = response.body().is_whole().then(|| response.body().size_hint().lower());
@@ -60,9 +61,12 @@ impl AnswerRoom {
                 response = held_back();
             }
         }
+        if let Some(observed) = &mut observed {
+            observed.answered(response.status());
+        }
         let room = self.clone();
         let owed = Arc::new(owed);
-        response.map(|body| ResponseBody { body, rest: Bytes::new(), place, room, owed })
+        response.map(|body| ResponseBody { body, rest: Bytes::new(), place, room, owed, observed })
     }
 
     fn take(&self, bytes: usize) -> Option<Place> {
@@ -113,6 +117,8 @@ pub(crate) struct ResponseBody {
     place: Option<Place>,
     room: AnswerRoom,
     owed: Arc<Owed>,
+    /// Who is told of the whole when it has left.
+    observed: Option<Box<RequestObservation>>,
 }
 
 impl ResponseBody {
@@ -128,6 +134,9 @@ impl ResponseBody {
     fn next_piece(&mut self) -> Frame<Bytes> {
         let piece = self.rest.split_to(self.rest.len().min(PIECE_BYTES_MAX));
         self.owed.handed_on(piece.len());
+        if let Some(observed) = &mut self.observed {
+            observed.handed_on(piece.len());
+        }
         Frame::data(piece)
     }
 }

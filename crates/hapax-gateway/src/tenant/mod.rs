@@ -1,11 +1,13 @@
 //! Whose keys they are, found out in the ways a gateway has: a header that a trusted proxy set, a
-//! signed token, or a question to somebody who knows.
+//! signed token, a client's certificate, or a question to somebody who knows.
 
+mod certificate;
 mod header;
 mod jwt;
 mod subrequest;
 
 pub use self::{
+    certificate::{SubjectName, from_certificate},
     header::{InvalidNetwork, Network, from_header},
     jwt::{InvalidKey, Verifier, VerifierKey, from_token},
     subrequest::{Question, from_answer},

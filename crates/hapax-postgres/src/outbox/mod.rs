@@ -23,12 +23,12 @@ use hapax_core::{
         Start, Topics, Writer,
     },
 };
-use tokio_postgres::Config;
 
 use self::announce::Announcer;
 #[cfg(feature = "tail")]
 pub(crate) use self::row::FORMAT;
 use crate::{
+    connect::Address,
     connection::{ConnectionSlot, SharedConnection},
     error::{OpenError, StatementFailure, reading},
     migrate,
@@ -79,8 +79,8 @@ impl Default for OutboxOptions {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let config = "postgres://app@localhost/shop".parse()?;
-/// let outbox = Outbox::connect(&config, OutboxOptions::default()).await?;
+/// let address: hapax_postgres::Address = "postgres://app@localhost/shop".parse()?;
+/// let outbox = Outbox::connect(&address, OutboxOptions::default()).await?;
 /// for destination in outbox.destinations().await? {
 ///     println!("{destination:?}");
 /// }
@@ -101,9 +101,13 @@ struct Shared {
 
 impl Outbox {
     /// Opens the outbox in this database. A pooler in between must pool by session.
-    pub async fn connect(config: &Config, options: OutboxOptions) -> Result<Self, OpenError> {
-        migrate::open(config, options.migrate).await?;
-        let link = || ConnectionSlot::new(config, options.answer_timeout);
+    pub async fn connect(
+        address: impl Into<Address>,
+        options: OutboxOptions,
+    ) -> Result<Self, OpenError> {
+        let address = address.into();
+        migrate::open(&address, options.migrate).await?;
+        let link = || ConnectionSlot::new(&address, options.answer_timeout);
         let announcer = Announcer::new(link(), options.bell);
         Ok(Self { shared: Arc::new(Shared { reader: link(), writer: link(), announcer }) })
     }

@@ -65,7 +65,6 @@ use hapax_core::{
     outbox::{Look, OutboxAdmin, OutboxLog, Seen},
 };
 use tokio::task::AbortHandle;
-use tokio_postgres::Config;
 
 pub use self::{
     error::TailError,
@@ -73,7 +72,7 @@ pub use self::{
     status::{TailMode, TailReason, TailStatus},
 };
 use self::{live_window::Live, stream::Follower, window::WindowRoom};
-use crate::{connection::ConnectionSlot, outbox::Outbox};
+use crate::{connect::Address, connection::ConnectionSlot, outbox::Outbox};
 
 /// How the log is followed.
 ///
@@ -125,9 +124,9 @@ impl Default for TailOptions {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let config = "postgres://app@localhost/shop".parse()?;
-/// let outbox = Outbox::connect(&config, OutboxOptions::default()).await?;
-/// let tail = Tail::follow(outbox, &config, TailOptions::default()).await?;
+/// let address: hapax_postgres::Address = "postgres://app@localhost/shop".parse()?;
+/// let outbox = Outbox::connect(&address, OutboxOptions::default()).await?;
+/// let tail = Tail::follow(outbox, &address, TailOptions::default()).await?;
 /// println!("{:?}", tail.status());
 /// # Ok(())
 /// # }
@@ -156,10 +155,11 @@ impl Tail {
     /// returns, the stream has not begun: until it has, the table is read.
     pub async fn follow(
         outbox: Outbox,
-        config: &Config,
+        address: impl Into<Address>,
         options: TailOptions,
     ) -> Result<Self, TailError> {
-        let link = ConnectionSlot::new(config, prepare::ANSWER_TIMEOUT);
+        let address = address.into();
+        let link = ConnectionSlot::new(&address, prepare::ANSWER_TIMEOUT);
         let (wire, _) = link.connect().await?;
         prepare::check(&wire, options.prepare).await?;
         let room = WindowRoom { events: options.window_events, bytes: options.window_bytes };
@@ -167,7 +167,7 @@ impl Tail {
         let options =
             TailOptions { heartbeat_every: options.heartbeat_every.max(HEARTBEAT_MIN), ..options };
         let follower = Follower {
-            config: config.clone(),
+            address,
             link,
             options: options.clone(),
             live: Arc::clone(&live),

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Config;
-
 use super::error::TailError;
 use crate::{
+    connect::Address,
     connection::{ConnectionSlot, SharedConnection},
     error::StatementFailure,
     row::column,
@@ -35,8 +34,8 @@ pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 ///
 /// To be called once by the owner of schema `hapax`, with the right to create in the database, where
 /// the role that follows the log is another one.
-pub async fn prepare(config: &Config) -> Result<(), TailError> {
-    let (wire, _) = ConnectionSlot::new(config, ANSWER_TIMEOUT).connect().await?;
+pub async fn prepare(address: impl Into<Address>) -> Result<(), TailError> {
+    let (wire, _) = ConnectionSlot::new(&address.into(), ANSWER_TIMEOUT).connect().await?;
     publish(&wire).await
 }
 

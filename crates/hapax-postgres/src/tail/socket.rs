@@ -11,13 +11,23 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpStream, UnixStream},
 };
-use tokio_postgres::{Config, config::Host, fallible_iterator::FallibleIterator};
+use tokio_postgres::{
+    Config,
+    config::{Host, SslMode, TargetSessionAttrs},
+    fallible_iterator::FallibleIterator,
+    tls::{MakeTlsConnect, TlsConnect},
+};
 
-use super::{authentication, pgoutput::Input, prepare::StreamIdentity, stream_end::StreamEnd};
+use super::{
+    authentication::{self, StreamCredentials},
+    pgoutput::Input,
+    prepare::StreamIdentity,
+    stream_end::StreamEnd,
+};
+use crate::connect::{Address, HostAttempt, PostgresTls};
 
 /// The largest message taken from the server: an event with all its headers fits many times.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-const PORT: u16 = 5432;
 /// `CopyBothResponse`, which only replication knows.
 const COPY_BOTH: u8 = b'W';
 const COPY_DATA: u8 = b'd';
@@ -27,6 +37,8 @@ pub(super) struct Socket {
     stream: Box<dyn Stream>,
     input: BytesMut,
     output: BytesMut,
+    /// What ties a password's proof to this connection, if it is encrypted.
+    end_point: Option<Vec<u8>>,
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -42,37 +54,58 @@ pub(super) enum Frame {
 }
 
 impl Socket {
-    /// Connects to the first host that answers.
+    /// Connects to the first host that will do.
     pub(super) async fn connect(
-        config: &Config,
+        address: &Address,
         identity: &StreamIdentity,
     ) -> Result<Self, StreamEnd> {
-        let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for at in 0..config.get_hosts().len().max(config.get_hostaddrs().len()) {
-            match stream(config, at).await {
-                Ok(stream) => {
-                    let (input, output) = (BytesMut::new(), BytesMut::new());
-                    let mut socket = Self { stream, input, output };
-                    socket.begin(config, identity).await?;
-                    return Ok(socket);
-                }
+        let mut refused = StreamEnd::Closed;
+        for attempt in address.attempts().await.map_err(StreamEnd::connecting)? {
+            match Self::enter(&attempt, identity).await {
+                Ok(socket) => return Ok(socket),
                 Err(error) => refused = error,
             }
         }
-        Err(refused.into())
+        Err(refused)
     }
 
-    async fn begin(&mut self, config: &Config, identity: &StreamIdentity) -> Result<(), StreamEnd> {
+    async fn enter(attempt: &HostAttempt, identity: &StreamIdentity) -> Result<Self, StreamEnd> {
+        let config = attempt.config();
+        let (stream, end_point) = stream(config, attempt.tls()).await?;
+        let (input, output) = (BytesMut::new(), BytesMut::new());
+        let mut socket = Self { stream, input, output, end_point };
+        socket.begin(attempt, identity).await?;
+        if config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite
+            && socket.command("SHOW transaction_read_only").await? == ["on"]
+        {
+            return Err(StreamEnd::Elsewhere);
+        }
+        Ok(socket)
+    }
+
+    async fn begin(
+        &mut self,
+        attempt: &HostAttempt,
+        identity: &StreamIdentity,
+    ) -> Result<(), StreamEnd> {
+        let config = attempt.config();
         let user = config.get_user().unwrap_or(&identity.role);
         let parameters = [
             ("user", user),
             ("database", &*identity.database),
             ("replication", "database"),
             ("client_encoding", "UTF8"),
-            ("application_name", config.get_application_name().unwrap_or("hapax tail")),
+            ("application_name", attempt.application_name().unwrap_or("hapax tail")),
         ];
         frontend::startup_message(parameters, &mut self.output)?;
-        authentication::convince(self, user, config.get_password()).await?;
+        let end_point = self.end_point.take();
+        let credentials = StreamCredentials {
+            user,
+            password: config.get_password(),
+            binding: config.get_channel_binding(),
+            end_point: end_point.as_deref(),
+        };
+        authentication::convince(self, &credentials).await?;
         while !matches!(self.message().await?, Message::ReadyForQuery(_)) {}
         Ok(())
     }
@@ -217,25 +250,50 @@ fn told(body: &ErrorResponseBody) -> StreamEnd {
     StreamEnd::Server { code, message }
 }
 
-/// A stream to the host at this place of the configuration.
-async fn stream(config: &Config, at: usize) -> io::Result<Box<dyn Stream>> {
-    let ports = config.get_ports();
-    let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(PORT);
-    if let Some(address) = config.get_hostaddrs().get(at) {
-        return tcp((*address, port)).await;
-    }
-    match config.get_hosts().get(at) {
-        Some(Host::Tcp(host)) => tcp((&**host, port)).await,
-        Some(Host::Unix(dir)) => {
+/// A stream to the one host of this configuration, encrypted as it says, and what a proof is tied to on it.
+async fn stream(
+    config: &Config,
+    tls: &PostgresTls,
+) -> Result<(Box<dyn Stream>, Option<Vec<u8>>), StreamEnd> {
+    let nowhere = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let port = *config.get_ports().first().ok_or_else(nowhere)?;
+    let host = match config.get_hosts().first().ok_or_else(nowhere)? {
+        Host::Tcp(host) => host,
+        Host::Unix(dir) => {
             let path = dir.join(format!(".s.PGSQL.{port}"));
-            Ok(Box::new(UnixStream::connect(path).await?))
+            return Ok((Box::new(UnixStream::connect(path).await?), None));
         }
-        None => Err(io::ErrorKind::AddrNotAvailable.into()),
+    };
+    let mut stream = match config.get_hostaddrs().first() {
+        Some(address) => TcpStream::connect((*address, port)).await?,
+        None => TcpStream::connect((&**host, port)).await?,
+    };
+    stream.set_nodelay(true)?;
+    if !is_encrypted(&mut stream, config.get_ssl_mode(), tls).await? {
+        return Ok((Box::new(stream), None));
     }
+    let handshake = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut tls.clone(), host);
+    let handshake = handshake.map_err(io::Error::other)?;
+    let stream = handshake.connect(stream).await?;
+    let end_point = stream.end_point();
+    Ok((Box::new(stream), end_point))
 }
 
-async fn tcp(address: impl tokio::net::ToSocketAddrs) -> io::Result<Box<dyn Stream>> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
+/// Asks whether the server encrypts, unless it is told to. False if neither side insists on it.
+async fn is_encrypted(
+    stream: &mut TcpStream,
+    mode: SslMode,
+    tls: &PostgresTls,
+) -> Result<bool, StreamEnd> {
+    if mode == SslMode::Disable || tls.is_direct() {
+        return Ok(mode != SslMode::Disable);
+    }
+    let mut question = BytesMut::new();
+    frontend::ssl_request(&mut question);
+    stream.write_all(&question).await?;
+    match (stream.read_u8().await?, mode) {
+        (b'S', _) => Ok(true),
+        (_, SslMode::Prefer) => Ok(false),
+        (_, _) => Err(StreamEnd::NoTls),
+    }
 }

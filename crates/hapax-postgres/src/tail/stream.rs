@@ -11,7 +11,6 @@ use std::{
 
 use hapax_core::{OneLine, outbox::Position, retry::Schedule};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
-use tokio_postgres::Config;
 
 use super::{
     TailOptions,
@@ -22,7 +21,7 @@ use super::{
     socket::{Frame, Socket},
     stream_end::StreamEnd,
 };
-use crate::{connection::ConnectionSlot, row::column};
+use crate::{connect::Address, connection::ConnectionSlot, row::column};
 
 /// How long the server may take to let us in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,7 +45,7 @@ const MEASURE: &str = "SELECT (pg_current_wal_flush_lsn() - '0/0')::bigint, \
 
 /// What following takes.
 pub(super) struct Follower {
-    pub(super) config: Config,
+    pub(super) address: Address,
     /// For statements beside the stream.
     pub(super) link: ConnectionSlot,
     pub(super) options: TailOptions,
@@ -77,7 +76,7 @@ impl Follower {
     async fn follow(&self) -> Result<Infallible, StreamEnd> {
         let wire = self.link.wire().await?;
         let identity = prepare::check(&wire, self.options.prepare).await?;
-        let connecting = Socket::connect(&self.config, &identity);
+        let connecting = Socket::connect(&self.address, &identity);
         let mut socket = timeout(CONNECT_TIMEOUT, connecting).await??;
         let slot: Arc<str> = format!("hapax_{:016x}", fastrand::u64(..)).into();
         // It goes with the connection, whatever becomes of this process.

@@ -5,7 +5,7 @@ use std::io;
 use tokio::time::error::Elapsed;
 
 use super::error::TailError;
-use crate::error::StatementFailure;
+use crate::{connect::ConnectFailure, error::StatementFailure};
 
 /// Why a stream ended, or did not begin. Whatever it is, the table is read and the stream is begun
 /// again later.
@@ -17,6 +17,10 @@ pub(super) enum StreamEnd {
     Io(#[from] io::Error),
     #[error("the server says: {message} ({code})")]
     Server { code: String, message: String },
+    #[error("the connection cannot be made")]
+    Connecting(#[source] Box<ConnectFailure>),
+    #[error("the server speaks no TLS, and sslmode asks for it")]
+    NoTls,
     #[error("the server wants to be convinced in a way that is not known here")]
     Authentication,
     #[error("what the server sends is not understood: {0}")]
@@ -29,6 +33,12 @@ pub(super) enum StreamEnd {
     Elsewhere,
     #[error("a statement beside the stream failed")]
     Statement(#[source] hapax_core::StoreError),
+}
+
+impl StreamEnd {
+    pub(super) fn connecting(failure: ConnectFailure) -> Self {
+        Self::Connecting(Box::new(failure))
+    }
 }
 
 impl From<Elapsed> for StreamEnd {

@@ -11,6 +11,8 @@ use std::{
 use hapax_core::{Faults, OperationId};
 use hapax_postgres::{Options, Store};
 use hapax_verify::conformance::{Backend, Damage};
+use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
 use tokio_postgres::{Client, Config, NoTls, types::ToSql};
 
 /// A database that is dropped at the end of the test.
@@ -30,10 +32,22 @@ impl Postgres {
 
     /// The same on another server.
     pub(crate) async fn empty_on(server: Config) -> Self {
+        Self::copy_of("template1", server).await
+    }
+
+    /// A database with our schema and nothing in it: a copy, which is made sooner than all migrations run.
+    pub(crate) async fn migrated() -> Self {
+        static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+        let template = TEMPLATE.get_or_init(|| async { template(&server()).await }).await;
+        Self::copy_of(template, server()).await
+    }
+
+    async fn copy_of(template: &str, server: Config) -> Self {
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let name = format!("hapax_test_{}_{number}", process::id());
-        connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        connect(&server).await.batch_execute(&create).await.unwrap();
         Self { name, server, entry: None, clock_offset: AtomicI64::new(0) }
     }
 
@@ -86,7 +100,7 @@ impl Backend for Postgres {
     const PLACES: &'static [&'static str] = Store::PLACES;
 
     async fn create() -> Self {
-        Self::empty().await
+        Self::migrated().await
     }
 
     async fn open(&self, faults: Faults) -> Store {
@@ -147,6 +161,30 @@ impl Drop for Postgres {
             dropped.unwrap().unwrap();
         }
     }
+}
+
+/// The database with our schema that others are copied from, made by whoever comes first.
+///
+/// It stays on the server, under a name that says which statements made it.
+async fn template(server: &Config) -> String {
+    let script = hapax_postgres::script(0);
+    let digest = <[u8; 32]>::from(Sha256::digest(&script));
+    let name =
+        format!("hapax_template_{:016x}", u64::from_be_bytes(*digest.first_chunk().unwrap()));
+    let client = connect(server).await;
+    // Until this connection ends.
+    client.batch_execute("SELECT pg_advisory_lock(hashtext('hapax_template'))").await.unwrap();
+    let is_there = "SELECT 1 FROM pg_database WHERE datname = $1";
+    if client.query_opt(is_there, &[&name]).await.unwrap().is_none() {
+        let making = format!("{name}_making");
+        client.batch_execute(&format!("DROP DATABASE IF EXISTS {making}")).await.unwrap();
+        client.batch_execute(&format!("CREATE DATABASE {making}")).await.unwrap();
+        let mut config = server.clone();
+        connect(config.dbname(&making)).await.batch_execute(&script).await.unwrap();
+        let done = format!("ALTER DATABASE {making} RENAME TO {name}");
+        client.batch_execute(&done).await.unwrap();
+    }
+    name
 }
 
 pub(crate) async fn connect(config: &Config) -> Client {

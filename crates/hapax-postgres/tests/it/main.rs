@@ -9,6 +9,7 @@
 mod answers;
 mod backend;
 mod complaints;
+mod connect;
 mod failures;
 mod functions;
 #[cfg(all(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
@@ -29,6 +30,7 @@ mod strangers;
 mod sweeping;
 #[cfg(feature = "tail")]
 mod tail;
+mod tending;
 #[cfg(all(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod transactions;
 mod watching;
@@ -36,3 +38,12 @@ mod watching;
 use backend::Postgres;
 
 hapax_verify::conformance!(Postgres);
+hapax_verify::data_key_conformance!(Postgres);
+
+mod encrypted {
+    use hapax_verify::conformance::Encrypted;
+
+    use super::Postgres;
+
+    hapax_verify::conformance!(Encrypted<Postgres>);
+}

@@ -13,7 +13,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
-use tokio_postgres::Config;
+use tokio_postgres::{Config, config::SslMode};
 
 use crate::{backend::Postgres, functions::pool, reference::complete};
 
@@ -45,7 +45,7 @@ impl Impostor {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut config = Config::new();
         config.host("127.0.0.1").port(listener.local_addr().unwrap().port());
-        config.user("anybody").dbname("anything");
+        config.user("anybody").dbname("anything").ssl_mode(SslMode::Disable);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(self.serve(stream));

@@ -16,3 +16,12 @@ mod sharing;
 mod transaction;
 
 hapax_verify::conformance!(backend::Sqlite);
+hapax_verify::data_key_conformance!(backend::Sqlite);
+
+mod encrypted {
+    use hapax_verify::conformance::Encrypted;
+
+    use super::backend::Sqlite;
+
+    hapax_verify::conformance!(Encrypted<Sqlite>);
+}

@@ -166,6 +166,7 @@ mod tests {
             | Code::ExecutionNotStarted
             | Code::Overloaded
             | Code::ShuttingDown
+            | Code::StoreQuarantined
             | Code::StoreUnavailable
             | Code::StoredByNewerVersion
             | Code::TransactionRolledBack => AttemptResult::NothingRan,

@@ -25,6 +25,7 @@ pub(crate) fn of_refusal(code: Code) -> Option<AttemptResult> {
         | Code::ExecutionNotStarted
         | Code::Overloaded
         | Code::ShuttingDown
+        | Code::StoreQuarantined
         | Code::StoreUnavailable
         | Code::StoredByNewerVersion
         | Code::TransactionRolledBack => Some(AttemptResult::NothingRan),

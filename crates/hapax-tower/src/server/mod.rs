@@ -39,8 +39,8 @@ pub use self::{
     layer::{ConnectError, IdempotencyLayer, Site},
     mode::{Leased, Mode},
     options::{
-        BodyForm, Dialect, Hosts, InFlight, KeptCredentials, KeyForm, KeyRule, KeySpelling,
-        Protection, Scoping, StoreDown,
+        BodyForm, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule,
+        KeySpelling, Protection, Scoping, StoreDown,
     },
     requests::{
         caller_signals::AnswerBy,
@@ -55,5 +55,5 @@ pub use self::{
     },
     responses::{code::Code, openapi::openapi_fragment, wellknown::published_policy},
     service::Idempotency,
-    verdict::{Handled, Verdict},
+    verdict::{Handled, HandledOperation, Verdict, WantsTenant},
 };

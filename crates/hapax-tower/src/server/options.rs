@@ -94,6 +94,8 @@ pub struct Protection {
     pub request_bytes_max: usize,
     /// Largest response body that is stored, in bytes; a larger one is passed on, not kept.
     pub response_bytes_max: usize,
+    /// Whether the body of a response is stored at all.
+    pub kept_body: KeptBody,
     /// What happens while the store cannot be asked.
     pub store_down: StoreDown,
     /// Headers that carry secrets, beside those whose name says so
@@ -136,6 +138,7 @@ impl Default for Protection {
             receive_within: Duration::from_secs(30),
             request_bytes_max: 1 << 20,
             response_bytes_max: 1 << 20,
+            kept_body: KeptBody::WithinLimit,
             store_down: StoreDown::Refuse,
             secret_headers: Vec::new(),
             credentials: KeptCredentials::LeaveOut,
@@ -447,6 +450,23 @@ pub enum StoreDown {
     /// The request runs **without protection**: a retry runs it again. Each time is logged as an
     /// error and the answer carries `Hapax-Unprotected: true`.
     RunUnprotected,
+}
+
+/// Whether the body of a response is stored.
+///
+/// ```
+/// use hapax_tower::{KeptBody, Protection};
+///
+/// // A replay tells that it was done and with which status, not what it said.
+/// let protection = Protection { kept_body: KeptBody::Never, ..Protection::default() };
+/// # drop(protection);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptBody {
+    /// It is, up to [`Protection::response_bytes_max`].
+    WithinLimit,
+    /// It is not: status and headers alone are.
+    Never,
 }
 
 /// Whether a kept request keeps the headers that carry secrets.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use hapax_core::RequestParts;
 use http::{Request, Response, request::Parts};
 use tower_service::Service;
 use tracing::Instrument;
@@ -23,11 +24,12 @@ use super::{
         caller_signals::CallerSignals,
         cors,
         drain::{ConnectionReuse, UnreadBody},
+        front::Front,
         repeatability,
         request_body::Refused,
     },
     responses::wellknown,
-    verdict::{Handled, Verdict},
+    verdict::{Handled, HandledOperation, Verdict, WantsTenant},
 };
 use crate::{
     body::{Body, BoxError},
@@ -139,8 +141,10 @@ where
     let Routed { request, route, rule: (protection, said), reader, .. } = routed;
     let (wire, front) = (ConnectionReuse::of(request.0.version, &request.0.headers), &shared.front);
     let arrived = arrived(shared, &protection, said, request).await;
+    let mut operation = None;
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
+            operation = Some(handled_operation(front, &arrival));
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
             let usual_time = front.routes.usual_time(route);
             let judged =
@@ -162,7 +166,18 @@ where
         repeatability::add_result(&mut response, verdict);
     }
     cors::let_read(reader.as_ref(), &mut response);
-    Ok((response, Handled { verdict, route }))
+    Ok((response, Handled { verdict, route, operation }))
+}
+
+/// Which operation a request asks for, as logs name it.
+fn handled_operation(front: &Front, arrival: &KeyedRequest) -> HandledOperation {
+    let operation = &arrival.ask.operation;
+    let wants_tenant = arrival.parts.extensions.get::<WantsTenant>().is_some();
+    let tenant = wants_tenant.then(|| {
+        let key = front.tenant_keys.get(operation.tenant());
+        key.fingerprint(&RequestParts::default())
+    });
+    HandledOperation { id: operation.id(), tenant }
 }
 
 /// Reads what must be known before anything is run, or refuses the request.

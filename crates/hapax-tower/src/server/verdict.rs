@@ -1,5 +1,6 @@
 //! What the layer did with a request, for those who count.
 
+use hapax_core::{Fingerprint, OperationId};
 use hapax_engine::Admission;
 use http::Response;
 
@@ -34,7 +35,32 @@ pub struct Handled {
     /// Which route the request was treated by, in the order of
     /// [`Routes::labels`](crate::Routes::labels).
     pub route: usize,
+    /// Which operation was asked for; `None` if it asked for none, or was refused before that was known.
+    pub operation: Option<HandledOperation>,
 }
+
+/// The operation a request asked for, named by hashes: nobody finds its key or its tenant by them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandledOperation {
+    /// Its id, which all attempts at it share.
+    pub id: OperationId,
+    /// What logs call its tenant; for requests that have the extension [`WantsTenant`] alone.
+    pub tenant: Option<Fingerprint>,
+}
+
+/// An extension of requests whose server wants to know what logs call their tenant: a hash that not every
+/// request has to pay for.
+///
+/// ```
+/// use hapax_tower::WantsTenant;
+/// use http::Request;
+///
+/// let mut request = Request::post("/payments").body(())?;
+/// request.extensions_mut().insert(WantsTenant);
+/// # Ok::<(), http::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantsTenant;
 
 /// What the layer did with a request.
 ///

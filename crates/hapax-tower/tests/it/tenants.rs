@@ -95,6 +95,7 @@ async fn the_same_name_found_in_another_way_is_another_tenant() {
         assert_eq!((answer.status, answer.is_replay()), (201, false), "{kind:?}");
         names.push(format!("{}:everybody", kind.as_str()));
     }
+    names.sort();
     let mut stored: Vec<_> = store.all().await;
     stored.sort_by(|a, b| a.operation.tenant().cmp(b.operation.tenant()));
     let stored: Vec<_> = stored.iter().map(|stored| stored.operation.tenant().as_str()).collect();

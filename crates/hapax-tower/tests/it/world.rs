@@ -19,6 +19,7 @@ use hapax_core::{
     Attempt, Note, Noted, OperationId, Policy, Record, Recovery, RetainFrom, Retention, Salt,
     Store, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     memory,
     store::{Filter, Listed, Loaded, Page, Purged, Summary, Write, Written},
 };
@@ -305,6 +306,18 @@ impl Store for Wire {
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.memory.keep_clock(mark).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.memory.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.memory.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.memory.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

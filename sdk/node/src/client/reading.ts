@@ -59,6 +59,7 @@ const REFUSALS: Readonly<Record<string, AttemptResult>> = {
   "execution-not-started": "nothing-ran",
   overloaded: "nothing-ran",
   "shutting-down": "nothing-ran",
+  "store-quarantined": "nothing-ran",
   "store-unavailable": "nothing-ran",
   "stored-by-newer-version": "nothing-ran",
   "transaction-rolled-back": "nothing-ran",

@@ -1,12 +1,18 @@
 //! Concurrent callers of one engine, whose writes are gathered into batches.
 
-use std::{future::pending, io, time::Duration};
+use std::{
+    future::pending,
+    io,
+    sync::atomic::{AtomicI64, Ordering::Relaxed},
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use hapax_core::{
     Attempt, AttemptEnd, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, RunMode,
     Salt, Store, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationMark, IncarnationReading},
     memory,
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
@@ -29,7 +35,7 @@ const NEVER: Duration = Duration::from_secs(1 << 20);
 pub(crate) fn batch(rounds: usize) -> Result<(), Failed> {
     let runtime = runtime()?;
     let within = runtime.enter();
-    let engine = start(Agreeing);
+    let engine = start(Agreeing::default());
     drop(within);
     let round = |asks: Vec<BeginRequest<'static>>| runtime.block_on(run_together(&engine, asks));
     round(asks(usize::MAX / CALLERS - 1)?)?;
@@ -83,7 +89,11 @@ pub(crate) fn start(store: impl Store) -> Engine {
 }
 
 /// Agrees to every write after a moment in which others gather, so that the engine alone is counted.
-struct Agreeing;
+#[derive(Debug, Default)]
+struct Agreeing {
+    /// How often it was told who is at work.
+    position: AtomicI64,
+}
 
 impl Store for Agreeing {
     fn salt(&self) -> Salt {
@@ -124,6 +134,28 @@ impl Store for Agreeing {
     async fn keep_clock(&self, _: ClockMark) -> Result<(), StoreError> {
         Ok(())
     }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        let (now, incarnation) = (Timestamp::ZERO, Incarnation::new("agreeing", 0));
+        let mark = IncarnationMark {
+            incarnation: incarnation.clone(),
+            position: self.position.load(Relaxed),
+            began: 0,
+            quarantine: None,
+            lifted: None,
+        };
+        let processes = Vec::new();
+        let (synchronous, remembered) = (false, None);
+        let mark = Some(mark);
+        Ok(IncarnationReading { now, incarnation, synchronous, mark, remembered, processes })
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.position.store(change.mark.position, Relaxed);
+        Ok(true)
+    }
+
+    fn admit(&self, _: &Incarnation) {}
 
     async fn list(&self, _: Filter, _: Page) -> Result<Vec<Listed>, StoreError> {
         Ok(Vec::new())

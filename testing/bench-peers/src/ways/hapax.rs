@@ -21,8 +21,8 @@ pub(crate) async fn protect(
     match serve.way.keeping() {
         Keeping::Memory => layered(inner, memory()?, serve.lease),
         Keeping::Postgres => {
-            let config = serve.store.parse()?;
-            let store = postgres::Store::connect(&config, postgres::Options::default()).await?;
+            let address: postgres::Address = serve.store.parse()?;
+            let store = postgres::Store::connect(&address, postgres::Options::default()).await?;
             layered(inner, store, serve.lease)
         }
         Keeping::File => layered(inner, file(&serve.store)?, serve.lease),

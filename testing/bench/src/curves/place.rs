@@ -70,7 +70,8 @@ impl<'a> StorePlace<'a> {
                 run(store, measure, mix, purge_every, None).await
             }),
             Self::Database { server, config, .. } => runtime.block_on(async {
-                let store = postgres::Store::connect(config, postgres::Options::default()).await?;
+                let store =
+                    postgres::Store::connect(&**config, postgres::Options::default()).await?;
                 run(store, measure, mix, purge_every, Some(server)).await
             }),
         }

@@ -38,7 +38,7 @@ use super::{
     books::ServerBooks,
     mishap::{Mishap, dice},
 };
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// A server on a port of its own, until it is dropped.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Drop for PaymentServer {
 }
 
 fn layer(dir: &Path) -> Result<IdempotencyLayer, CrashError> {
-    let store = Address::sqlite(&dir.join("server.db"), Faults::default())?;
+    let store = DurableAddress::sqlite(&dir.join("server.db"), Faults::default())?;
     let engine = Engine::start(store, Options::default());
     let protection = Protection { in_flight: InFlight::Wait(WAIT), ..Protection::default() };
     let routes = Routes::new(Treatment::Protect(protection))

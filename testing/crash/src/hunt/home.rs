@@ -6,14 +6,14 @@ use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::NoTls;
 
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// A store of its own, kept from episode to episode.
 #[derive(Debug)]
 pub(crate) struct Home {
     runtime: Runtime,
     dir: TempDir,
-    address: Address,
+    address: DurableAddress,
 }
 
 impl Home {
@@ -24,12 +24,12 @@ impl Home {
         let dir = tempfile::Builder::new().prefix("hapax-crash-").tempdir();
         let dir = dir.map_err(CrashError::io("make a temporary directory"))?;
         let address = match url {
-            None => Address::Sqlite(dir.path().join("hapax.db")),
+            None => DurableAddress::Sqlite(dir.path().join("hapax.db")),
             Some(url) => {
                 let name = format!("hapax_crash_{:016x}", fastrand::u64(..));
                 runtime.block_on(execute(url, &format!("CREATE DATABASE {name}")))?;
                 let server = url.rsplit_once('/').map_or(url, |(server, _)| server);
-                Address::Postgres(format!("{server}/{name}"))
+                DurableAddress::Postgres(format!("{server}/{name}"))
             }
         };
         Ok(Self { runtime, dir, address })
@@ -38,16 +38,16 @@ impl Home {
     /// Removes the database again, where there is one on the server at `url`.
     pub(crate) fn leave(self, url: Option<&str>) -> Result<(), CrashError> {
         match (&self.address, url) {
-            (Address::Postgres(own), Some(url)) => {
+            (DurableAddress::Postgres(own), Some(url)) => {
                 let name = own.rsplit('/').next().unwrap_or_default();
                 self.block_on(execute(url, &format!("DROP DATABASE {name} WITH (FORCE)")))
             }
-            (Address::Postgres(_), None) | (Address::Sqlite(_), _) => Ok(()),
+            (DurableAddress::Postgres(_), None) | (DurableAddress::Sqlite(_), _) => Ok(()),
         }
     }
 
     /// Where the store is.
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &DurableAddress {
         &self.address
     }
 

@@ -1,14 +1,14 @@
 use std::{path::Path, process::Command, time::Duration};
 
 use super::line::Line;
-use crate::{open::Address, place::DieAt, victim::abort_after};
+use crate::{open::DurableAddress, place::DieAt, victim::abort_after};
 
 /// What a victim is told to do; relays and consumers alike.
 #[derive(Debug, Clone, clap::Args)]
 pub struct MessagingVictimArgs {
     /// Where the events are: `sqlite:PATH` or a PostgreSQL URL.
     #[arg(long)]
-    pub outbox: Address,
+    pub outbox: DurableAddress,
     /// The PostgreSQL database of the effects.
     #[arg(long)]
     pub inbox: String,

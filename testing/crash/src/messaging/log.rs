@@ -6,7 +6,7 @@ use hapax_core::{
 };
 
 use super::{line::Line, relay};
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// The outbox behind an address.
 #[derive(Debug, Clone)]
@@ -16,11 +16,11 @@ pub(super) enum Log {
 }
 
 impl Log {
-    pub(super) async fn open(address: &Address) -> Result<Self, CrashError> {
+    pub(super) async fn open(address: &DurableAddress) -> Result<Self, CrashError> {
         Ok(match address {
-            Address::Postgres(url) => Self::Postgres(relay::postgres(url).await?),
-            Address::Sqlite(path) => {
-                Self::Sqlite(Address::sqlite(path, hapax_core::Faults::default())?)
+            DurableAddress::Postgres(url) => Self::Postgres(relay::postgres(url).await?),
+            DurableAddress::Sqlite(path) => {
+                Self::Sqlite(DurableAddress::sqlite(path, hapax_core::Faults::default())?)
             }
         })
     }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     error::CrashError,
-    open::Address,
+    open::DurableAddress,
     place::Doom,
     victim::{live, say_ready},
 };
@@ -45,20 +45,20 @@ pub fn run(args: &MessagingVictimArgs) -> Result<(), CrashError> {
     args.abort_when_overdue();
     live(async {
         match &args.outbox {
-            Address::Sqlite(path) => {
+            DurableAddress::Sqlite(path) => {
                 let clock = clock(args.clock_step_ms);
                 let options = hapax_sqlite::Options { clock, ..hapax_sqlite::Options::default() };
                 let opened = hapax_sqlite::Store::open(path, options);
                 work(opened.map_err(CrashError::refused("open the outbox"))?, args).await
             }
-            Address::Postgres(url) => work(postgres(url).await?, args).await,
+            DurableAddress::Postgres(url) => work(postgres(url).await?, args).await,
         }
     })
 }
 
 /// The outbox in this database, however often its server has to be asked.
 pub(super) async fn postgres(url: &str) -> Result<hapax_postgres::Outbox, CrashError> {
-    let config = url.parse()?;
+    let config: tokio_postgres::Config = url.parse()?;
     let options = hapax_postgres::OutboxOptions {
         migrate: false,
         answer_timeout: Duration::from_secs(5),

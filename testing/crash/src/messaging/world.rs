@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio_postgres::{Client, NoTls};
 
 use super::line::Line;
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// How long the broker itself drops what it has seen: as short as may be, so that consumers see
 /// what a crash repeats.
@@ -31,7 +31,7 @@ const EFFECTS: &str = "
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) home: TempDir,
-    pub(super) outbox: Address,
+    pub(super) outbox: DurableAddress,
     pub(super) inbox: String,
     pub(super) nats: String,
     servers: Servers,
@@ -53,11 +53,11 @@ impl World {
             Servers { postgres: Server::start(Settings::default())?, broker: nats::start()? };
         let (inbox, nats) = (servers.postgres.url(), servers.broker.url().to_owned());
         let outbox = match sqlite {
-            true => Address::Sqlite(home.path().join("outbox.db")),
-            false => Address::Postgres(inbox.clone()),
+            true => DurableAddress::Sqlite(home.path().join("outbox.db")),
+            false => DurableAddress::Postgres(inbox.clone()),
         };
         let world = Self { home, outbox, inbox, nats, servers };
-        let inbox = Address::Postgres(world.inbox.clone());
+        let inbox = DurableAddress::Postgres(world.inbox.clone());
         drop(inbox.open(hapax_core::Faults::default()).await?);
         world.client().await?.batch_execute(EFFECTS).await?;
         let jetstream = world.jetstream().await?;

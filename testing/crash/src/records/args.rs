@@ -6,14 +6,14 @@ use std::{
 
 use clap::ValueEnum;
 
-use crate::{open::Address, place::DieAt};
+use crate::{open::DurableAddress, place::DieAt};
 
 /// What a victim is told to do.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RecordVictimArgs {
     /// Where its store is: `sqlite:PATH` or a PostgreSQL URL.
     #[arg(long)]
-    pub store: Address,
+    pub store: DurableAddress,
     /// Where the journal and the upstream's books are.
     #[arg(long)]
     pub dir: PathBuf,

@@ -15,11 +15,11 @@ use super::{
     upstream::FileUpstream,
     work::Work,
 };
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// Everything known about the first `keys` operations of a scope.
 pub(crate) async fn gather(
-    address: &Address,
+    address: &DurableAddress,
     dir: &Path,
     scope: &Scope,
     keys: usize,

@@ -3,14 +3,14 @@ use std::{
     process::Command,
 };
 
-use crate::{open::Address, place::DieAt};
+use crate::{open::DurableAddress, place::DieAt};
 
 /// What a victim is told to do.
 #[derive(Debug, Clone, clap::Args)]
 pub struct StepsVictimArgs {
     /// Where its store is: `sqlite:PATH` or a PostgreSQL URL.
     #[arg(long)]
-    pub store: Address,
+    pub store: DurableAddress,
     /// Where the books are.
     #[arg(long)]
     pub dir: PathBuf,

@@ -28,7 +28,7 @@ fn a_disk_that_ignores_syncs_from_the_start_is_noticed() {
 
 #[test]
 fn a_disk_that_ignores_syncs_of_commits_is_noticed() {
-    let syncs = Syncs::IgnoredAfter(60);
+    let syncs = Syncs::IgnoredOnceOpened;
     check(&PowerHunt { syncs, ..hunt(Workload::Mixed, 300) }, |violation| {
         matches!(violation, PowerViolation::Illegal { .. })
     });

@@ -6,6 +6,7 @@ mod kafka;
 mod nats;
 mod pgbouncer;
 mod postgres;
+mod postgres_versions;
 mod process;
 mod rabbitmq;
 mod redis;

@@ -7,6 +7,7 @@ use hapax_services::{
     ServiceError,
     postgres::{Mode, Server, Settings},
 };
+use tokio_postgres::NoTls;
 
 /// Sends a start-up message and returns the kind of the server's first answer: `R` means that it
 /// lets us in.
@@ -83,7 +84,7 @@ fn two_servers_run_side_by_side() {
 #[test]
 fn extra_settings_reach_the_server() {
     let config = vec!["logging_collector=off".to_owned(), "log_connections=on".to_owned()];
-    let server = Server::start(Settings { config }).unwrap();
+    let server = Server::start(Settings { config, ..Settings::default() }).unwrap();
     assert_eq!(first_answer(&server.url()), Some(b'R'));
     let log = std::fs::read_to_string(server.data_dir().join("../server.log")).unwrap();
     assert!(log.contains("connection authorized"), "{log}");
@@ -92,7 +93,20 @@ fn extra_settings_reach_the_server() {
 #[test]
 fn a_server_that_cannot_start_shows_the_end_of_its_log() {
     let config = vec!["no_such_setting=1".to_owned()];
-    let refusal = Server::start(Settings { config }).unwrap_err();
+    let refusal = Server::start(Settings { config, ..Settings::default() }).unwrap_err();
     let ServiceError::Died { log, .. } = &refusal else { panic!("{refusal}") };
     assert!(log.contains("no_such_setting"), "{log}");
+}
+
+#[tokio::test]
+async fn a_restored_server_takes_writes_however_long_its_recovery_goes_on_after_it_lets_clients_in()
+{
+    let server = Server::start(Settings::default()).unwrap();
+    // Asked for at the end of the recovery, when clients may read.
+    let config = vec!["restore_command=sleep 0.5; false".to_owned()];
+    let backup = server.backup(Settings { config, ..Settings::default() }).unwrap();
+    let restored = backup.restore().unwrap();
+    let (client, connection) = tokio_postgres::connect(&restored.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute("CREATE TABLE written (number integer)").await.unwrap();
 }

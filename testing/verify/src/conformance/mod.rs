@@ -14,9 +14,12 @@ use hapax_core::{Faults, OperationId, Store};
 pub mod claim;
 pub mod concurrency;
 pub mod damage;
+pub mod data_keys;
 pub mod decisions;
+mod encrypted;
 pub mod faults;
 pub mod inbox;
+pub mod incarnation;
 pub mod lease;
 pub mod listing;
 pub mod notes;
@@ -25,6 +28,8 @@ pub mod retention;
 mod scene;
 pub mod settle;
 pub mod steps;
+
+pub use self::encrypted::Encrypted;
 
 /// What the suite needs from a store under test.
 pub trait Backend: Sized + Send + Sync + 'static {
@@ -150,6 +155,11 @@ macro_rules! conformance {
                 expiry_follows_the_stores_clock
                 nothing_is_purged_beyond_where_the_clock_is_trusted
                 what_is_kept_of_the_clock_is_there_for_every_handle
+            }
+            incarnation {
+                a_new_database_has_no_past
+                what_is_kept_about_the_past_comes_back_as_it_is
+                the_past_is_written_only_over_what_was_read
             }
             damage {
                 a_flipped_bit_is_not_served

@@ -8,6 +8,7 @@ use std::sync::{
 use hapax_core::{
     Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     memory,
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
@@ -196,6 +197,18 @@ impl Store for FaultyStore {
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.call(self.inner.keep_clock(mark)).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.call(self.inner.incarnation()).await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.call(self.inner.keep_incarnation(change)).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.inner.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -7,15 +7,29 @@ use std::sync::{
 
 use bytes::Bytes;
 use hapax_core::{
-    Attempt, Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
-    Timestamp,
+    Attempt, Faults, Note, Noted, OperationId, Reason, Record, Salt, Store, StoreError, StoredStep,
+    Tenant, Timestamp,
     clock::{ClockMark, ClockReading},
-    codec, memory,
-    store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
+    codec,
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
+    memory,
+    store::{
+        DataKeyId, Filter, KeyStorage, Listed, Loaded, MasterKeyUse, Page, Purged, StoredDataKey,
+        TenantDataKeys, WrappedKey, Write, Written,
+    },
 };
 use hapax_verify::conformance::{Backend, Damage};
 
 hapax_verify::conformance!(Memory);
+hapax_verify::data_key_conformance!(Memory);
+
+mod encrypted {
+    use hapax_verify::conformance::Encrypted;
+
+    use super::Memory;
+
+    hapax_verify::conformance!(Encrypted<Memory>);
+}
 
 /// Rows in memory, under a clock that moves by a microsecond at every look and as tests step it.
 #[derive(Debug)]
@@ -162,6 +176,18 @@ impl Store for Unreliable {
         self.inner.keep_clock(mark).await
     }
 
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.inner.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.inner.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.inner.admit(incarnation);
+    }
+
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {
         self.inner.list(filter, page).await
     }
@@ -185,5 +211,40 @@ impl Store for Unreliable {
 
     async fn watch(&self, id: OperationId) {
         self.inner.watch(id).await;
+    }
+}
+
+impl KeyStorage for Unreliable {
+    async fn data_keys(&self, tenant: Tenant) -> Result<TenantDataKeys, StoreError> {
+        self.inner.data_keys(tenant).await
+    }
+
+    async fn add_data_key(&self, key: DataKeyId, wrapped: WrappedKey) -> Result<bool, StoreError> {
+        self.inner.add_data_key(key, wrapped).await
+    }
+
+    async fn rewrap_data_key(
+        &self,
+        key: DataKeyId,
+        seen: WrappedKey,
+        wrapped: WrappedKey,
+    ) -> Result<bool, StoreError> {
+        self.inner.rewrap_data_key(key, seen, wrapped).await
+    }
+
+    async fn erase_data_keys(&self, tenant: Tenant, reason: Reason) -> Result<usize, StoreError> {
+        self.inner.erase_data_keys(tenant, reason).await
+    }
+
+    async fn list_data_keys(
+        &self,
+        after: Option<DataKeyId>,
+        limit: usize,
+    ) -> Result<Vec<StoredDataKey>, StoreError> {
+        self.inner.list_data_keys(after, limit).await
+    }
+
+    async fn master_keys(&self) -> Result<Vec<MasterKeyUse>, StoreError> {
+        self.inner.master_keys().await
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hapax_core::{
     Attempt, Faults, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep,
     clock::{ClockMark, ClockReading},
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     store::{By, Filter, Listed, Loaded, Over, Page, Purged, Write, Written},
 };
 use hapax_verify::conformance::{Backend, Damage, claim, concurrency, faults, lease, run, settle};
@@ -96,6 +97,18 @@ impl<F: Flaw> Store for FlawedStore<F> {
 
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.inner.keep_clock(mark).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.inner.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.inner.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.inner.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

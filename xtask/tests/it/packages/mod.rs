@@ -84,9 +84,16 @@ fn a_debian_package_has_a_service_and_a_file_that_the_program_accepts() {
         assert!(fs::metadata(root.join(file)).unwrap().len() > 0, "{file}");
     }
     let unit = fs::read_to_string(root.join("usr/lib/systemd/system/hapax.service")).unwrap();
-    for line in ["DynamicUser=yes", "StateDirectory=hapax", "EnvironmentFile=-/etc/default/hapax"] {
+    for line in [
+        "DynamicUser=yes",
+        "StateDirectory=hapax",
+        "EnvironmentFile=-/etc/default/hapax",
+        "Type=notify",
+    ] {
         assert!(unit.lines().any(|found| found == line), "{line}");
     }
+    let socket = fs::read_to_string(root.join("usr/lib/systemd/system/hapax.socket")).unwrap();
+    assert!(socket.lines().any(|line| line == "FileDescriptorName=clients"), "{socket}");
     let control = run(Command::new("dpkg-deb").arg("--info").arg(&package));
     for words in ["Architecture: amd64", "Version: 0.1.0", "postinst", "postrm", "prerm"] {
         assert!(control.contains(words), "{control}");

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    args::SourceArgs,
+    args::{MasterKeyArgs, SourceArgs, StoreFileArgs},
     demo::gateway::DemoGateway,
     keys::{KeysError, KeysSource},
     store::Access,
@@ -162,7 +162,16 @@ impl KeyReader {
             ReadFrom::File => None,
         };
         let (store, token) = (self.store.clone(), Some(self.token.clone()));
-        let args = SourceArgs { store, admin, token, token_file: None, json: false };
+        let master = MasterKeyArgs { master_key_file: None, previous_master_key_file: None };
+        let args = SourceArgs {
+            store,
+            file: StoreFileArgs::default(),
+            admin,
+            token,
+            token_file: None,
+            master,
+            json: false,
+        };
         KeysSource::open(&args, Access::Look).await
     }
 }

@@ -6,14 +6,14 @@ use hapax::retry::{Backoff, Jitter, Schedule};
 use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
 use super::{
-    super::{SimulateError, chance::Chance, report::Section},
+    super::{SimulateError, chance::Chance},
     dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Pile},
     ms,
     tally::StormTally,
     world::StormWorld,
 };
-use crate::table::grouped;
+use crate::{report::Section, table::grouped};
 
 const CLIENTS: u32 = 1000;
 const DOWN_FOR: Duration = ms(500);

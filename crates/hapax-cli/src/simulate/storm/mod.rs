@@ -13,13 +13,13 @@ mod world;
 
 use std::time::Duration;
 
-use super::{SimulateError, report::SimulationReport};
-use crate::args::StormArgs;
+use super::SimulateError;
+use crate::{args::StormArgs, report::ChartedReport};
 
 /// Most attempts that one request may become, so that a simulation ends while somebody waits for it.
 const AMPLIFICATION_MAX: u32 = 1500;
 
-pub(super) fn run(args: &StormArgs) -> Result<SimulationReport, SimulateError> {
+pub(super) fn run(args: &StormArgs) -> Result<ChartedReport, SimulateError> {
     let (layers, attempts) = (args.layers, args.attempts);
     if attempts.checked_pow(layers).is_none_or(|most| most > AMPLIFICATION_MAX) {
         return Err(SimulateError::TooDeep { layers, attempts, most: AMPLIFICATION_MAX });
@@ -31,7 +31,7 @@ pub(super) fn run(args: &StormArgs) -> Result<SimulationReport, SimulateError> {
         recovery::run(attempts, seed)?,
     ];
     let subject = format!("layers: {layers}, attempts in each: {attempts}, seed {seed}");
-    Ok(SimulationReport { title: "Retry storms", subject, sections })
+    Ok(ChartedReport { title: "Retry storms", subject, sections })
 }
 
 const fn ms(millis: u64) -> Duration {

@@ -6,14 +6,17 @@ use hapax::retry::{Backoff, BreakerOptions, Jitter, Schedule, Terms};
 use hapax_cli::plot::{Bar, BarLook, BarRow, Bars};
 
 use super::{
-    super::{SimulateError, chance::Chance, report::Section},
+    super::{SimulateError, chance::Chance},
     dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Deadlines, Pile, Retries},
     ms,
     tally::StormTally,
     world::StormWorld,
 };
-use crate::table::{grouped, number};
+use crate::{
+    report::Section,
+    table::{grouped, number},
+};
 
 const REQUESTS: u32 = 2000;
 const REQUESTS_PER_SECOND: u32 = 200;

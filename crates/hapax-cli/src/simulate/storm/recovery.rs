@@ -6,14 +6,14 @@ use hapax::retry::{Backoff, BreakerOptions, Jitter, Schedule, Terms};
 use hapax_cli::plot::{Axis, Plot, Point, Scale, Series};
 
 use super::{
-    super::{SimulateError, chance::Chance, report::Section},
+    super::{SimulateError, chance::Chance},
     dependency::{FaultKind, InjectedFault, Strength},
     layer::{Care, Deadlines, Pile, Retries},
     ms,
     tally::{StormTally, TallySlot},
     world::StormWorld,
 };
-use crate::table::grouped;
+use crate::{report::Section, table::grouped};
 
 const SECONDS: u32 = 120;
 const REQUESTS_PER_SECOND: u32 = 400;

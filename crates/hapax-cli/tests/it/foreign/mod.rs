@@ -16,18 +16,18 @@ use hapax_services::debian;
 use crate::text;
 
 /// A program that a Debian package has.
-struct Program {
-    name: &'static str,
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
     /// What it is asked, and what it then says of itself if it is the one that is meant.
-    asked: &'static str,
-    says: &'static str,
-    package: &'static str,
-    remedy: &'static str,
+    pub(crate) asked: &'static str,
+    pub(crate) says: &'static str,
+    pub(crate) package: &'static str,
+    pub(crate) remedy: &'static str,
 }
 
 impl Program {
     /// Whether it is there, installed first if need be; what cannot be had is told.
-    fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         if self.answers() {
             return true;
         }

@@ -1,6 +1,7 @@
 //! `hapax keys` on real stores, as a person at three in the morning uses it.
 
 mod admin;
+mod overview;
 mod purge;
 
 use std::{
@@ -82,7 +83,7 @@ fn operation(key: &str) -> Operation {
     )
 }
 
-async fn populate(store: impl Store + Clone) {
+pub(crate) async fn populate(store: impl Store + Clone) {
     let salt = store.salt();
     let engine = Engine::start(store, Options::default());
     for key in ["paid", "lost", "busy"] {
@@ -293,7 +294,7 @@ fn help_has_examples_and_the_exit_codes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_on_postgresql_are_looked_at_and_resolved_alike() {
     let database = Database::create().await;
-    let config = database.url.parse().unwrap();
+    let config: postgres::Address = database.url.parse().unwrap();
     let store = postgres::Store::connect(&config, postgres::Options::default()).await.unwrap();
     populate(store).await;
     let keys = |args: &[&str]| keys(&database.url, args);

@@ -70,7 +70,7 @@ async fn two_callers_end_side_by_side_at_every_level() {
 
 async fn migrated() -> String {
     let url = Database::create().await.url;
-    let config = url.parse().unwrap();
+    let config: postgres::Address = url.parse().unwrap();
     postgres::Store::connect(&config, postgres::Options::default()).await.unwrap();
     url
 }

@@ -68,7 +68,7 @@ async fn replay_each_others_answers(language: Language) {
     let Some(example) = Installed::new(language) else { return };
     let shop = Shop::open(&example).await;
     let api = example.start(&shop.url).await;
-    let config = shop.url.parse().unwrap();
+    let config: postgres::Address = shop.url.parse().unwrap();
     let store = postgres::Store::connect(&config, postgres::Options::default()).await.unwrap();
     let engine = Engine::start(store, Options::default());
     let pay = |key: &str, paid: &str| post("/payments?via=app", key, &order(paid));
@@ -120,7 +120,7 @@ struct Shop {
 impl Shop {
     async fn open(example: &Installed) -> Self {
         let url = Database::create().await.url;
-        let config = url.parse().unwrap();
+        let config: postgres::Address = url.parse().unwrap();
         postgres::Store::connect(&config, postgres::Options::default()).await.unwrap();
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);

@@ -109,6 +109,39 @@ fn a_start_that_fails_is_told_in_json_too() {
     );
 }
 
+#[test]
+fn arguments_and_filters_that_mean_nothing_are_told_in_json_too() {
+    for (args, code, told) in [
+        (&["serve", "--log-format", "json", "--no-such-flag"][..], 2, "--no-such-flag"),
+        (&["relay", "--log-format=json"], 2, "--to"),
+        (&["serve", "--log-format", "json", "--log", "hapax=loudly"], 1, "is no log filter"),
+        (
+            &[
+                "relay",
+                "--to",
+                "stdout:",
+                "--store",
+                "sqlite:/missing/a.db",
+                "--log-format",
+                "json",
+            ],
+            1,
+            "/missing",
+        ),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
+        let output = command.args(args).env_remove("HAPAX_LOG_FORMAT").output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+        let [line] = &parsed(&text(&output.stderr))[..] else { panic!("one line: {output:?}") };
+        let message = line["fields"]["message"].as_str().unwrap();
+        assert!(message.contains(told), "{args:?}: {message}");
+    }
+    let usual =
+        Command::new(env!("CARGO_BIN_EXE_hapax")).args(["serve", "--no-such-flag"]).output();
+    let said = text(&usual.unwrap().stderr);
+    assert!(said.contains("Usage: hapax serve") && !said.starts_with('{'), "{said}");
+}
+
 #[tokio::test]
 async fn with_tls_the_first_line_says_https() {
     let upstream = Upstream::start(Behaviour::default()).await;

@@ -199,10 +199,21 @@ fn a_directory_in_place_of_a_file_is_named_once() {
 }
 
 #[test]
-fn tls_to_postgresql_is_said_to_be_missing() {
-    let store = "postgres://shop@127.0.0.1:1/shop?sslmode=verify-full";
-    let said = complaint(&["keys", "list", "--store", store]);
-    assert!(said.contains("does not speak to PostgreSQL yet"), "{said}");
+fn what_an_address_of_postgresql_cannot_be_is_said_without_its_password() {
+    let refusals = [
+        ("postgres://shop:hidden@db/shop?sslmode=full", "`sslmode` cannot be that; write disable,"),
+        ("postgres://shop:hidden@db/shop?sslcrl=x", "`sslcrl` is not supported"),
+        ("postgres://shop:hidden@db/shop?schema=x", "`schema` is no parameter"),
+        ("postgres://shop:hidden@db/shop?sslmode=disable", "hapax_plaintext_password=allow"),
+        ("host=db password=hidden sslmode=disable", "hapax_plaintext_password=allow"),
+        ("postgres://shop:hidden@db/shop?service=nowhere", "there is no service `nowhere`"),
+        ("postgres://shop:hidden@db:port/shop", "`port` cannot be that"),
+    ];
+    for (store, refusal) in refusals {
+        let said = complaint(&["keys", "list", "--store", store]);
+        assert!(said.contains(refusal), "{store}: {said}");
+        assert!(!said.contains("hidden"), "{said}");
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! wrong.
 
 mod alerts;
+mod dashboard;
 mod logs;
 mod mistakes;
 mod readiness;

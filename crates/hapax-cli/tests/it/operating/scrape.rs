@@ -1,6 +1,9 @@
 //! The metrics of a running gateway, as Prometheus reads them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use crate::world::{Gateway, ask};
 
@@ -12,7 +15,12 @@ pub(crate) struct Scrape {
 
 impl Scrape {
     pub(crate) async fn of(gateway: &Gateway) -> Self {
-        let answer = ask(gateway.admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        Self::at(gateway.admin).await
+    }
+
+    /// What is shown there.
+    pub(crate) async fn at(admin: SocketAddr) -> Self {
+        let answer = ask(admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         let page = answer.text().to_owned();
         let lines = page.lines().filter(|line| !line.starts_with('#'));
         let samples = lines.map(|line| {

@@ -25,10 +25,14 @@ async fn a_gateway_relays_what_is_emitted_into_its_store_and_shows_how_far_it_is
         sqlite::emit(&connection, &event).unwrap();
     }
     until("both to arrive", async || receiver.taken() == ["0", "1"]).await;
-    let metrics = ask(gateway.admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    let page = metrics.text();
+    let metrics = async || {
+        let asked = ask(gateway.admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        asked.unwrap().text().to_owned()
+    };
+    let sent = "hapax_outbox_sent_total{destination=\"billing\"} 2";
+    until("the relay to hear that both were taken", async || metrics().await.contains(sent)).await;
+    let page = metrics().await;
     for line in [
-        "hapax_outbox_sent_total{destination=\"billing\"} 2",
         "hapax_outbox_parked_events{destination=\"billing\"} 0",
         "hapax_outbox_troubled{destination=\"billing\"} 0",
         "hapax_outbox_lag_seconds{destination=\"billing\"} 0",

@@ -2,6 +2,7 @@
 
 mod faults;
 mod inside;
+mod pages;
 mod receiver;
 mod refusals;
 #[cfg(feature = "kafka")]
@@ -17,14 +18,14 @@ use hapax::{Event, sqlite};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use self::receiver::Receiver;
+pub(crate) use self::receiver::Receiver;
 use crate::{
     text,
     world::{Database, until},
 };
 
 /// What webhooks are signed with here.
-const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+pub(crate) const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 
 /// A place with an SQLite file, and whatever relays are run on it.
 pub(crate) struct Shop {
@@ -58,7 +59,12 @@ impl Shop {
     }
 
     pub(crate) fn relay(&self, args: &[&str]) -> Relay {
-        Relay::start(&self.directory, &self.store(), args)
+        self.relay_with(args, &[])
+    }
+
+    /// The same, with these variables too.
+    pub(crate) fn relay_with(&self, args: &[&str], environment: &[(&str, &str)]) -> Relay {
+        Relay::start_with(&self.directory, &self.store(), args, environment)
     }
 
     /// What `hapax outbox` says.
@@ -84,10 +90,20 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn start(directory: &TempDir, store: &str, args: &[&str]) -> Self {
+        Self::start_with(directory, store, args, &[])
+    }
+
+    fn start_with(
+        directory: &TempDir,
+        store: &str,
+        args: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let (out, log) = (directory.path().join("out"), directory.path().join("log"));
         let append = |path| File::options().create(true).append(true).open(path).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
         command.arg("relay").args(["--store", store]).args(args).env("SHOP_SECRET", SECRET);
+        command.envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(append(&out)).stderr(append(&log));
         Self { child: command.spawn().unwrap(), out, log }
     }

@@ -16,8 +16,8 @@ use hyper_util::{
 use tokio::{net::TcpListener, task::JoinHandle};
 
 /// Takes signed requests, each id once, and refuses one payload if it is told to.
-pub(super) struct Receiver {
-    pub(super) address: SocketAddr,
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
     book: Arc<Book>,
     serving: JoinHandle<()>,
 }
@@ -29,11 +29,11 @@ struct Book {
 }
 
 impl Receiver {
-    pub(super) async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_at(([127, 0, 0, 1], 0).into()).await
     }
 
-    pub(super) async fn start_at(address: SocketAddr) -> Self {
+    pub(crate) async fn start_at(address: SocketAddr) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let (address, book) = (listener.local_addr().unwrap(), Arc::<Book>::default());
         let serving = tokio::spawn(serve(listener, Arc::clone(&book)));
@@ -41,12 +41,12 @@ impl Receiver {
     }
 
     /// Refuses this payload from now on, and nothing else.
-    pub(super) fn refuse(&self, payload: &str) {
+    pub(crate) fn refuse(&self, payload: &str) {
         payload.clone_into(&mut self.book.refused.lock().unwrap());
     }
 
     /// The payloads it took, in order.
-    pub(super) fn taken(&self) -> Vec<String> {
+    pub(crate) fn taken(&self) -> Vec<String> {
         self.book.taken.lock().unwrap().iter().map(|(_, payload)| payload.clone()).collect()
     }
 }

@@ -3,6 +3,7 @@
 //! Each family is a table. A row that fails names itself.
 
 mod bodies;
+mod certificates;
 mod framing;
 mod keys;
 mod limits;

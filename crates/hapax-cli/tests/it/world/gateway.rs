@@ -131,6 +131,26 @@ impl Gateway {
         fs::write(self.dir.path().join(name), content).unwrap();
     }
 
+    /// Where a file beside its configuration is.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// What is in a file beside its configuration; nothing if there is none.
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// Whether there is a file of this name beside its configuration.
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// Moves a file beside its configuration.
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
     /// Starts the process, which must not be running, and waits until it is ready.
     pub(crate) async fn run(&mut self) {
         self.spawn();

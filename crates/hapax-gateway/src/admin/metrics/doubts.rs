@@ -12,6 +12,7 @@ use hapax_tower::Routes;
 use tokio::time::Instant;
 
 use super::exposition::Exposition;
+use crate::admin::documents::RouteDoubtsDocument;
 
 /// Most keys that are looked at; where there are more, they are not told apart from as many.
 const DOUBTS_COUNTED_MAX: usize = 10_000;
@@ -29,7 +30,7 @@ const AGES: [(&str, Duration); 4] = [
 
 /// What was seen when somebody last looked.
 #[derive(Debug, Clone)]
-pub(super) struct Doubts {
+pub(in crate::admin) struct Doubts {
     by_route: BTreeMap<String, RouteDoubts>,
     at: Instant,
 }
@@ -65,6 +66,31 @@ impl Doubts {
         Ok(doubts)
     }
 
+    /// How many keys there are.
+    pub(in crate::admin) fn keys(&self) -> u64 {
+        self.by_route.values().flat_map(|seen| seen.by_age).sum()
+    }
+
+    /// For how long the oldest has been in doubt.
+    pub(in crate::admin) fn oldest(&self) -> Duration {
+        self.by_route.values().map(|seen| seen.oldest).max().unwrap_or_default()
+    }
+
+    /// How long ago somebody looked.
+    pub(in crate::admin) fn age(&self) -> Duration {
+        self.at.elapsed()
+    }
+
+    /// Route by route, those without any too.
+    pub(in crate::admin) fn by_route(&self) -> Vec<RouteDoubtsDocument> {
+        let routes = self.by_route.iter().map(|(route, seen)| RouteDoubtsDocument {
+            route: route.clone(),
+            by_age: AGES.iter().map(|(age, _)| (*age).to_owned()).zip(seen.by_age).collect(),
+            oldest_seconds: seen.oldest.as_secs_f64(),
+        });
+        routes.collect()
+    }
+
     fn count(&mut self, routes: &Routes, summary: &Summary, now: Timestamp) {
         let label = routes.label_of(summary.operation.scope()).unwrap_or(ELSEWHERE);
         let Some(seen) = self.by_route.get_mut(label) else { return };
@@ -79,19 +105,19 @@ impl Doubts {
 pub(super) fn write(page: &mut Exposition, doubts: Option<&Doubts>) {
     let by_route = || doubts.iter().flat_map(|doubts| &doubts.by_route);
     let help = "Keys stored as in doubt, by route and by how long they have been.";
-    let mut keys = page.gauge("hapax_keys_in_doubt", help);
+    let keys = page.gauge("hapax_keys_in_doubt", help);
     for (route, seen) in by_route() {
         for ((age, _), count) in AGES.iter().zip(seen.by_age) {
             keys.sample(&[("route", route), ("age", age)], count);
         }
     }
     let help = "How long the oldest key in doubt of a route has been; 0 if there is none.";
-    let mut oldest = page.gauge("hapax_keys_in_doubt_oldest_seconds", help);
+    let oldest = page.gauge("hapax_keys_in_doubt_oldest_seconds", help);
     for (route, seen) in by_route() {
         oldest.sample(&[("route", route)], seen.oldest.as_secs_f64());
     }
     let help = "How long ago keys in doubt were last looked for with success.";
-    let mut looked = page.gauge("hapax_keys_in_doubt_looked_seconds", help);
+    let looked = page.gauge("hapax_keys_in_doubt_looked_seconds", help);
     if let Some(doubts) = doubts {
         looked.sample(&[], doubts.at.elapsed().as_secs_f64());
     }

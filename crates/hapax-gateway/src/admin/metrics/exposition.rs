@@ -2,96 +2,87 @@
 
 use std::fmt::{self, Write};
 
-use hapax_engine::Distribution;
+use super::family::{MetricFamily, MetricKind, MetricSample, SampleValue};
 
 /// What `/metrics` is sent as.
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(in crate::admin) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A page of metrics under construction: one family after the other, each said once.
+/// Metrics under construction: one family after the other, each said once.
 #[derive(Debug, Default)]
 pub(super) struct Exposition {
-    text: String,
+    families: Vec<MetricFamily>,
 }
-
-/// Labels of a sample, in the order they are written.
-pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Exposition {
     /// Values that only grow. The name must end in `_total`.
-    pub(super) fn counter<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
-        self.family(name, "counter", help)
+    pub(super) fn counter(&mut self, name: &str, help: &str) -> &mut MetricFamily {
+        self.family(name, MetricKind::Counter, help)
     }
 
     /// Values that come and go.
-    pub(super) fn gauge<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
-        self.family(name, "gauge", help)
+    pub(super) fn gauge(&mut self, name: &str, help: &str) -> &mut MetricFamily {
+        self.family(name, MetricKind::Gauge, help)
     }
 
     /// Values by size.
-    pub(super) fn histogram<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
-        self.family(name, "histogram", help)
+    pub(super) fn histogram(&mut self, name: &str, help: &str) -> &mut MetricFamily {
+        self.family(name, MetricKind::Histogram, help)
     }
 
-    pub(super) fn into_text(self) -> String {
-        self.text
+    pub(super) fn into_families(self) -> Vec<MetricFamily> {
+        self.families
     }
 
-    fn family<'a>(&'a mut self, name: &'a str, kind: &str, help: &str) -> Family<'a> {
+    fn family(&mut self, name: &str, kind: MetricKind, help: &str) -> &mut MetricFamily {
+        let (name, help) = (name.to_owned(), help.to_owned());
+        self.families.push_mut(MetricFamily { name, help, kind, samples: Vec::new() })
+    }
+}
+
+/// The page that shows these.
+pub(in crate::admin) fn text(families: &[MetricFamily]) -> String {
+    let mut text = String::new();
+    for MetricFamily { name, help, kind, samples } in families {
         let help = Escaped { text: help, quote: false };
-        put(&mut self.text, format_args!("# HELP {name} {help}\n"));
-        put(&mut self.text, format_args!("# TYPE {name} {kind}\n"));
-        Family { text: &mut self.text, name }
+        let kind = match kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram => "histogram",
+        };
+        put(&mut text, format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        samples.iter().for_each(|sample| write_sample(&mut text, name, sample));
     }
+    text
 }
 
-/// The samples of one metric.
-pub(super) struct Family<'a> {
-    text: &'a mut String,
-    name: &'a str,
-}
-
-impl Family<'_> {
-    /// One value.
-    pub(super) fn sample(&mut self, labels: Labels<'_>, value: impl fmt::Display) {
-        self.line("", labels, None, value);
-    }
-
-    /// One distribution. `unit` is how many of its whole numbers make one of the metric's unit.
-    pub(super) fn spread(&mut self, labels: Labels<'_>, spread: &Distribution, unit: f64) {
-        let mut at_most = 0;
-        for (bound, count) in spread.bounds.iter().zip(&spread.counts) {
-            at_most += count;
-            let bound = scaled(*bound, unit).to_string();
-            self.line("_bucket", labels, Some(&bound), at_most);
-        }
-        self.line("_bucket", labels, Some("+Inf"), spread.count());
-        self.line("_sum", labels, None, scaled(spread.sum, unit));
-        self.line("_count", labels, None, spread.count());
-    }
-
-    fn line(
-        &mut self,
-        suffix: &str,
-        labels: Labels<'_>,
-        le: Option<&str>,
-        value: impl fmt::Display,
-    ) {
-        put(self.text, format_args!("{}{suffix}", self.name));
-        let all = labels.iter().copied().chain(le.map(|bound| ("le", bound)));
+fn write_sample(text: &mut String, name: &str, MetricSample { labels, value }: &MetricSample) {
+    let mut line = |suffix: &str, le: Option<&str>, value: &dyn fmt::Display| {
+        put(text, format_args!("{name}{suffix}"));
+        let own = labels.iter().map(|(label, text)| (label.as_str(), text.as_str()));
         let mut opening = '{';
-        for (label, text) in all {
-            let text = Escaped { text, quote: true };
-            put(self.text, format_args!("{opening}{label}=\"{text}\""));
+        for (label, value) in own.chain(le.map(|bound| ("le", bound))) {
+            let value = Escaped { text: value, quote: true };
+            put(text, format_args!("{opening}{label}=\"{value}\""));
             opening = ',';
         }
         let closing = if opening == ',' { "}" } else { "" };
-        put(self.text, format_args!("{closing} {value}\n"));
+        put(text, format_args!("{closing} {value}\n"));
+    };
+    match value {
+        SampleValue::Whole(value) => line("", None, value),
+        SampleValue::Real(value) => line("", None, value),
+        SampleValue::Spread { bounds, counts, sum } => {
+            let mut at_most = 0;
+            for (bound, count) in bounds.iter().zip(counts) {
+                at_most += count;
+                line("_bucket", Some(&bound.to_string()), &at_most);
+            }
+            let all: u64 = counts.iter().sum();
+            line("_bucket", Some("+Inf"), &all);
+            line("_sum", None, sum);
+            line("_count", None, &all);
+        }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a sum beyond 2^53 microseconds is 285 years")]
-fn scaled(value: u64, unit: f64) -> f64 {
-    value as f64 / unit
 }
 
 /// Text as help lines and label values want it.
@@ -125,9 +116,9 @@ mod tests {
     #[test]
     fn labels_and_help_are_escaped() {
         let mut page = Exposition::default();
-        page.counter("a_total", "one\\two\n\"three\"").sample(&[("route", "a\\\"\n")], 7);
+        page.counter("a_total", "one\\two\n\"three\"").sample(&[("route", "a\\\"\n")], 7_u64);
         assert_eq!(
-            page.into_text(),
+            text(&page.into_families()),
             "# HELP a_total one\\\\two\\n\"three\"\n# TYPE a_total counter\n\
              a_total{route=\"a\\\\\\\"\\n\"} 7\n"
         );
@@ -141,7 +132,7 @@ mod tests {
         }
         let mut page = Exposition::default();
         page.histogram("b_seconds", "b").spread(&[("v", "x")], &histogram.snapshot(), 1e6);
-        let text = page.into_text();
+        let text = text(&page.into_families());
         let lines: Vec<_> = text.lines().skip(2).collect();
         assert_eq!(
             lines,

@@ -64,6 +64,11 @@ impl Meter {
         }
     }
 
+    /// The routes it counts by.
+    pub(crate) fn labels(&self) -> &Arc<[String]> {
+        &self.labels
+    }
+
     /// Counts a request the layer has answered, from its complete head to the head of its answer.
     pub fn record(&self, handled: &Handled, elapsed: Duration) {
         if let Verdict::Refused(code) = handled.verdict {

@@ -22,6 +22,7 @@ use super::{
     relays::RelayFigures,
     verdicts::COLUMNS,
 };
+use crate::telemetry::{LossCounter, Telemetry};
 
 /// Every [`Meter`] of a gateway. Clones share them.
 ///
@@ -36,8 +37,12 @@ struct Shared {
     reloads_applied: AtomicU64,
     reloads_refused: AtomicU64,
     relays: Mutex<Option<RelaySource>>,
+    losses: Mutex<[LossCounter; LOSSES.len()]>,
     doubts: Mutex<Option<Doubts>>,
 }
+
+/// What can be lost on its way to whoever is told.
+const LOSSES: [&str; 2] = ["span", "access_log"];
 
 #[derive(Clone)]
 struct RelaySource(Arc<dyn Fn() -> Vec<RelayFigures> + Send + Sync>);
@@ -70,7 +75,20 @@ impl Meters {
         *self.0.relays.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
     }
 
-    pub(super) fn relays(&self) -> Vec<RelayFigures> {
+    /// Shows what was lost on its way to whoever this tells.
+    pub(crate) fn show_losses(&self, telemetry: &Telemetry) {
+        let spans = telemetry.tracer.as_ref().map(|tracer| tracer.spans.losses().clone());
+        let lines = telemetry.access_log.as_ref().map(|lines| lines.losses().clone());
+        *self.0.losses.lock().unwrap_or_else(PoisonError::into_inner) =
+            [spans, lines].map(Option::unwrap_or_default);
+    }
+
+    pub(super) fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let losses = self.0.losses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        LOSSES.into_iter().zip(losses.map(|losses| losses.total()))
+    }
+
+    pub(in crate::admin) fn relays(&self) -> Vec<RelayFigures> {
         let source = self.0.relays.lock().unwrap_or_else(PoisonError::into_inner).clone();
         source.map_or_else(Vec::new, |source| (source.0)())
     }
@@ -86,7 +104,7 @@ impl Meters {
         Ok(())
     }
 
-    pub(super) fn doubts(&self) -> Option<Doubts> {
+    pub(in crate::admin) fn doubts(&self) -> Option<Doubts> {
         self.0.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -101,12 +119,12 @@ impl Meters {
     }
 
     /// How many reloads were applied, and how many refused.
-    pub(super) fn reloads(&self) -> [u64; 2] {
+    pub(in crate::admin) fn reloads(&self) -> [u64; 2] {
         [self.0.reloads_applied.load(Relaxed), self.0.reloads_refused.load(Relaxed)]
     }
 
     /// What all meters have counted together.
-    pub(super) fn totals(&self) -> MeterTotals {
+    pub(in crate::admin) fn totals(&self) -> MeterTotals {
         self.with(|kept| {
             for meter in std::mem::take(&mut kept.in_use) {
                 match Arc::try_unwrap(meter) {
@@ -127,29 +145,29 @@ impl Meters {
 
 /// Sums over meters.
 #[derive(Debug, Clone)]
-pub(super) struct MeterTotals {
+pub(in crate::admin) struct MeterTotals {
     /// By label and verdict.
-    pub(super) requests: BTreeMap<String, [u64; COLUMNS]>,
-    pub(super) durations: [Distribution; COLUMNS],
+    pub(in crate::admin) requests: BTreeMap<String, [u64; COLUMNS]>,
+    pub(in crate::admin) durations: [Distribution; COLUMNS],
     pub(super) refusals: Vec<u64>,
     pub(super) unanswered: [u64; Verdict::UNANSWERED.len()],
     pub(super) exchanges: [u64; UpstreamExchange::WORDS.len()],
-    pub(super) exchange_durations: Distribution,
-    pub(super) connections: Flow,
+    pub(in crate::admin) exchange_durations: Distribution,
+    pub(in crate::admin) connections: Flow,
     pub(super) connections_refused: u64,
-    pub(super) in_flight: Flow,
+    pub(in crate::admin) in_flight: Flow,
 }
 
 /// What came and what went.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Flow {
+pub(in crate::admin) struct Flow {
     pub(super) came: u64,
     went: u64,
 }
 
 impl Flow {
     /// What is there.
-    pub(super) fn here(self) -> u64 {
+    pub(in crate::admin) fn here(self) -> u64 {
         self.came.saturating_sub(self.went)
     }
 

@@ -2,6 +2,7 @@
 
 mod doubts;
 mod exposition;
+mod family;
 mod meter;
 mod meters;
 mod page;
@@ -10,19 +11,42 @@ mod verdicts;
 
 use axum::{
     extract::State,
-    http::header::{CACHE_CONTROL, CONTENT_TYPE},
+    http::header,
     response::{IntoResponse, Response},
 };
 
+use hapax_engine::Engine;
+
+pub(super) use self::exposition::{CONTENT_TYPE, text};
 pub use self::{
+    family::{MetricFamily, MetricKind, MetricSample, SampleValue},
     meter::{Meter, PresenceGuard, UpstreamExchange},
     meters::Meters,
     relays::RelayFigures,
+};
+pub(super) use self::{
+    meters::MeterTotals,
+    verdicts::{COLUMNS, WORDS, column},
 };
 use super::AdminState;
 
 /// Every metric of the process, for Prometheus.
 pub(super) async fn show(State(state): State<AdminState>) -> Response {
-    let headers = [(CONTENT_TYPE, exposition::CONTENT_TYPE), (CACHE_CONTROL, "no-store")];
-    (headers, page::write(&state.engine, &state.meters)).into_response()
+    let headers = [(header::CONTENT_TYPE, CONTENT_TYPE), (header::CACHE_CONTROL, "no-store")];
+    (headers, text(&page::families(&state.engine, &state.meters))).into_response()
+}
+
+/// Every metric of relays that run without a gateway.
+pub(super) fn relay_families(relays: &[RelayFigures]) -> Vec<MetricFamily> {
+    let mut page = exposition::Exposition::default();
+    page::build_info(&mut page);
+    relays::write(&mut page, relays);
+    page.into_families()
+}
+
+impl Meters {
+    /// Every metric of the gateway with this engine, as `/metrics` shows it now.
+    pub fn families(&self, engine: &Engine) -> Vec<MetricFamily> {
+        page::families(engine, self)
+    }
 }

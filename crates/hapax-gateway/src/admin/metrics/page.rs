@@ -6,6 +6,7 @@ use hapax_tower::{Code, Verdict};
 use super::{
     doubts,
     exposition::Exposition,
+    family::MetricFamily,
     meter::UpstreamExchange,
     meters::{MeterTotals, Meters},
     relays,
@@ -14,49 +15,59 @@ use super::{
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The whole page.
-pub(super) fn write(engine: &Engine, meters: &Meters) -> String {
+/// All of them.
+pub(super) fn families(engine: &Engine, meters: &Meters) -> Vec<MetricFamily> {
     let mut page = Exposition::default();
     gateway(&mut page, meters);
     clients(&mut page, &meters.totals());
     operations(&mut page, engine);
     doubts::write(&mut page, meters.doubts().as_ref());
     relays::write(&mut page, &meters.relays());
-    page.into_text()
+    page.into_families()
+}
+
+pub(super) fn build_info(page: &mut Exposition) {
+    page.gauge("hapax_build_info", "Always 1; the label says which version runs.")
+        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1_u64);
 }
 
 fn gateway(page: &mut Exposition, meters: &Meters) {
-    page.gauge("hapax_build_info", "Always 1; the label says which version runs.")
-        .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
-    let mut reloads =
+    build_info(page);
+    let reloads =
         page.counter("hapax_reloads_total", "Configurations read again, by what became of them.");
     for (result, count) in ["applied", "refused"].into_iter().zip(meters.reloads()) {
         reloads.sample(&[("result", result)], count);
     }
+    let help =
+        "Things that were to be told and for which there was no room, or nobody who took them.";
+    let lost = page.counter("hapax_telemetry_lost_total", help);
+    for (kind, count) in meters.losses() {
+        lost.sample(&[("kind", kind)], count);
+    }
 }
 
 fn clients(page: &mut Exposition, totals: &MeterTotals) {
-    let mut requests = page
+    let requests = page
         .counter("hapax_requests_total", "Requests answered, by route and what became of them.");
     for (route, counts) in &totals.requests {
         for (verdict, count) in WORDS.iter().zip(counts) {
-            requests.sample(&[("route", route), ("verdict", verdict)], count);
+            requests.sample(&[("route", route), ("verdict", verdict)], *count);
         }
     }
-    let mut durations = page.histogram(
+    let durations = page.histogram(
         "hapax_request_duration_seconds",
         "Time from a request's complete head to the head of its answer.",
     );
     for (verdict, spread) in WORDS.iter().zip(&totals.durations) {
         durations.spread(&[("verdict", verdict)], spread, MICROS_PER_SECOND);
     }
-    let mut refusals =
+    let refusals =
         page.counter("hapax_refusals_total", "Requests refused before anything ran, by code.");
     for (code, count) in Code::ALL.iter().zip(&totals.refusals) {
-        refusals.sample(&[("code", code.code())], count);
+        refusals.sample(&[("code", code.code())], *count);
     }
     let help = "Requests that were to be run and came to no answer, by code.";
-    let mut unanswered = page.counter("hapax_unanswered_total", help);
+    let unanswered = page.counter("hapax_unanswered_total", help);
     for (code, count) in Verdict::UNANSWERED.iter().zip(totals.unanswered) {
         unanswered.sample(&[("code", code.code())], count);
     }
@@ -71,7 +82,7 @@ fn clients(page: &mut Exposition, totals: &MeterTotals) {
         "Connections closed at once, because there were as many as allowed.",
     )
     .sample(&[], totals.connections_refused);
-    let mut exchanges =
+    let exchanges =
         page.counter("hapax_upstream_requests_total", "Requests to the upstream, by result.");
     for (result, count) in UpstreamExchange::WORDS.iter().zip(totals.exchanges) {
         exchanges.sample(&[("result", result)], count);
@@ -88,6 +99,11 @@ fn operations(page: &mut Exposition, engine: &Engine) {
         let name = format!("hapax_{}_total", stat.name);
         page.counter(&name, stat.help).sample(&[], stat.count);
     }
+    page.gauge(
+        "hapax_store_quarantined",
+        "1 while keys that are not in the store are not run, because it may have forgotten them.",
+    )
+    .sample(&[], u64::from(engine.quarantine().is_some()));
     let spreads = engine.spreads();
     page.histogram("hapax_batch_writes", "Writes in each batch handed to the store.").spread(
         &[],

@@ -50,7 +50,7 @@ pub(super) fn write(page: &mut Exposition, relays: &[RelayFigures]) {
     ];
     for (name, help, told) in counters {
         let name = format!("hapax_outbox_{name}_total");
-        let mut family = page.counter(&name, help);
+        let family = page.counter(&name, help);
         for relay in relays {
             family.sample(&[("destination", &relay.destination)], told(relay));
         }
@@ -58,12 +58,12 @@ pub(super) fn write(page: &mut Exposition, relays: &[RelayFigures]) {
     let gauges: [(&str, &str, Told); 4] = [
         ("in_memory_events", "Events read and not yet taken.", |relay| relay.in_memory_events),
         ("lanes", "Lanes this relay has, of 64 over all relays.", |relay| relay.lanes),
-        ("paused", "1 while sending is stopped by somebody.", |relay| relay.paused.into()),
-        ("troubled", "1 while something is in the way.", |relay| relay.troubled.into()),
+        ("paused", "1 while sending is stopped by somebody.", |relay| u64::from(relay.paused)),
+        ("troubled", "1 while something is in the way.", |relay| u64::from(relay.troubled)),
     ];
     for (name, help, told) in gauges {
         let name = format!("hapax_outbox_{name}");
-        let mut family = page.gauge(&name, help);
+        let family = page.gauge(&name, help);
         for relay in relays {
             family.sample(&[("destination", &relay.destination)], told(relay));
         }
@@ -73,17 +73,17 @@ pub(super) fn write(page: &mut Exposition, relays: &[RelayFigures]) {
 
 fn lags(page: &mut Exposition, relays: &[RelayFigures]) {
     let help = "Events that are not yet sent, over all relays.";
-    let mut behind = page.gauge("hapax_outbox_lag_events", help);
+    let behind = page.gauge("hapax_outbox_lag_events", help);
     for relay in relays {
         behind.sample(&[("destination", &relay.destination)], relay.lag_events);
     }
     let help = "How long the oldest event that is not yet sent has waited.";
-    let mut age = page.gauge("hapax_outbox_lag_seconds", help);
+    let age = page.gauge("hapax_outbox_lag_seconds", help);
     for relay in relays {
         age.sample(&[("destination", &relay.destination)], relay.lag.as_secs_f64());
     }
     let help = "Events that are put aside, over all relays.";
-    let mut parked = page.gauge("hapax_outbox_parked_events", help);
+    let parked = page.gauge("hapax_outbox_parked_events", help);
     for relay in relays {
         parked.sample(&[("destination", &relay.destination)], relay.parked_events);
     }

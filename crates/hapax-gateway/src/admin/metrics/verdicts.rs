@@ -3,12 +3,12 @@
 use hapax_tower::{Code, Verdict};
 
 /// How many columns there are.
-pub(super) const COLUMNS: usize = 15;
+pub(in crate::admin) const COLUMNS: usize = 15;
 /// The column of what the layer never saw.
 pub(super) const UNHANDLED: usize = COLUMNS - 1;
 
 /// The word of each column.
-pub(super) const WORDS: [&str; COLUMNS] = [
+pub(in crate::admin) const WORDS: [&str; COLUMNS] = [
     Verdict::Executed.as_str(),
     Verdict::TakenOver.as_str(),
     Verdict::Queued.as_str(),
@@ -27,7 +27,7 @@ pub(super) const WORDS: [&str; COLUMNS] = [
 ];
 
 /// The column of a verdict.
-pub(super) const fn column(verdict: Verdict) -> usize {
+pub(in crate::admin) const fn column(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Executed => 0,
         Verdict::TakenOver => 1,

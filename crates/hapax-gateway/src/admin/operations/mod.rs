@@ -1,13 +1,14 @@
 //! Operations, looked at and changed by people. What is allowed is decided by
 //! [`hapax_engine::operator`]; this turns it into HTTP.
 
-pub mod documents;
+pub(super) mod documents;
 mod order;
 mod outcome;
 mod query;
+mod search;
 
 use axum::{
-    Json, Router,
+    Router,
     body::Bytes,
     extract::{
         DefaultBodyLimit, Path, Query, State,
@@ -18,21 +19,20 @@ use axum::{
     routing::{get, post},
 };
 use hapax_engine::operator::Operator;
-use serde::Serialize;
 
 use self::{
     documents::{
         ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ShownDocument,
     },
     order::Wanted,
-    query::{ListQuery, ShowQuery, operation_id},
+    query::{ListQuery, ListWish, ShowQuery, operation_id},
 };
-use super::{AdminState, problem::AdminProblem};
+use super::{AdminState, answer, problem::AdminProblem};
 
 /// The largest body of an order, in bytes: the largest outcome there can be, in base64.
 const ORDER_BYTES_MAX: usize = 24 << 20;
 
-/// Everything under `/v1`, without the token.
+/// Everything under `/v1/operations`.
 pub(super) fn router() -> Router<AdminState> {
     Router::new()
         .route("/operations", get(list))
@@ -42,8 +42,6 @@ pub(super) fn router() -> Router<AdminState> {
         .route("/operations/{id}/resolve", post(resolve))
         .route("/openapi.json", get(openapi))
         .layer(DefaultBodyLimit::max(ORDER_BYTES_MAX))
-        .fallback(async || AdminProblem::no_such_page())
-        .method_not_allowed_fallback(async || AdminProblem::no_such_method())
 }
 
 async fn list(
@@ -51,8 +49,12 @@ async fn list(
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, AdminProblem> {
     let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
-    let (filter, page) = query.parse()?;
-    let listing = Operator::new(state.engine.store().clone()).list(filter, page).await?;
+    let ListWish { filter, key, page } = query.parse()?;
+    let operator = Operator::new(state.engine.store().clone());
+    let listing = match key {
+        Some(key) => search::search(&operator, filter, &key, page).await?,
+        None => operator.list(filter, page).await?,
+    };
     Ok(answer(&ListingDocument::of(&listing)))
 }
 
@@ -114,8 +116,4 @@ async fn openapi() -> Response {
 
 fn read(body: Result<Bytes, BytesRejection>) -> Result<Bytes, AdminProblem> {
     body.map_err(|refused| AdminProblem::too_large(refused.body_text()))
-}
-
-fn answer(document: &impl Serialize) -> Response {
-    ([(CACHE_CONTROL, "no-store")], Json(document)).into_response()
 }

@@ -1,7 +1,7 @@
 //! What a request names: an operation, a filter, a page.
 
 use hapax_core::{
-    InvalidName, OperationId, Scope, StateTag, Tenant,
+    InvalidName, Key, OperationId, Scope, StateTag, Tenant,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Page},
 };
@@ -19,8 +19,17 @@ pub(super) struct ListQuery {
     state: Option<String>,
     tenant: Option<String>,
     scope: Option<String>,
+    key: Option<String>,
     after: Option<String>,
     limit: Option<usize>,
+}
+
+/// Which operations are asked for.
+#[derive(Debug)]
+pub(super) struct ListWish {
+    pub(super) filter: Filter,
+    pub(super) key: Option<Key>,
+    pub(super) page: Page,
 }
 
 /// The query of one operation.
@@ -33,7 +42,7 @@ pub(super) struct ShowQuery {
 }
 
 impl ListQuery {
-    pub(super) fn parse(&self) -> Result<(Filter, Page), AdminProblem> {
+    pub(super) fn parse(&self) -> Result<ListWish, AdminProblem> {
         let invalid =
             |what: &str, refusal: InvalidName| AdminProblem::invalid(format!("{what}: {refusal}"));
         let tenant = self.tenant.as_ref().map(Tenant::parse).transpose();
@@ -49,7 +58,9 @@ impl ListQuery {
             let detail = format!("limit: {limit} is outside 1 to {PAGE_RECORDS_MAX}");
             return Err(AdminProblem::invalid(detail));
         }
-        Ok((filter, Page { after, limit }))
+        let key = self.key.as_ref().map(Key::parse).transpose();
+        let key = key.map_err(|refusal| invalid("key", refusal))?;
+        Ok(ListWish { filter, key, page: Page { after, limit } })
     }
 }
 

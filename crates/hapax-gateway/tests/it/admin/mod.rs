@@ -7,8 +7,12 @@
 )]
 
 mod changes;
+mod figures;
 mod health;
 mod metrics;
 mod operations;
+mod outbox;
+mod pages;
+mod sessions;
 mod tokens;
 mod world;

@@ -172,9 +172,11 @@ async fn every_address_of_the_openapi_document_is_answered() {
     world.pay("k").await;
     let document = world.look("/v1/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 6);
-    for (path, methods) in paths {
-        let path = format!("/v1{}", path.replace("{id}", &id("k").to_string()));
+    assert_eq!(paths.len(), 16);
+    world.park_two().await;
+    for (path, methods) in paths.iter().filter(|(path, _)| *path != "/events") {
+        let path = path.replace("{id}", &id("k").to_string()).replace("{destination}", "billing");
+        let path = format!("/v1{path}");
         for method in methods.as_object().unwrap().keys().filter(|key| *key != "parameters") {
             let answer = match method.as_str() {
                 "get" => world.look(&path).await,
@@ -202,4 +204,30 @@ async fn what_is_not_there_is_said_as_a_problem() {
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(answer.json()["code"], "no-such-method");
     assert_eq!(world.get("/payments").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_alone_is_looked_for_and_with_its_tenant_and_scope_it_is_found() {
+    let world = World::new();
+    for key in ["a", "b", "c"] {
+        world.pay(key).await;
+    }
+    for (query, found) in [
+        ("key=b", 1),
+        ("key=b&tenant=acme", 1),
+        ("key=b&tenant=acme&scope=POST%20/payments", 1),
+        ("key=b&tenant=acme&scope=POST%20/payments&state=in_doubt", 0),
+        ("key=b&tenant=other&scope=POST%20/payments", 0),
+        ("key=b&state=failed", 0),
+        ("key=d", 0),
+    ] {
+        let answer = world.look(&format!("/v1/operations?{query}")).await;
+        let listing = answer.json();
+        let operations = listing["operations"].as_array().unwrap();
+        assert_eq!((operations.len(), &listing["next"]), (found, &Value::Null), "{query}");
+        assert!(operations.iter().all(|one| one["key"] == "b"), "{query}: {listing}");
+    }
+    let refused = world.look("/v1/operations?key=%00").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("key: "), "{}", refused.text);
 }

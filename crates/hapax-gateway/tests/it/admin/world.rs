@@ -16,32 +16,45 @@ use hapax_core::{
     Record, RequestParts, RunMode, Salt, Scope, Store, StoreError, StoredStep, Tenant, Timestamp,
     clock::{ClockMark, ClockReading},
     codec::Row,
+    incarnation::{Incarnation, IncarnationChange, IncarnationReading},
     memory,
     note::{Note, Noted},
+    outbox,
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
 use hapax_engine::{Admission, BeginRequest, Engine, Options, Permit};
-use hapax_gateway::admin::{AdminSecret, AdminState, Meters, router};
+use hapax_gateway::admin::{AdminAccess, AdminSecret, AdminState, Meters, router};
 use serde_json::Value;
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 pub(crate) const TOKEN: &str = "open sesame";
+/// The token that lets look and change nothing.
+pub(crate) const READ_TOKEN: &str = "peek";
+/// How browsers come to these tests.
+pub(crate) const HOST: &str = "127.0.0.1:8081";
 
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) store: Reachable,
     pub(crate) meters: Meters,
     pub(crate) draining: Arc<AtomicBool>,
+    pub(crate) outbox: outbox::memory::Outbox,
+    state: AdminState,
     router: Router,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with_token(Some(TOKEN))
+        let read = AdminSecret::new(READ_TOKEN);
+        Self::with_access(AdminAccess { operate: AdminSecret::new(TOKEN), read, ..access() })
     }
 
     pub(crate) fn with_token(token: Option<&str>) -> Self {
+        Self::with_access(AdminAccess { operate: token.and_then(AdminSecret::new), ..access() })
+    }
+
+    pub(crate) fn with_access(access: AdminAccess) -> Self {
         let began = Instant::now();
         let clock = move || Timestamp::from_micros(1_800_000_000_000_000).plus(began.elapsed());
         let store = Reachable {
@@ -50,13 +63,41 @@ impl World {
         };
         let engine = Engine::start(store.clone(), Options { seed: Some(1), ..Options::default() });
         let (meters, draining) = (Meters::default(), Arc::default());
-        let state = AdminState {
-            engine: engine.clone(),
-            token: token.and_then(AdminSecret::new),
-            meters: meters.clone(),
-            draining: Arc::clone(&draining),
-        };
-        Self { engine, store, meters, draining, router: router(state) }
+        let state = AdminState::new(engine.clone(), access, meters.clone(), Arc::clone(&draining));
+        let outbox = outbox::memory::Outbox::new(clock);
+        state.show_outbox(outbox.clone());
+        state.show_configuration("listens at http://127.0.0.1:8080\nprotects http://a\n".into());
+        let router = router(state.clone());
+        Self { engine, store, meters, draining, outbox, state, router }
+    }
+
+    /// Keeps figures from now on, as a gateway does.
+    pub(crate) fn keep_figures(&self) {
+        tokio::spawn(self.state.clone().keep_figures());
+    }
+
+    /// A request as the dashboard sends it, with its cookie.
+    pub(crate) fn by_page(method: &str, path: &str, cookie: &str) -> http::request::Builder {
+        let request = Request::builder().method(method).uri(path).header("host", HOST);
+        let request = request.header("sec-fetch-site", "same-origin").header("cookie", cookie);
+        match method {
+            "GET" => request,
+            _ => request.header("origin", format!("http://{HOST}")).header("hapax-dashboard", "1"),
+        }
+    }
+
+    /// Signs in with this token; the cookie.
+    pub(crate) async fn sign_in(&self, token: &str) -> String {
+        let body = serde_json::json!({ "token": token }).to_string();
+        let request = Self::by_page("POST", "/session", "").body(Body::from(body)).unwrap();
+        let answer = self.send(request).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        answer.header("set-cookie").split(';').next().unwrap().to_owned()
+    }
+
+    /// Sends it, and leaves the body of the answer to be read.
+    pub(crate) async fn open(&self, request: Request<Body>) -> http::Response<Body> {
+        self.router.clone().oneshot(request).await.unwrap()
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -76,7 +117,7 @@ impl World {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, 16 << 20).await.unwrap();
         let text = String::from_utf8(body.to_vec()).unwrap();
@@ -116,6 +157,10 @@ impl Answer {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
+}
+
+fn access() -> AdminAccess {
+    AdminAccess { address: HOST.parse().unwrap(), ..AdminAccess::default() }
 }
 
 pub(crate) fn paid() -> AttemptEnd {
@@ -244,6 +289,20 @@ impl Store for Reachable {
     async fn keep_clock(&self, mark: ClockMark) -> Result<(), StoreError> {
         self.reach().await?;
         self.store.keep_clock(mark).await
+    }
+
+    async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
+        self.reach().await?;
+        self.store.incarnation().await
+    }
+
+    async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
+        self.reach().await?;
+        self.store.keep_incarnation(change).await
+    }
+
+    fn admit(&self, incarnation: &Incarnation) {
+        self.store.admit(incarnation);
     }
 
     async fn list(&self, filter: Filter, page: Page) -> Result<Vec<Listed>, StoreError> {

@@ -4,7 +4,7 @@ use std::fs;
 
 use hapax_gateway::{
     Config,
-    config::{Beside, ConfigSource, SETTINGS},
+    config::{Beside, ConfigSource, ForeignTable, SETTINGS},
 };
 
 fn repository() -> String {
@@ -33,7 +33,10 @@ fn the_example_is_good_and_shows_every_setting() {
         }
     }
     let source = ConfigSource { file: Some(path.into()), ..ConfigSource::default() };
-    // The relays in it are for whoever runs the gateway to read.
-    let relays = Beside { name: "relay", settings: &[], read: &mut |_, _| Vec::new() };
-    Config::load_beside(&source, relays).unwrap_or_else(|error| panic!("{error}"));
+    // Some tables in it are for whoever runs the gateway to read.
+    let foreign = |name, is_repeated| ForeignTable { name, settings: &[], is_repeated };
+    let tables =
+        [foreign("relay", true), foreign("telemetry", false), foreign("access_log", false)];
+    let beside = Beside { tables: &tables, read: &mut |_, _| Vec::new() };
+    Config::load_beside(&source, beside).unwrap_or_else(|error| panic!("{error}"));
 }

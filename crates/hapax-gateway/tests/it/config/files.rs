@@ -25,7 +25,7 @@ fn paths_are_relative_to_the_file_that_names_them() {
                 [tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"";
     let config = load(dir.path(), text).unwrap();
     assert_eq!(config.store, format!("sqlite:{}", dir.path().join("keys.db").display()));
-    assert_eq!(config.tls.unwrap().certificate, dir.path().join("cert.pem"));
+    assert_eq!(config.tls.unwrap().identity.certificate, dir.path().join("cert.pem"));
     assert_eq!(config.upstream.ca, Some(dir.path().join("cert.pem")));
     assert_eq!(config.admin_token.as_deref(), Some("abc"));
 }

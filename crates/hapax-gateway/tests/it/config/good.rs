@@ -256,3 +256,25 @@ fn the_summary_names_every_route_and_no_secret() {
     }
     assert!(!summary.contains("hunter") && !format!("{config:?}").contains("hunter"), "{summary}");
 }
+
+#[test]
+fn who_may_look_and_by_which_names_is_in_force_and_described_without_the_tokens() {
+    let rest = "[upstream]\nurl = \"http://a\"";
+    for (settings, described) in [
+        ("", "health and metrics alone"),
+        ("admin_token = \"hunter2\"", "with a token"),
+        ("admin_read_token = \"hunter3\"", "with a token to look alone"),
+        (
+            "admin_token = \"hunter2\"\nadmin_read_token = \"hunter3\"\nadmin_hosts = [\"Ops.example\"]",
+            "with a token, and another one to look alone; browsers may come by ops.example too",
+        ),
+    ] {
+        let config = read(&format!("{settings}\n{rest}")).unwrap();
+        let told = describe(&config);
+        let line = format!("admin at http://127.0.0.1:8081, {described}\n");
+        assert!(told.contains(&line) && !told.contains("hunter"), "{told}");
+        assert_eq!(config.admin_read_token.is_some(), settings.contains("hunter3"));
+    }
+    // A token that only lets look guards an address that others reach, too.
+    read(&format!("admin = \"0.0.0.0:9\"\nadmin_read_token = \"hunter3\"\n{rest}")).unwrap();
+}

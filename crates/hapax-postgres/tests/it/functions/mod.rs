@@ -47,7 +47,7 @@ pub(crate) struct Begun {
 pub(crate) struct Refusal {
     pub(crate) code: String,
     message: String,
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
 }
 
 /// A connection of a service with a table of its own.
@@ -57,7 +57,7 @@ pub(crate) struct Service {
 
 /// A database with our schema and a table `payments (key, amount)`.
 pub(crate) async fn shop() -> (Postgres, Store) {
-    let database = Postgres::empty().await;
+    let database = Postgres::migrated().await;
     let store = database.store().await;
     let table = "CREATE TABLE payments (key text NOT NULL, amount integer NOT NULL)";
     database.client().await.batch_execute(table).await.unwrap();

@@ -37,8 +37,7 @@ impl<D: Door> InboxBackend for Effects<D> {
     type Inbox = D::Database;
 
     async fn create() -> Self {
-        let postgres = Postgres::empty().await;
-        postgres.store().await;
+        let postgres = Postgres::migrated().await;
         postgres.client().await.batch_execute("CREATE TABLE effects (name text)").await.unwrap();
         Self { postgres, door: PhantomData }
     }

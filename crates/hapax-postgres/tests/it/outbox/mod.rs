@@ -26,9 +26,7 @@ impl OutboxBackend for Log {
     type Outbox = Outbox;
 
     async fn create() -> Self {
-        let postgres = Postgres::empty().await;
-        open(&postgres).await;
-        Self(postgres)
+        Self(Postgres::migrated().await)
     }
 
     async fn open(&self) -> Outbox {

@@ -112,7 +112,7 @@ fn start(setting: &str) -> Server {
     let logical = ["wal_level=logical", "max_replication_slots=80", "max_wal_senders=80", setting];
     let others = ["max_prepared_transactions=20", "synchronous_commit=on"];
     let config = logical.iter().chain(&others).map(|&setting| setting.to_owned()).collect();
-    Server::start(Settings { config }).unwrap()
+    Server::start(Settings { config, ..Settings::default() }).unwrap()
 }
 
 struct Log(Place);

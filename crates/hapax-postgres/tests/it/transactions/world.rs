@@ -38,7 +38,7 @@ impl<D: Door> World<D> {
     }
 
     pub(crate) async fn with(options: TransactionOptions, isolation: Option<Isolation>) -> Self {
-        Self::on(Postgres::empty().await, options, isolation).await
+        Self::on(Postgres::migrated().await, options, isolation).await
     }
 
     pub(crate) async fn on(

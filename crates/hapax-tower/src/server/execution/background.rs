@@ -1,10 +1,14 @@
 //! Runs requests nobody waits for: those accepted for later, and those whose owner vanished.
 
-use std::{fmt, pin::Pin, sync::Arc};
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use hapax_core::{AttemptEnd, Policy, Record};
+use hapax_core::{Attempt, AttemptEnd, Policy, Record};
 use hapax_engine::{Finisher, Permit};
 use http::{Request, Response};
 use tokio::{sync::watch, time::Instant};
@@ -61,7 +65,10 @@ struct Shared {
     routes: ArcSwap<Routes>,
     site: Arc<Site>,
     service: watch::Sender<Option<Runner>>,
+    prepare: OnceLock<Box<PrepareFn>>,
 }
+
+type PrepareFn = dyn Fn(&mut Request<Bytes>, Attempt) + Send + Sync;
 
 type Runner = Arc<dyn Fn(AttemptRun) -> Running + Send + Sync>;
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -71,7 +78,8 @@ impl Later {
     pub fn new(routes: Routes, site: Site) -> Self {
         let (service, _) = watch::channel(None);
         let routes = ArcSwap::from_pointee(routes);
-        Self { shared: Arc::new(Shared { routes, site: Arc::new(site), service }) }
+        let prepare = OnceLock::new();
+        Self { shared: Arc::new(Shared { routes, site: Arc::new(site), service, prepare }) }
     }
 
     /// What the engine calls for operations nobody waits for.
@@ -94,6 +102,15 @@ impl Later {
     {
         let run = move |unit: AttemptRun| -> Running { Box::pin(unit.run(inner.clone(), None)) };
         self.shared.service.send_replace(Some(Arc::new(run)));
+    }
+
+    /// Shows each stored request to `prepare` before it is run, which may add extensions for the service:
+    /// those that it came with are gone. The first to be given stays.
+    pub fn prepare_with(
+        &self,
+        prepare: impl Fn(&mut Request<Bytes>, Attempt) + Send + Sync + 'static,
+    ) {
+        let _ = self.shared.prepare.set(Box::new(prepare));
     }
 
     /// Runs requests as these routes say from now on; a layer made from now on has them too.
@@ -155,8 +172,11 @@ async fn finish(shared: Arc<Shared>, permit: Permit) {
         Err(_) => None,
     };
     match (run, shared.kept(permit.record())) {
-        (Some(run), Some(KeptRequest { request, protection, usual_time })) => {
+        (Some(run), Some(KeptRequest { mut request, protection, usual_time })) => {
             let protection = protection.unwrap_or_default();
+            if let Some(prepare) = shared.prepare.get() {
+                prepare(&mut request, permit.attempt());
+            }
             let span = span(&permit.record().operation, None);
             span.record("fence", permit.attempt().fence.get());
             span.record("decision", Verdict::TakenOver.as_str());

@@ -26,7 +26,7 @@ use crate::{
             status_meaning::{Accepted, accepted, kept},
         },
         layer::Site,
-        options::Protection,
+        options::{KeptBody, Protection},
         requests::{caller_signals::CallerSignals, headers, stored_request},
         responses::{answer, code::Code, problem::Problem},
     },
@@ -412,8 +412,14 @@ pub(crate) fn outcome(
     let status = parts.status.as_u16();
     let len = match &body {
         StoredBody::Kept(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-        StoredBody::NotKept { len } => *len,
+        StoredBody::NotKept { len } | StoredBody::Sealed { len, .. } => *len,
         _ => 0,
+    };
+    let body = match protection.kept_body {
+        KeptBody::WithinLimit => body,
+        // Nothing is what an empty body says: it can be said again.
+        KeptBody::Never if len == 0 => body,
+        KeptBody::Never => StoredBody::NotKept { len },
     };
     Outcome::new(status, headers::stored(&parts.headers, protection), body)
         .or_else(|_| Outcome::new(status, Vec::new(), StoredBody::NotKept { len }))

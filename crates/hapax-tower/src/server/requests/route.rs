@@ -374,8 +374,16 @@ impl Routes {
         routes.chain([(None, self.otherwise.protection())])
     }
 
-    /// How every protected route is protected.
-    pub(crate) fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
+    /// How every protected route is protected, in order.
+    ///
+    /// ```
+    /// use hapax_tower::{Routes, Treatment};
+    ///
+    /// assert_eq!(Routes::default().protections().count(), 1);
+    /// assert_eq!(Routes::new(Treatment::Refuse)?.protections().count(), 0);
+    /// # Ok::<(), hapax_tower::InvalidRoute>(())
+    /// ```
+    pub fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
         let all = self.routes.iter().map(|route| &route.treated);
         all.chain([&self.otherwise]).filter_map(Treated::protection)
     }

@@ -63,17 +63,20 @@ pub enum TenantKind {
     Single,
     /// Somebody who is asked for each request names it.
     Subrequest,
+    /// The certificate that the client has shown names it.
+    Certificate,
 }
 
 impl TenantKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Application,
         Self::Credential,
         Self::Header,
         Self::Jwt,
         Self::Single,
         Self::Subrequest,
+        Self::Certificate,
     ];
 
     /// The word before the name.
@@ -85,6 +88,7 @@ impl TenantKind {
             Self::Jwt => "jwt",
             Self::Single => "single",
             Self::Subrequest => "subrequest",
+            Self::Certificate => "certificate",
         }
     }
 

@@ -32,10 +32,15 @@ pub(crate) fn replay(site: &Site, record: &Record) -> Response<Body> {
 
 /// A stored outcome as an answer, marked as a replay.
 pub(crate) fn replayed(site: &Site, outcome: &Outcome, expires_at: Timestamp) -> Response<Body> {
-    let StoredBody::Kept(body) = outcome.body() else {
-        let mut response = not_retained(outcome).into_response(site);
-        mark(&mut response, expires_at);
-        return response;
+    let body = match outcome.body() {
+        StoredBody::Kept(body) => body,
+        StoredBody::NotKept { .. } => {
+            let mut response = not_retained(outcome).into_response(site);
+            mark(&mut response, expires_at);
+            return response;
+        }
+        StoredBody::Sealed { .. } => return encrypted().into_response(site),
+        _ => return store_failed(&StoreError::damaged("an unknown body")).into_response(site),
     };
     let mut response = Response::new(Body::from(body.clone()));
     let Ok(status) = StatusCode::from_u16(outcome.status()) else {
@@ -98,12 +103,23 @@ fn not_retained(outcome: &Outcome) -> Problem {
     Problem::new(Code::ResponseNotRetained, detail)
 }
 
+/// It was done, and whoever answers here was not given the key to read what it said.
+fn encrypted() -> Problem {
+    tracing::error!("a stored answer is encrypted, and no master key was given to read it");
+    let detail = "The stored answer is encrypted and cannot be read here. Nothing was run.";
+    Problem::new(Code::StoreUnavailable, detail).retry_after(TRY_LATER)
+}
+
 /// Why an operation could not begin.
 pub(crate) fn not_begun(error: &BeginError) -> Problem {
     match error {
         BeginError::Store(error) => store_failed(error),
         BeginError::Overloaded | BeginError::Contended => {
             Problem::new(Code::Overloaded, "Nothing was run. Ask again.").retry_after(TRY_AGAIN)
+        }
+        BeginError::Quarantined => {
+            let detail = "Nothing was run. Whether it was run before is not known yet. Ask again.";
+            Problem::new(Code::StoreQuarantined, detail).retry_after(TRY_LATER)
         }
         BeginError::Stopped => {
             Problem::new(Code::ShuttingDown, "Nothing was run. Ask again.").retry_after(TRY_AGAIN)

@@ -92,6 +92,8 @@ pub enum Code {
     StoredByNewerVersion,
     /// Without the store nothing is run.
     StoreUnavailable,
+    /// The store may have forgotten that it was run.
+    StoreQuarantined,
     /// The store is not keeping up.
     Overloaded,
     /// Nothing new is begun here.
@@ -152,6 +154,7 @@ impl Code {
         Self::StoredResponseCorrupt,
         Self::StoredByNewerVersion,
         Self::StoreUnavailable,
+        Self::StoreQuarantined,
         Self::Overloaded,
         Self::ShuttingDown,
         Self::RateLimited,
@@ -203,6 +206,7 @@ impl Code {
             Self::StoredResponseCorrupt => "stored-response-corrupt",
             Self::StoredByNewerVersion => "stored-by-newer-version",
             Self::StoreUnavailable => "store-unavailable",
+            Self::StoreQuarantined => "store-quarantined",
             Self::Overloaded => "overloaded",
             Self::ShuttingDown => "shutting-down",
             Self::RateLimited => "rate-limited",
@@ -260,6 +264,7 @@ impl Code {
             Self::StoredResponseCorrupt => "The stored response is damaged",
             Self::StoredByNewerVersion => "The stored record was written by a newer version",
             Self::StoreUnavailable => "The store cannot be asked",
+            Self::StoreQuarantined => "The store may have forgotten this key",
             Self::Overloaded => "Too many operations are waiting",
             Self::ShuttingDown => "The service is shutting down",
             Self::RateLimited => "Too many new operations",
@@ -308,6 +313,7 @@ impl Code {
             | Self::AnswerHeldBack
             | Self::StoredByNewerVersion
             | Self::StoreUnavailable
+            | Self::StoreQuarantined
             | Self::Overloaded
             | Self::ShuttingDown
             | Self::CallerUnverifiable

@@ -42,6 +42,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::StoredResponseCorrupt => include_str!("../../../errors/stored-response-corrupt.md"),
         Code::StoredByNewerVersion => include_str!("../../../errors/stored-by-newer-version.md"),
         Code::StoreUnavailable => include_str!("../../../errors/store-unavailable.md"),
+        Code::StoreQuarantined => include_str!("../../../errors/store-quarantined.md"),
         Code::Overloaded => include_str!("../../../errors/overloaded.md"),
         Code::ShuttingDown => include_str!("../../../errors/shutting-down.md"),
         Code::RateLimited => include_str!("../../../errors/rate-limited.md"),

@@ -11,7 +11,7 @@ use crate::{
     body::Body,
     server::{
         mode::Mode,
-        options::{BodyForm, Hosts, InFlight, KeyForm, KeyRule, Scoping},
+        options::{BodyForm, Hosts, InFlight, KeptBody, KeyForm, KeyRule, Scoping},
         requests::{
             front::Front,
             key_format,
@@ -130,7 +130,10 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
         "retention_seconds": retention.window.as_secs(),
         "tombstone_seconds": retention.tombstone.as_secs(),
         "request_bytes_max": route.request_bytes_max,
-        "response_bytes_max": route.response_bytes_max,
+        "response_bytes_max": match route.kept_body {
+            KeptBody::WithinLimit => route.response_bytes_max,
+            KeptBody::Never => 0,
+        },
     });
     if let Value::Object(described) = described { described } else { Map::new() }
 }

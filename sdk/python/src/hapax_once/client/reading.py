@@ -50,6 +50,7 @@ BY_CODE = {
     "execution-not-started": Result.NOTHING_RAN,
     "overloaded": Result.NOTHING_RAN,
     "shutting-down": Result.NOTHING_RAN,
+    "store-quarantined": Result.NOTHING_RAN,
     "store-unavailable": Result.NOTHING_RAN,
     "stored-by-newer-version": Result.NOTHING_RAN,
     "transaction-rolled-back": Result.NOTHING_RAN,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use tokio::{runtime::Handle, sync::watch, task::JoinHandle};
 
 use super::{CommittedEvent, SharedLedger, postgres::Postgres, sqlite::Sqlite};
-use crate::{error::CrashError, open::Address};
+use crate::{error::CrashError, open::DurableAddress};
 
 /// Those who write at the same time, where that is possible.
 const WRITERS: u64 = 3;
@@ -17,10 +17,14 @@ pub(in super::super) enum Business {
 
 impl Business {
     /// One that keeps its books beside the outbox.
-    pub(in super::super) fn at(outbox: &Address, lines: usize, told: Arc<SharedLedger>) -> Self {
+    pub(in super::super) fn at(
+        outbox: &DurableAddress,
+        lines: usize,
+        told: Arc<SharedLedger>,
+    ) -> Self {
         match outbox.clone() {
-            Address::Postgres(url) => Self::Postgres(Postgres { url, lines, told }),
-            Address::Sqlite(path) => Self::Sqlite(Sqlite { path, lines, told }),
+            DurableAddress::Postgres(url) => Self::Postgres(Postgres { url, lines, told }),
+            DurableAddress::Sqlite(path) => Self::Sqlite(Sqlite { path, lines, told }),
         }
     }
 

@@ -49,6 +49,10 @@ pub struct OperationDocument {
     pub changed_at: String,
     /// When its outcome expires.
     pub expires_at: String,
+    /// The name of the attempt that runs it, while it is running: drawn for each attempt, and known to
+    /// nobody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// How long its owner is trusted to be alive, while it is running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<String>,
@@ -103,6 +107,7 @@ impl OperationDocument {
             created_at: summary.created_at.to_string(),
             changed_at: summary.changed_at.to_string(),
             expires_at: summary.expires_at.to_string(),
+            owner: (stamp.tag == StateTag::Running).then(|| format!("{:016x}", stamp.owner.0)),
             lease_until: until(StateTag::Running),
             pick_up_by: until(StateTag::Pending),
         }

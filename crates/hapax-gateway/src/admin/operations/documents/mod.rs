@@ -1,16 +1,11 @@
-//! The JSON documents of the operations API, for whoever answers with them and whoever reads them.
-//!
-//! - [`ListingDocument`], [`ShownDocument`] and [`ExplanationDocument`] are what is told about operations;
-//! - [`ReleaseDocument`] and [`Resolve`] are what a person sends to have one changed;
-//! - [`ChangedDocument`] says what was done, [`ForeseenDocument`] what would have been.
-//!
-//! Instants are the store's, written as RFC 3339 in UTC.
+//! What is told about operations, and what people send to have them changed.
 
 mod change;
 mod listing;
 mod outcome;
 mod record;
 
+pub(super) use self::record::summary;
 pub use self::{
     change::{ChangedDocument, ForeseenDocument, FoundDocument, ReleaseDocument, Resolve},
     listing::{ListedDocument, ListingDocument, OperationDocument},

@@ -23,6 +23,9 @@ pub struct StoredOutcome {
     pub body_bytes: u64,
     /// Whether those bytes are stored.
     pub body_kept: bool,
+    /// Whether headers and body are encrypted, and whoever shows this has no key to read them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub encrypted: bool,
     /// The body, if it was asked for and is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -52,7 +55,7 @@ impl StoredOutcome {
     pub(super) fn of(outcome: &Outcome, with_body: bool) -> Self {
         let (kept, body_bytes) = match outcome.body() {
             Body::Kept(bytes) => (Some(bytes), u64::try_from(bytes.len()).unwrap_or(u64::MAX)),
-            Body::NotKept { len } => (None, *len),
+            Body::NotKept { len } | Body::Sealed { len, .. } => (None, *len),
             // A kind of body this version does not know is not shown.
             _ => (None, 0),
         };
@@ -62,8 +65,10 @@ impl StoredOutcome {
             Some(Ok(text)) => (Some(text.to_owned()), None),
             Some(Err(bytes)) => (None, Some(BASE64_STANDARD.encode(bytes))),
         };
-        let (status, headers, body_kept) = (outcome.status(), headers(outcome), kept.is_some());
-        Self { status, headers, body_bytes, body_kept, body, body_base64 }
+        let encrypted = matches!(outcome.body(), Body::Sealed { .. });
+        let body_kept = kept.is_some() || encrypted;
+        let (status, headers) = (outcome.status(), headers(outcome));
+        Self { status, headers, body_bytes, body_kept, encrypted, body, body_base64 }
     }
 }
 
@@ -72,7 +77,7 @@ impl GivenOutcome {
         let body_base64 = match outcome.body() {
             Body::Kept(bytes) => Some(BASE64_STANDARD.encode(bytes)),
             // What a person gives is always kept.
-            Body::NotKept { .. } => None,
+            Body::NotKept { .. } | Body::Sealed { .. } => None,
             _ => None,
         };
         Self { status: outcome.status(), headers: headers(outcome), body: None, body_base64 }

@@ -106,18 +106,23 @@ impl RecordDocument {
             | State::Buried => None,
         };
         Self {
-            operation: OperationDocument::of(&Summary {
-                operation: record.operation.clone(),
-                stamp: record.stamp(),
-                recovery: record.recovery,
-                created_at: record.created_at,
-                changed_at: record.changed_at,
-                expires_at: record.expires_at,
-            }),
+            operation: OperationDocument::of(&summary(record)),
             doubt,
             outcome: record.outcome().map(|outcome| StoredOutcome::of(outcome, with_body)),
             request_kept: record.request().is_some(),
         }
+    }
+}
+
+/// What a listing says about a record.
+pub(in crate::admin::operations) fn summary(record: &hapax_core::Record) -> Summary {
+    Summary {
+        operation: record.operation.clone(),
+        stamp: record.stamp(),
+        recovery: record.recovery,
+        created_at: record.created_at,
+        changed_at: record.changed_at,
+        expires_at: record.expires_at,
     }
 }
 

@@ -17,7 +17,7 @@ final class Attempt {
     static final String REPLAYED = "idempotent-replayed";
     private static final Set<String> NOTHING_RAN = Set.of(
             "body-incomplete", "caller-unverifiable", "deadline-passed", "execution-not-started", "overloaded", "shutting-down",
-            "store-unavailable", "stored-by-newer-version", "transaction-rolled-back");
+            "store-quarantined", "store-unavailable", "stored-by-newer-version", "transaction-rolled-back");
     private static final int PROBLEM_BYTES_MAX = 64 << 10;
 
     /** What it was. */

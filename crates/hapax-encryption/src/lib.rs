@@ -1,0 +1,47 @@
+//! Encryption at rest for any Hapax store.
+//!
+//! [`EncryptedStore`] stands around a store and seals what users sent and were answered: outcomes, stored
+//! requests, results of steps. What the machine decides by stays clear: ids, names, fingerprints, states,
+//! fences, times, and the status of an outcome.
+//!
+//! - `store`: [`EncryptedStore`], and `contents`, what of a write or a record is sealed;
+//! - `sealing`: AES-256-GCM with a key of its own for every sealing; `binding`, what ciphertext is bound to;
+//! - `data_keys` and `key_ring`: the keys of tenants, made, unwrapped and remembered;
+//! - `master_key`: [`MasterKey`], which wraps those, from a file ([`LocalMasterKey`]) or in a key service;
+//! - `encryption`: [`Encryption`], what a store is encrypted with; `rewrap`, another master key.
+//!
+//! ```
+//! use hapax_core::{Salt, Timestamp, memory};
+//! use hapax_encryption::{EncryptedStore, Encryption, LocalMasterKey};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let master = LocalMasterKey::parse(&"5f".repeat(32))?;
+//! let store = memory::Store::new(Salt::from_bytes([7; 32]), || Timestamp::ZERO);
+//! let store = EncryptedStore::new(store, Encryption::new(master)).await?;
+//! # drop(store);
+//! # Ok(())
+//! # }
+//! ```
+
+mod binding;
+mod contents;
+mod data_keys;
+mod encryption;
+mod key_ring;
+mod master_key;
+mod rewrap;
+mod sealing;
+mod store;
+
+#[cfg(feature = "kms")]
+pub use self::master_key::{InvalidKmsKey, KmsCredentials, KmsMasterKey, KmsOptions};
+pub use self::{
+    encryption::{Encryption, EncryptionError, KEYS_SEEN_FOR, ROTATE_AFTER},
+    master_key::{
+        DataKeyBytes, InvalidMasterKey, LocalMasterKey, MasterKey, MasterKeyError, Wrapping,
+    },
+    rewrap::{Rewrapped, rewrap},
+    sealing::is_sealed,
+    store::EncryptedStore,
+};

@@ -1,0 +1,74 @@
+// What was prevented, and what goes on.
+
+import { get } from "./api.js";
+import { SERIES, of, spark, verdictChart } from "./charts.js";
+import { card, empty, head, make, table } from "./elements.js";
+import { count, counted, millis, perSecond, span } from "./words.js";
+
+const PREVENTED = [
+  ["replayed", "got the stored answer"],
+  ["busy", "told that it is at work"],
+  ["mismatch", "refused: another request under the key"],
+  ["in_doubt", "held: its outcome is unknown"],
+];
+
+export const overview = {
+  title: "Overview",
+  async show(main, context) {
+    const { now, samples, samples_max: most } = await get("/overview");
+    const parts = { prevented: make("div"), tiles: make("div", { class: "tiles" }), chart: make("div"), routes: make("div") };
+    main.replaceChildren(
+      head("Overview", "…"),
+      make("div", { class: "stack" }, parts.prevented, parts.tiles, card("Requests by verdict", parts.chart), card("Routes", parts.routes)),
+    );
+    const draw = (figures) => {
+      const { sample } = figures;
+      if (sample && sample.at !== samples.at(-1)?.at) samples.push(sample);
+      if (samples.length > most) samples.splice(0, samples.length - most);
+      main.querySelector(".head .hint").textContent = `Since the gateway was started ${span(figures.uptime_seconds)} ago.`;
+      parts.prevented.replaceChildren(prevented(figures.verdicts));
+      parts.tiles.replaceChildren(...tiles(figures, samples));
+      const chart = verdictChart(samples);
+      const wasOpen = parts.chart.querySelector("details")?.open;
+      if (wasOpen) chart.querySelector("details")?.setAttribute("open", "");
+      // What somebody reads or has the focus in is left alone.
+      if (!parts.chart.contains(document.activeElement)) parts.chart.replaceChildren(chart);
+      if (!parts.routes.contains(document.activeElement)) parts.routes.replaceChildren(routes(figures.routes));
+    };
+    draw(context.figures ?? now);
+    return { figures: draw };
+  },
+};
+
+function prevented(verdicts) {
+  const all = PREVENTED.reduce((sum, [word]) => sum + (verdicts[word] ?? 0), 0);
+  const parts = PREVENTED.map(([word, what]) => make("li", { class: word }, make("b", null, count(verdicts[word] ?? 0)), make("span", null, what)));
+  return make("section", { class: "card prevented", "aria-label": "Prevented" },
+    make("div", null, make("p", { class: "figure" }, count(all)), make("p", null, all === 1 ? "repeated request had no second effect" : "repeated requests had no second effect")),
+    make("ul", { class: "parts" }, parts));
+}
+
+function tiles(figures, samples) {
+  const last = samples.at(-1);
+  const rate = (sample) => SERIES.reduce((sum, series) => sum + of(sample.verdicts, series), 0) / sample.seconds;
+  const took = (spread, none) => (spread ? [millis(spread.p50_ms), `99 of 100 within ${millis(spread.p99_ms)}`] : ["–", none]);
+  const doubts = figures.in_doubt;
+  const list = [
+    ["Requests", last ? `${perSecond(rate(last))} / s` : "–", counted(figures.connections, "open connection"), spark(samples, rate)],
+    ["In flight", count(figures.in_flight), "being worked on now", spark(samples, (sample) => sample.in_flight)],
+    ["In doubt", doubts ? count(doubts.keys) : "–", doubts?.keys ? `the oldest for ${span(doubts.oldest_seconds)}` : "nothing waits for a decision", spark(samples, (sample) => sample.in_doubt, "doubt")],
+    ["Run, half within", ...took(last?.executed, "none in the last ten seconds"), spark(samples, (sample) => sample.executed?.p50_ms)],
+    ["Replayed, half within", ...took(last?.replayed, "none in the last ten seconds"), spark(samples, (sample) => sample.replayed?.p50_ms)],
+    ["Commits, half within", ...took(last?.commit, "none in the last ten seconds"), spark(samples, (sample) => sample.commit?.p50_ms)],
+  ];
+  return list.map(([name, figure, hint, chart]) =>
+    make("section", { class: "card tile", "aria-label": name }, make("h2", null, name), make("p", { class: "figure" }, figure), make("p", { class: "hint" }, hint), chart));
+}
+
+function routes(routes) {
+  if (!routes.length) return empty("No requests yet.", "");
+  const columns = [{ name: "Route" }, ...SERIES.map(({ name, label }) => ({ name: label ?? name, number: true }))];
+  const busiest = (route) => SERIES.reduce((sum, series) => sum + of(route.verdicts, series), 0);
+  const rows = [...routes].sort((a, b) => busiest(b) - busiest(a));
+  return table("Requests by route and verdict", columns, rows.map((route) => [make("span", { class: "mono" }, route.route), ...SERIES.map((series) => count(of(route.verdicts, series)))]));
+}

@@ -1,0 +1,204 @@
+//! Whether the file is the one it was, as kept in it and in a small file beside it.
+//!
+//! A copy of the file from earlier has an earlier position than what is written beside it. Whoever copies both back is
+//! not noticed: nothing outside of the two remembers.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use hapax_core::{
+    Owner, Reason, StoreError, Timestamp,
+    incarnation::{
+        Incarnation, IncarnationChange, IncarnationMark, IncarnationReading, Lifted, LossCause,
+        Quarantine,
+    },
+};
+use rusqlite::{Connection, OptionalExtension, params, types::FromSql};
+
+/// What the file says of itself, without what is written beside it.
+pub(crate) struct FileMark {
+    pub(crate) now: Timestamp,
+    id: Option<i64>,
+    mark: Option<Kept>,
+}
+
+/// What is kept in the file, as it stands there.
+struct Kept {
+    position: i64,
+    began: i64,
+    /// Since when, why, and the last sign of life before.
+    quarantine: Option<(i64, i64, i64)>,
+    /// When, by whom and why.
+    lifted: Option<(i64, String, String)>,
+}
+
+/// Reads what is kept in the file.
+pub(crate) fn read(connection: &Connection, now: Timestamp) -> rusqlite::Result<FileMark> {
+    let id = value(connection, "incarnation_id")?;
+    let Some(position) = value(connection, "incarnation_position")? else {
+        return Ok(FileMark { now, id, mark: None });
+    };
+    let number = |name| Ok::<i64, rusqlite::Error>(value(connection, name)?.unwrap_or(0));
+    let text = |name| Ok::<String, rusqlite::Error>(value(connection, name)?.unwrap_or_default());
+    let quarantine = match value(connection, "quarantined_since")? {
+        None => None,
+        Some(since) => {
+            Some((since, number("quarantine_cause")?, number("quarantine_seen_before")?))
+        }
+    };
+    let lifted = match value(connection, "quarantine_lifted_at")? {
+        None => None,
+        Some(at) => Some((at, text("quarantine_lifted_by")?, text("quarantine_lifted_why")?)),
+    };
+    let began = number("incarnation_began")?;
+    Ok(FileMark { now, id, mark: Some(Kept { position, began, quarantine, lifted }) })
+}
+
+impl FileMark {
+    /// As the store tells it; `drawn` names a file that has no name of its own yet.
+    pub(crate) fn into_reading(
+        self,
+        drawn: i64,
+        beside: &Path,
+    ) -> Result<IncarnationReading, StoreError> {
+        let id = self.id.unwrap_or(drawn);
+        let incarnation = named(id);
+        let mark = self.mark.map(|kept| kept.open(&incarnation)).transpose()?;
+        let remembered = remembered(beside, id).map_err(StoreError::unavailable)?;
+        Ok(IncarnationReading {
+            now: self.now,
+            incarnation,
+            synchronous: false,
+            mark,
+            remembered,
+            processes: Vec::new(),
+        })
+    }
+}
+
+impl Kept {
+    fn open(self, incarnation: &Incarnation) -> Result<IncarnationMark, StoreError> {
+        let quarantine = self.quarantine.map(|(since, cause, seen_before)| {
+            let unknown = || StoreError::too_new("the cause of the quarantine is not known here");
+            Ok::<_, StoreError>(Quarantine {
+                since: Timestamp::from_micros(since),
+                cause: LossCause::from_stored(cause).ok_or_else(unknown)?,
+                before: incarnation.clone(),
+                seen_before: Timestamp::from_micros(seen_before),
+            })
+        });
+        let lifted = self.lifted.map(|(at, who, why)| {
+            let reason = Reason::new(&who, &why).map_err(StoreError::damaged)?;
+            Ok::<_, StoreError>(Lifted { at: Timestamp::from_micros(at), reason })
+        });
+        Ok(IncarnationMark {
+            incarnation: incarnation.clone(),
+            position: self.position,
+            began: self.began,
+            quarantine: quarantine.transpose()?,
+            lifted: lifted.transpose()?,
+        })
+    }
+}
+
+/// Keeps this in the file, if its position is the expected one and its name the one that was told. To be done in a
+/// transaction that writes.
+pub(crate) fn keep(
+    connection: &Connection,
+    change: &IncarnationChange,
+    drawn: i64,
+) -> rusqlite::Result<bool> {
+    let id = value(connection, "incarnation_id")?;
+    let mark = &change.mark;
+    let is_expected = value::<i64>(connection, "incarnation_position")? == change.expected
+        && named(id.unwrap_or(drawn)) == mark.incarnation;
+    if !is_expected {
+        return Ok(false);
+    }
+    let quarantine = mark.quarantine.as_ref();
+    let numbers = [
+        ("incarnation_id", Some(id.unwrap_or(drawn))),
+        ("incarnation_position", Some(mark.position)),
+        ("incarnation_began", Some(mark.began)),
+        ("quarantined_since", quarantine.map(|quarantine| quarantine.since.as_micros())),
+        ("quarantine_cause", quarantine.map(|quarantine| quarantine.cause as i64)),
+        ("quarantine_seen_before", quarantine.map(|quarantine| quarantine.seen_before.as_micros())),
+        ("quarantine_lifted_at", mark.lifted.as_ref().map(|lifted| lifted.at.as_micros())),
+    ];
+    for (name, number) in numbers {
+        set(connection, name, number)?;
+    }
+    let reason = mark.lifted.as_ref().map(|lifted| &lifted.reason);
+    set(connection, "quarantine_lifted_by", reason.map(Reason::who))?;
+    set(connection, "quarantine_lifted_why", reason.map(Reason::why))?;
+    Ok(true)
+}
+
+/// A name for a file that has none.
+pub(crate) fn draw() -> i64 {
+    Owner::draw().0
+}
+
+/// Where the position is written beside the file.
+pub(crate) fn beside(path: &Path) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    path.push("-position");
+    path.into()
+}
+
+/// Writes beside the file how far it has come. It is not synced: a position that is too early says less, never
+/// something wrong. For its owner's eyes alone, as the file itself.
+pub(crate) fn remember(beside: &Path, change: &IncarnationChange) -> io::Result<()> {
+    let mut fresh = beside.as_os_str().to_owned();
+    fresh.push(".new");
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&fresh)?;
+    writeln!(file, "{} {}", change.mark.incarnation.origin(), change.mark.position)?;
+    fs::rename(fresh, beside)
+}
+
+/// What is written beside the file about it; what is about another file says nothing.
+fn remembered(beside: &Path, id: i64) -> io::Result<Option<i64>> {
+    let text = match fs::read_to_string(beside) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        text => text?,
+    };
+    let Some((origin, position)) = text.trim_end().rsplit_once(' ') else { return Ok(None) };
+    Ok(position.parse().ok().filter(|_| origin == named(id).origin()))
+}
+
+fn named(id: i64) -> Incarnation {
+    Incarnation::new(&format!("file {id:016x}"), 0)
+}
+
+fn value<T: FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<Option<T>> {
+    let mut statement =
+        connection.prepare_cached("SELECT value FROM hapax_meta WHERE name = ?1")?;
+    statement.query_row([name], |row| row.get(0)).optional()
+}
+
+fn set<T: rusqlite::ToSql>(
+    connection: &Connection,
+    name: &str,
+    value: Option<T>,
+) -> rusqlite::Result<()> {
+    match value {
+        None => connection
+            .prepare_cached("DELETE FROM hapax_meta WHERE name = ?1")?
+            .execute([name])
+            .map(|_| ()),
+        Some(value) => connection
+            .prepare_cached(
+                "INSERT INTO hapax_meta (name, value) VALUES (?1, ?2) \
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            )?
+            .execute(params![name, value])
+            .map(|_| ()),
+    }
+}
