@@ -64,7 +64,8 @@ fn lines(reading: &IncarnationReading) -> Vec<String> {
     lines
 }
 
-fn verdict(reading: &IncarnationReading) -> String {
+/// Whether it is quarantined, and why, in a line.
+pub(crate) fn verdict(reading: &IncarnationReading) -> String {
     let quarantine = reading.mark.as_ref().and_then(|mark| mark.quarantine.as_ref());
     match (compare(reading, None), quarantine) {
         (Finding::New, _) => "not quarantined: nothing has used this store yet".to_owned(),

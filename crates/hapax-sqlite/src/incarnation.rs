@@ -57,6 +57,17 @@ pub(crate) fn read(connection: &Connection, now: Timestamp) -> rusqlite::Result<
     Ok(FileMark { now, id, mark: Some(Kept { position, began, quarantine, lifted }) })
 }
 
+/// What the file at `path` says of its past, through a connection that need not write. The store of a process that runs
+/// operations says it of itself.
+pub fn past(
+    connection: &Connection,
+    path: &Path,
+    now: Timestamp,
+) -> Result<IncarnationReading, StoreError> {
+    let found = read(connection, now).map_err(StoreError::unavailable)?;
+    found.into_reading(draw(), &beside(path))
+}
+
 impl FileMark {
     /// As the store tells it; `drawn` names a file that has no name of its own yet.
     pub(crate) fn into_reading(

@@ -67,6 +67,7 @@ pub use hapax_sqlite_file::{Durability, FileError};
 
 pub use self::{
     error::{MigrateError, OpenError},
+    incarnation::past,
     migrate::migrate,
     options::{Clock, Options},
     outbox::emit,

@@ -18,6 +18,7 @@ Examples:
   hapax doctor --store sqlite:hapax.db
   hapax doctor --config gateway.toml                          its store too
   hapax doctor --config gateway.toml --client-retries-for 72h
+  hapax doctor --store postgres://hapax@db/hapax --after-restore --client-retries-for 72h
   hapax doctor --store postgres://hapax@db/hapax --json       for programs
 
 Exit status: 0 when there is nothing above a note, 1 when there is a warning, 2 when there is a danger (or
@@ -35,6 +36,10 @@ pub(crate) struct DoctorArgs {
     /// How long clients go on trying: keys must be kept for longer, best two or three times as long.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) client_retries_for: Option<Duration>,
+
+    /// The store was restored from a backup: say what may be missing, whether that was noticed, and what to do.
+    #[arg(long)]
+    pub(crate) after_restore: bool,
 
     /// How many gateways share the store.
     #[arg(long, value_name = "N", default_value_t = 1)]

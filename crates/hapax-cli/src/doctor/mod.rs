@@ -4,12 +4,13 @@
 //! area. An area gathers its facts and has a list of checks, each a function from these facts to a
 //! [`Diagnosis`]. Facts come from servers and files; checks ask nobody, and know no clock.
 //!
-//! `print` says what was found, `error` why nothing could be.
+//! [`past`] looks at what every store says of itself. `print` says what was found, `error` why nothing could be.
 
 mod diagnosis;
 mod error;
 mod gateway;
 mod keys;
+mod past;
 mod postgres;
 mod print;
 mod sqlite;
@@ -41,6 +42,8 @@ struct Expectations {
     client_retries_for: Option<Duration>,
     /// How many connections to a server all gateways together want.
     connections: u32,
+    /// Whether somebody says that the store was restored.
+    is_restored: bool,
 }
 
 /// Looks, says what was found, and answers with the code to exit with.
@@ -90,6 +93,7 @@ async fn examine(args: &DoctorArgs) -> Result<Vec<Diagnosis>, DoctorError> {
     let expected = Expectations {
         client_retries_for: args.client_retries_for,
         connections: args.gateways.saturating_mul(per_gateway),
+        is_restored: args.after_restore,
     };
     let progress = progress();
     let mut found = Vec::new();

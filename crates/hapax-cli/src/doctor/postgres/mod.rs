@@ -14,15 +14,24 @@ mod upkeep;
 
 use std::time::Duration;
 
-use hapax::postgres::{self, Address, OpenError};
+use hapax::{
+    StoreError,
+    incarnation::IncarnationReading,
+    operator::Operator,
+    postgres::{self, Address, OpenError},
+};
 use indicatif::ProgressBar;
 use tokio_postgres::{Client, Error};
 
 use super::{
     Expectations,
     diagnosis::{Diagnosis, unseen},
+    past,
 };
-use crate::sentence;
+use crate::{
+    sentence,
+    store::{Access, OpenStore, StoreAddress},
+};
 
 /// Connections of one store: two that write, one each that reads, tidies and listens.
 pub(super) const STORE_CONNECTIONS: u32 = 5;
@@ -61,6 +70,8 @@ pub(super) async fn examine(
     found.extend(traffic::examine(&client).await);
     progress.set_message("stored keys");
     found.extend(retention::examine(&client, expected.client_retries_for).await);
+    progress.set_message("its past");
+    found.extend(past::examine(past(address).await, expected));
     found
 }
 
@@ -88,6 +99,13 @@ async fn enter(address: &Address, found: &mut Vec<Diagnosis>) -> Option<Client> 
             None
         }
     }
+}
+
+/// What the store says of its past.
+async fn past(address: &Address) -> Result<IncarnationReading, StoreError> {
+    let address = StoreAddress::Postgres(address.clone());
+    let opened = OpenStore::open(&address, Access::Look).await;
+    Operator::new(opened.map_err(StoreError::unavailable)?.into_dyn()).incarnation().await
 }
 
 async fn connect(address: &Address) -> Result<Client, OpenError> {

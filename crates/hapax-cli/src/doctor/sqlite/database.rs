@@ -10,14 +10,16 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use hapax::{sqlite, wall_clock};
+use hapax::{Timestamp, sqlite, wall_clock};
 use rusqlite::{Connection, Error, OpenFlags};
 
 use super::{Diagnosis, beside};
 use crate::{
     doctor::{
+        Expectations,
         diagnosis::unseen,
         keys::{self, KeyFacts},
+        past,
     },
     sentence,
 };
@@ -62,7 +64,7 @@ enum Integrity {
 
 const CHECKS: &[fn(&DatabaseFacts) -> Diagnosis] = &[journal_mode, schema, tables, integrity];
 
-pub(super) fn examine(path: &Path, client_retries_for: Option<Duration>) -> Vec<Diagnosis> {
+pub(super) fn examine(path: &Path, expected: Expectations) -> Vec<Diagnosis> {
     let looked = open(path).and_then(|connection| {
         let mut facts = gather(&connection)?;
         if is_write_ahead(path) {
@@ -70,7 +72,10 @@ pub(super) fn examine(path: &Path, client_retries_for: Option<Duration>) -> Vec<
         }
         let keys = match facts.version {
             0 => None,
-            _ => Some(stored_keys(&connection, client_retries_for)),
+            _ => {
+                let past = sqlite::past(&connection, path, Timestamp::from_micros(micros_now()));
+                Some((stored_keys(&connection, expected.client_retries_for), past))
+            }
         };
         Ok((facts, keys))
     });
@@ -79,10 +84,12 @@ pub(super) fn examine(path: &Path, client_retries_for: Option<Duration>) -> Vec<
         Err(error) => return vec![unreadable(&error)],
     };
     let mut found: Vec<_> = CHECKS.iter().map(|check| check(&facts)).collect();
-    match stored {
-        None => {}
-        Some(Ok(facts)) => found.extend(keys::CHECKS.iter().map(|check| check(&facts))),
-        Some(Err(error)) => found.push(unseen("stored keys", &sentence(&error))),
+    if let Some((keys, reading)) = stored {
+        match keys {
+            Ok(facts) => found.extend(keys::CHECKS.iter().map(|check| check(&facts))),
+            Err(error) => found.push(unseen("stored keys", &sentence(&error))),
+        }
+        found.extend(past::examine(reading, expected));
     }
     found
 }
@@ -179,8 +186,7 @@ fn stored_keys(
     connection: &Connection,
     client_retries_for: Option<Duration>,
 ) -> Result<KeyFacts, Error> {
-    let now = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let now = micros_now();
     let count = |count: i64| u64::try_from(count).unwrap_or(0);
     let (looked_at, shortest, past): (i64, Option<i64>, i64) =
         connection.query_row(KEYS, [now], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
@@ -194,6 +200,12 @@ fn stored_keys(
         oldest_doubt: Duration::from_micros(count(oldest)),
         client_retries_for,
     })
+}
+
+/// The clock of a file's store is the machine's.
+fn micros_now() -> i64 {
+    let now = wall_clock().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+    i64::try_from(now).unwrap_or(i64::MAX)
 }
 
 fn unreadable(error: &Error) -> Diagnosis {

@@ -27,7 +27,7 @@ pub(super) fn examine(
     progress.set_message("how long a sync takes");
     found.push(sync::examine(path));
     progress.set_message("the tables, up to half a minute");
-    found.extend(database::examine(path, expected.client_retries_for));
+    found.extend(database::examine(path, expected));
     found
 }
 

@@ -2,6 +2,7 @@
 
 mod gateway_file;
 mod postgres;
+mod restored;
 mod sqlite;
 
 use std::process::Output;
