@@ -1,6 +1,6 @@
 //! `cargo xtask services`: real servers for tests, left running between commands.
 
-use std::{env, error::Error, path::Path};
+use std::{error::Error, path::Path};
 
 use clap::{Subcommand, ValueEnum};
 use hapax_services::{
@@ -8,7 +8,7 @@ use hapax_services::{
     roster::{Roster, Service},
 };
 
-use crate::TaskFailure;
+use crate::{TaskFailure, ci::in_ci};
 
 /// What to do with the servers.
 #[derive(Debug, Clone, Subcommand)]
@@ -113,10 +113,6 @@ pub fn roster(root: &Path) -> Roster {
 /// The failure to have a server, with all its causes.
 pub fn unavailable(service: Service, error: &ServiceError) -> TaskFailure {
     TaskFailure::new(format!("{} cannot be had: {}", service.name(), describe(error)))
-}
-
-fn in_ci() -> bool {
-    env::var_os("CI").is_some_and(|value| value == "true")
 }
 
 pub(crate) fn describe(error: &ServiceError) -> String {

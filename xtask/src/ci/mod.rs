@@ -94,7 +94,7 @@ fn documentation(root: &Path) -> Result<(), TaskFailure> {
 }
 
 /// Simulated runs that every change must survive; `cargo xtask sim` runs more.
-const SEEDS: &str = "10000";
+const SEEDS: &str = "3000";
 /// How long each target is fuzzed for every change; `cargo xtask fuzz` takes its time.
 const FUZZ_SECONDS: u64 = 8;
 
@@ -118,7 +118,7 @@ fn stage<T>(name: &str, work: impl FnOnce() -> Result<T, TaskFailure>) -> Result
 
 /// What a stage needs and does not find: a failure where `CI` is `true`, a note for everybody else.
 fn absent(what: &str) -> Result<(), TaskFailure> {
-    if env::var_os("CI").is_some_and(|value| value == "true") {
+    if in_ci() {
         return Err(TaskFailure::new(what));
     }
     println!("skipped: {what}");
@@ -164,7 +164,18 @@ pub(crate) fn cargo(root: &Path, args: &[&str]) -> Result<(), TaskFailure> {
 pub(crate) fn command(root: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).stdin(Stdio::null());
+    if in_ci() {
+        command.envs(BUILT_ONCE);
+    }
     command
+}
+
+/// What only pays for itself where something is built again, or looked at by a debugger.
+const BUILT_ONCE: [(&str, &str); 2] =
+    [("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];
+
+pub(crate) fn in_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| value == "true")
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Result<(), TaskFailure> {
