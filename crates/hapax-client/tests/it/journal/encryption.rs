@@ -126,6 +126,24 @@ async fn what_was_moved_between_rows_of_a_journal_or_altered_is_neither_sent_nor
 }
 
 #[tokio::test]
+async fn people_see_of_an_encrypted_journal_what_stays_clear() {
+    let bench = Bench::encrypted();
+    fill(&bench.journal()).await;
+    let client = bench.client();
+    let shown = |name: &str| -> (String, String, Option<u16>, Option<String>) {
+        let view = "SELECT state, url, status, coalesce(reason, body, answer)
+                    FROM hapax_calls_readable WHERE name = ?1";
+        let read =
+            |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+        client.query_row(view, [name], read).expect("shown")
+    };
+    for state in ["done", "unknown", "pending"] {
+        let url = "https://api.example.com/charges".to_owned();
+        assert_eq!(shown(state), (state.to_owned(), url, None, None));
+    }
+}
+
+#[tokio::test]
 async fn an_encrypted_journal_opens_with_its_own_master_key_alone() {
     let bench = Bench::encrypted();
     fill(&bench.journal()).await;
