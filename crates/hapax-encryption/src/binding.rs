@@ -58,6 +58,22 @@ impl Binding {
         bound
     }
 
+    /// The key of a file belongs to no tenant.
+    pub(crate) fn file_key() -> Self {
+        Self(vec![b'f'])
+    }
+
+    /// Somewhere in a file that has a key of its own; none of the parts can pass for a piece of its
+    /// neighbour.
+    pub(crate) fn place(parts: &[&[u8]]) -> Self {
+        let mut bound = Self(vec![b'p']);
+        for part in parts {
+            bound.add(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            bound.add(part);
+        }
+        bound
+    }
+
     /// Together with what stands before the ciphertext.
     pub(crate) fn with_header(&self, header: &[u8]) -> Vec<u8> {
         let mut bound = Vec::with_capacity(self.0.len() + header.len());

@@ -8,6 +8,7 @@
 //! - `sealing`: AES-256-GCM with a key of its own for every sealing; `binding`, what ciphertext is bound to;
 //! - `data_keys` and `key_ring`: the keys of tenants, made, unwrapped and remembered;
 //! - `master_key`: [`MasterKey`], which wraps those, from a file ([`LocalMasterKey`]) or in a key service;
+//! - `file_key`: [`FileKey`], the same sealing for a file that is no store, such as a client's journal;
 //! - `encryption`: [`Encryption`], what a store is encrypted with; `rewrap`, another master key.
 //!
 //! ```
@@ -28,6 +29,7 @@ mod binding;
 mod contents;
 mod data_keys;
 mod encryption;
+mod file_key;
 mod key_ring;
 mod master_key;
 mod rewrap;
@@ -38,10 +40,11 @@ mod store;
 pub use self::master_key::{InvalidKmsKey, KmsCredentials, KmsMasterKey, KmsOptions};
 pub use self::{
     encryption::{Encryption, EncryptionError, KEYS_SEEN_FOR, ROTATE_AFTER},
+    file_key::{FileKey, FileKeyError},
     master_key::{
         DataKeyBytes, InvalidMasterKey, LocalMasterKey, MasterKey, MasterKeyError, Wrapping,
     },
     rewrap::{Rewrapped, rewrap},
-    sealing::is_sealed,
+    sealing::{NotOpened, NotSealed, is_sealed},
     store::EncryptedStore,
 };

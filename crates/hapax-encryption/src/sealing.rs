@@ -131,12 +131,12 @@ pub fn is_sealed(bytes: &[u8]) -> bool {
 /// Nothing could be sealed: the operating system gave no randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("nothing could be encrypted: the operating system gave no randomness")]
-pub(crate) struct NotSealed;
+pub struct NotSealed;
 
 /// What is stored is not what was sealed, or not with this key, or in another place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the ciphertext was altered, moved to another place, or made with another key")]
-pub(crate) struct NotOpened;
+pub struct NotOpened;
 
 /// A layout that this version does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

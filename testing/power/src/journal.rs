@@ -10,8 +10,9 @@ use std::{
 
 use fastrand::Rng;
 use hapax_client::journal::{
-    Begin, EntryState, Journal, JournalCredentials, JournalEntry, JournalOptions, JournalRequest,
-    Name, OwnerWriteResult, PursuitAdmission, PursuitEnd,
+    Begin, EntryState, Journal, JournalCredentials, JournalEncryption, JournalEntry,
+    JournalOptions, JournalRequest, LocalMasterKey, Name, OpenError, OwnerWriteResult,
+    PursuitAdmission, PursuitEnd,
 };
 use hapax_core::{Key, OneLine, Outcome};
 use tokio::runtime::Runtime;
@@ -42,6 +43,8 @@ pub struct JournalHunt {
     pub seed: u64,
     /// What a sync is worth.
     pub syncs: Syncs,
+    /// Whether the journal is encrypted: begun clear, and opened with a master key for the second half.
+    pub encrypted: bool,
 }
 
 impl JournalHunt {
@@ -51,8 +54,9 @@ impl JournalHunt {
         let path = fs::canonicalize(home.path()).map_err(PowerError::io("find a directory"))?;
         let (dir, judged) = (path.join("files"), path.join("judged"));
         lay_out(&DiskImage::default(), &dir)?;
-        let recording = Recorder::new(&self.program, &path)?.record_command("journal", &dir)?;
-        let judge = JournalJudge { dir: judged, runtime: runtime()? };
+        let command = if self.encrypted { "encrypted-journal" } else { "journal" };
+        let recording = Recorder::new(&self.program, &path)?.record_command(command, &dir)?;
+        let judge = JournalJudge { dir: judged, runtime: runtime()?, encrypted: self.encrypted };
         let mut disk = DiskModel::new(&recording.before, self.syncs);
         let (mut heard, mut seen) = (Heard::default(), HashSet::new());
         let mut report = PowerReport { calls: recording.calls.len(), ..PowerReport::default() };
@@ -82,25 +86,37 @@ impl JournalHunt {
     }
 }
 
-/// Begins operations and ends most of them, by several threads.
-pub fn work(dir: &Path) -> Result<(), PowerError> {
+/// Begins operations and ends most of them, by several threads; of an encrypted journal the first half
+/// while it is not yet.
+pub fn work(dir: &Path, encrypted: bool) -> Result<(), PowerError> {
     let told = Told::open(dir)?;
-    let opened = Journal::open(dir.join(JOURNAL_FILE), JournalOptions::default());
-    let journal = opened.map_err(PowerError::refused("open the journal"))?;
-    let run = |thread: usize| {
-        let runtime = runtime()?;
-        (thread..OPERATIONS).step_by(THREADS).try_for_each(|number| {
-            pursue(&journal, &runtime, number, &|task, word| told.tell(&format!("{word} {task}")))
-        })
-    };
-    thread::scope(|scope| {
-        let run = &run;
-        let running: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
-        running.into_iter().try_for_each(|thread| {
-            let panicked = |_| PowerError::Log("a thread of the workload panicked".to_owned());
-            thread.join().map_err(panicked)?
-        })
-    })
+    let half = if encrypted { OPERATIONS / 2 } else { 0 };
+    for (numbers, encrypted) in [(0..half, false), (half..OPERATIONS, encrypted)] {
+        let journal = open(dir, encrypted).map_err(PowerError::refused("open the journal"))?;
+        let run = |thread: usize| {
+            let runtime = runtime()?;
+            numbers.clone().skip(thread).step_by(THREADS).try_for_each(|number| {
+                let tell = |task, word: &str| told.tell(&format!("{word} {task}"));
+                pursue(&journal, &runtime, number, &tell)
+            })
+        };
+        thread::scope(|scope| {
+            let run = &run;
+            let running: Vec<_> =
+                (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
+            running.into_iter().try_for_each(|thread| {
+                let panicked = |_| PowerError::Log("a thread of the workload panicked".to_owned());
+                thread.join().map_err(panicked)?
+            })
+        })?;
+    }
+    Ok(())
+}
+
+fn open(dir: &Path, encrypted: bool) -> Result<Journal, OpenError> {
+    let key = || JournalEncryption::new(LocalMasterKey::from_bytes(&[7; 32]));
+    let options = JournalOptions { encryption: encrypted.then(key), ..JournalOptions::default() };
+    Journal::open(dir.join(JOURNAL_FILE), options)
 }
 
 /// Begins an operation, which is task `2 * number`, and ends it, which is the task after that.
@@ -211,6 +227,7 @@ impl Heard {
 struct JournalJudge {
     dir: PathBuf,
     runtime: Runtime,
+    encrypted: bool,
 }
 
 impl JournalJudge {
@@ -239,7 +256,7 @@ impl JournalJudge {
     }
 
     fn open(&self) -> Result<Journal, PowerViolation> {
-        let opened = Journal::open(self.dir.join(JOURNAL_FILE), JournalOptions::default());
+        let opened = open(&self.dir, self.encrypted);
         opened.map_err(|error| PowerViolation::Unopened(OneLine::of(&error).to_string()))
     }
 

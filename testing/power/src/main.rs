@@ -39,6 +39,8 @@ enum Command {
     Open(DirArgs),
     /// Keeps the journal of a client.
     Journal(DirArgs),
+    /// Keeps the journal of a client, and encrypts it halfway.
+    EncryptedJournal(DirArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -105,7 +107,10 @@ fn main() -> ExitCode {
         Command::Fill(args) => args.work().fill().map(|()| ExitCode::SUCCESS),
         Command::Work(args) => args.work().run().map(|()| ExitCode::SUCCESS),
         Command::Open(args) => work::open(&args.dir).map(|()| ExitCode::SUCCESS),
-        Command::Journal(args) => journal::work(&args.dir).map(|()| ExitCode::SUCCESS),
+        Command::Journal(args) => journal::work(&args.dir, false).map(|()| ExitCode::SUCCESS),
+        Command::EncryptedJournal(args) => {
+            journal::work(&args.dir, true).map(|()| ExitCode::SUCCESS)
+        }
     };
     done.unwrap_or_else(|error| {
         let _ = writeln!(io::stderr(), "{}", OneLine::of(&error));
@@ -137,10 +142,13 @@ fn hunt(args: &HuntArgs) -> Result<ExitCode, PowerError> {
             sum.add(report);
         }
         if args.workload.is_empty() {
-            let syncs = Syncs::Honest;
-            let report = JournalHunt { program: program.clone(), seed, syncs }.run()?;
-            say(&format!("client's journal, seed {seed}: {report}"));
-            sum.add(report);
+            for encrypted in [false, true] {
+                let (program, syncs) = (program.clone(), Syncs::Honest);
+                let report = JournalHunt { program, seed, syncs, encrypted }.run()?;
+                let kind = if encrypted { "encrypted journal" } else { "journal" };
+                say(&format!("client's {kind}, seed {seed}: {report}"));
+                sum.add(report);
+            }
         }
         seed = seed.wrapping_add(1);
     }

@@ -11,6 +11,8 @@ use hapax::{
 };
 use http::{HeaderName, HeaderValue, Method, Uri, header};
 
+use super::encryption::MasterKeyArgs;
+
 /// Send a request, and again with the same key, until it is answered: a curl that finishes the job.
 ///
 /// The request and its key are written to a journal before anything is sent. Whatever happens then
@@ -21,7 +23,8 @@ use http::{HeaderName, HeaderValue, Method, Uri, header};
 /// told on standard error: a line of progress on a terminal, JSON lines elsewhere.
 ///
 /// Headers given with -H are kept in the journal, credentials included, so that a resume can send
-/// them: the file is readable by its owner alone. --header-env keeps them out.
+/// them: the file is readable by its owner alone. --header-env keeps them out, and --master-key-file
+/// encrypts what is in it.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("task").args(["resume", "list", "show", "forget"])))]
 #[command(override_usage = "\
@@ -118,6 +121,8 @@ pub(crate) struct CallKeptArgs {
     /// otherwise.
     #[arg(long, env = "HAPAX_JOURNAL", value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) keys: MasterKeyArgs,
     /// Keep no journal: the key lives in memory, and nothing can be resumed.
     #[arg(long, conflicts_with_all = ["task", "name"])]
     pub(crate) no_journal: bool,

@@ -53,14 +53,14 @@ impl KeyStoreArgs {
     }
 }
 
-/// The keys to read a store with.
+/// The keys to read a store or a journal with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MasterKeyArgs {
     /// The file with the master key: 32 random bytes in base64 or hexadecimal digits.
     #[arg(long, env = "HAPAX_MASTER_KEY_FILE", value_name = "FILE")]
     pub(crate) master_key_file: Option<PathBuf>,
 
-    /// The file with the master key it follows, as long as data keys are wrapped by that one.
+    /// The file with the master key it follows, as long as a data key is wrapped by that one.
     #[arg(long, env = "HAPAX_PREVIOUS_MASTER_KEY_FILE", value_name = "FILE")]
     #[arg(requires = "master_key_file")]
     pub(crate) previous_master_key_file: Option<PathBuf>,

@@ -11,7 +11,7 @@ use hapax::{
 };
 use http::HeaderName;
 
-use crate::signals::Signal;
+use crate::{encryption::EncryptionTaskError, signals::Signal};
 
 /// The code to exit with, as `hapax call --help` lists them. The gravest is the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,8 @@ pub(super) enum CallFailure {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    MasterKey(#[from] EncryptionTaskError),
     #[error("there is no journal {} yet, so there is nothing in it", path.display())]
     NoJournal { path: PathBuf },
     #[error(transparent)]
@@ -151,6 +153,7 @@ impl CallFailure {
             Self::NoHome
             | Self::NameReused { .. }
             | Self::Directory { .. }
+            | Self::MasterKey(_)
             | Self::NoJournal { .. }
             | Self::Build(_)
             | Self::Schedule(_)

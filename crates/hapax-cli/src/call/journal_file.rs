@@ -8,15 +8,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hapax::client::journal::{Journal, JournalOptions, Name};
+use hapax::client::journal::{Journal, JournalEncryption, JournalOptions, Name};
 
 use super::error::CallFailure;
-use crate::{args::CallArgs, shell::quoted};
+use crate::{args::CallArgs, encryption::for_journal, shell::quoted};
 
 /// A journal, open or not, and how it is named on a command line.
 #[derive(Debug, Clone)]
 pub(super) struct JournalFile {
     path: PathBuf,
+    /// What it is encrypted with.
+    encryption: Option<JournalEncryption>,
     /// What a resume has to be told besides the name.
     flags: String,
     /// Whether the directories above are ours to make.
@@ -33,11 +35,15 @@ impl JournalFile {
             }
             None => (usual(|name| env::var_os(name)).ok_or(CallFailure::NoHome)?, true),
         };
+        let encryption = for_journal(&args.kept.keys)?;
+        if let Some(file) = &args.kept.keys.master_key_file {
+            flags.push_str(&format!(" --master-key-file {}", quoted(&file.to_string_lossy())));
+        }
         for (name, variable) in &args.request.header_env {
             let given = format!("{name}={variable}");
             flags.push_str(&format!(" --header-env {}", quoted(&given)));
         }
-        Ok(Self { path, flags, is_usual })
+        Ok(Self { path, encryption, flags, is_usual })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -50,7 +56,8 @@ impl JournalFile {
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
             made.map_err(|source| CallFailure::Directory { path: directory.to_owned(), source })?;
         }
-        Ok(Journal::open(&self.path, JournalOptions::default())?)
+        let encryption = self.encryption.clone();
+        Ok(Journal::open(&self.path, JournalOptions { encryption, ..JournalOptions::default() })?)
     }
 
     /// The journal, if it is there: who only looks leaves no file behind.

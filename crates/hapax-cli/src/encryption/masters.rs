@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hapax::{Encryption, LocalMasterKey};
+use hapax::{Encryption, LocalMasterKey, client::journal::JournalEncryption};
 use hapax_gateway::config::{ConfigSource, Overrides};
 
 use super::error::EncryptionTaskError;
@@ -33,12 +33,31 @@ impl KeyPlace {
 
 /// What to read a store with, from files that hold a master key each; `None` if none is named.
 pub(crate) fn from_files(args: &MasterKeyArgs) -> Result<Option<Encryption>, EncryptionTaskError> {
+    Ok(match local_keys(args)? {
+        Some((master, Some(previous))) => Some(Encryption::new(master).following(previous)),
+        Some((master, None)) => Some(Encryption::new(master)),
+        None => None,
+    })
+}
+
+/// What a client's journal is encrypted with, from the same files.
+pub(crate) fn for_journal(
+    args: &MasterKeyArgs,
+) -> Result<Option<JournalEncryption>, EncryptionTaskError> {
+    Ok(match local_keys(args)? {
+        Some((master, Some(previous))) => Some(JournalEncryption::new(master).following(previous)),
+        Some((master, None)) => Some(JournalEncryption::new(master)),
+        None => None,
+    })
+}
+
+/// The master key that is named, and the one before it.
+fn local_keys(
+    args: &MasterKeyArgs,
+) -> Result<Option<(LocalMasterKey, Option<LocalMasterKey>)>, EncryptionTaskError> {
     let Some(path) = &args.master_key_file else { return Ok(None) };
-    let mut encryption = Encryption::new(master_key(path)?);
-    if let Some(previous) = &args.previous_master_key_file {
-        encryption = encryption.following(master_key(previous)?);
-    }
-    Ok(Some(encryption))
+    let previous = args.previous_master_key_file.as_deref().map(master_key).transpose()?;
+    Ok(Some((master_key(path)?, previous)))
 }
 
 fn master_key(path: &Path) -> Result<LocalMasterKey, EncryptionTaskError> {

@@ -11,7 +11,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use hapax::{OpenStore, Reason, StoreAddress, Tenant, encryption::rewrap, store::KeyStorage};
 
-pub(crate) use self::{error::EncryptionTaskError, masters::from_files};
+pub(crate) use self::{
+    error::EncryptionTaskError,
+    masters::{for_journal, from_files},
+};
 use self::{masters::KeyPlace, print::KeyPrinter};
 use crate::{
     args::{EncryptionTask, EraseArgs, KeyStoreArgs, RewrapArgs, ShowKeysArgs},

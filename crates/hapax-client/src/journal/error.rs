@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use hapax_core::codec;
+use hapax_encryption::{FileKeyError, NotOpened};
 use hapax_sqlite_file::{Cause, FileError, TransactError};
 
-use super::{name::Name, options::InvalidOptions, row::FORMAT};
+use super::{contents::FORMAT, name::Name, options::InvalidOptions};
 
 /// What a failing journal means for the caller.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -36,6 +37,16 @@ pub enum JournalError {
         /// What was found.
         source: UnreadableEntry,
     },
+    /// What is kept of this operation is encrypted, and was not when this process opened the journal.
+    /// Nothing was written.
+    #[error(
+        "the operation `{name}` is encrypted: the journal was opened before it was encrypted; open it \
+         again with its master key"
+    )]
+    Encrypted {
+        /// The name it is kept under.
+        name: String,
+    },
     /// The file itself is damaged. Nothing was written.
     #[error("the journal is damaged: stop using it, and restore it from a backup")]
     Corrupt(#[source] Cause),
@@ -61,8 +72,10 @@ impl JournalError {
             | UnreadableEntry::Answer(codec::Unreadable::TooNew { .. }) => {
                 Self::TooNew { name, source }
             }
+            UnreadableEntry::Encrypted => Self::Encrypted { name },
             UnreadableEntry::Impossible { .. }
             | UnreadableEntry::Altered
+            | UnreadableEntry::NotOpened(_)
             | UnreadableEntry::Answer(_) => Self::Damaged { name, source },
         }
     }
@@ -89,6 +102,12 @@ pub enum UnreadableEntry {
     /// The request is not the one that was stored.
     #[error("the stored request does not match its digest")]
     Altered,
+    /// It is encrypted, and there is no key.
+    #[error("it is encrypted, and the journal was opened without its master key")]
+    Encrypted,
+    /// It is encrypted, and not what was written in this row.
+    #[error("what is encrypted in it does not open")]
+    NotOpened(#[from] NotOpened),
     /// The answer is not the one that was stored.
     #[error("the stored answer cannot be read")]
     Answer(#[source] codec::Unreadable),
@@ -128,6 +147,41 @@ pub enum OpenError {
         found: i64,
         /// The newest version known.
         known: i64,
+    },
+    /// The journal is encrypted, and no key was given.
+    #[error(
+        "the journal {} is encrypted under the master key {needed}: give that key, by \
+         `hapax call --master-key-file` or `JournalOptions::encryption`", path.display()
+    )]
+    Encrypted {
+        /// The file.
+        path: PathBuf,
+        /// The name of the master key.
+        needed: String,
+    },
+    /// The journal is encrypted under another master key than those given.
+    #[error(
+        "the journal {} is encrypted under the master key {needed}, and the one given is {given}: give \
+         that one, or name it as the previous master key once", path.display()
+    )]
+    OtherMasterKey {
+        /// The file.
+        path: PathBuf,
+        /// The name of the master key it needs.
+        needed: String,
+        /// The name of the one that was given.
+        given: String,
+    },
+    /// The key in the file is not what this master key wrapped, or cannot be wrapped.
+    #[error(
+        "the key that the journal {} keeps cannot be used: if it is damaged, restore the journal from a \
+         backup", path.display()
+    )]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FileKeyError,
     },
     /// A test wanted it to fail.
     #[error("the journal was made to fail")]

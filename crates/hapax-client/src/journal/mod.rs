@@ -39,6 +39,10 @@
 //! guess, and is never written over. Credentials are not kept unless asked for
 //! ([`JournalCredentials`]), and the file is its owner's alone.
 //!
+//! With [`JournalOptions::encryption`] what was sent and answered is sealed as well (AES-256-GCM, bound
+//! to its row): queries of URLs, headers, bodies, answers, and reasons. Names, keys, methods, URLs up to
+//! their query, states and times stay clear, because rows are found by them.
+//!
 //! ```
 //! # use std::time::Duration;
 //! # use hapax_client::journal::*;
@@ -70,6 +74,8 @@
 
 mod answer;
 mod connect;
+mod contents;
+mod encryption;
 mod entry;
 mod error;
 mod handle;
@@ -83,10 +89,12 @@ mod time;
 mod transaction;
 mod work;
 
+pub use hapax_encryption::{FileKeyError, InvalidMasterKey, LocalMasterKey, NotOpened, NotSealed};
 pub use hapax_sqlite_file::{Cause, FileError};
 
 pub use self::{
     answer::outcome,
+    encryption::JournalEncryption,
     entry::{EntryState, EntryStateTag, EntrySummary, JournalEntry, LastProgress, OperationHold},
     error::{JournalError, OpenError, UnreadableEntry},
     handle::{Journal, JournalStats},

@@ -8,7 +8,7 @@ use hapax_core::{
     },
 };
 
-use super::time::JournalClock;
+use super::{encryption::JournalEncryption, time::JournalClock};
 
 /// How a journal is opened.
 ///
@@ -36,6 +36,9 @@ pub struct JournalOptions {
     pub request_bytes_max: usize,
     /// The largest body of an answer that is kept, in bytes; of a larger one only its length is.
     pub answer_bytes_max: usize,
+    /// What requests and answers are sealed with; `None` leaves them clear, and refuses a journal that
+    /// is encrypted.
+    pub encryption: Option<JournalEncryption>,
     /// Where the time is read, once for each transaction, while the write lock is held.
     pub clock: JournalClock,
     /// Where tests make the journal fail.
@@ -57,7 +60,7 @@ impl JournalOptions {
 
 impl Default for JournalOptions {
     /// A lease of ten seconds, a retention of seven days, five seconds of patience, requests of up
-    /// to 1 MiB, answers of up to 16 MiB, and the system's clocks.
+    /// to 1 MiB, answers of up to 16 MiB, no encryption, and the system's clocks.
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(10),
@@ -65,6 +68,7 @@ impl Default for JournalOptions {
             busy: Duration::from_secs(5),
             request_bytes_max: 1 << 20,
             answer_bytes_max: OUTCOME_BODY_BYTES_MAX,
+            encryption: None,
             clock: JournalClock::default(),
             faults: Faults::default(),
         }

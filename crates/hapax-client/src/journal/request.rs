@@ -34,7 +34,7 @@ pub enum JournalCredentials {
     /// They are left out; whoever sends the request again has to supply them.
     #[default]
     Withhold,
-    /// They are kept with the rest, in plain text.
+    /// They are kept with the rest, in plain text unless the journal is encrypted.
     Keep,
 }
 

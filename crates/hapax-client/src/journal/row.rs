@@ -4,23 +4,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_core::{
-    Fence, Key, OperationId, Outcome, Owner, Timestamp,
+    Fence, Key, Outcome, Owner, Timestamp,
     codec::{self, Sealed},
     time::micros,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
-use rusqlite::{Connection, OptionalExtension as _, Row, named_params, types::ValueRef};
+use hapax_encryption::{FileKey, NotSealed};
+use http::{HeaderMap, HeaderName, Method, Uri};
+use rusqlite::{OptionalExtension as _, Row, named_params, types::ValueRef};
 
 use super::{
+    contents::{
+        self, EndColumns, EndPlace, RequestChecks, RequestColumns, RequestPlace, is_sealed_end,
+    },
     entry::{EntryState, EntryStateTag, JournalEntry, LastProgress},
     error::{JournalError, UnreadableEntry},
     name::Name,
-    request::{JournalRequest, RequestDigest},
-    time::{Boot, Moment},
+    request::JournalRequest,
+    time::{Moment, boot_bytes, boot_of},
+    transaction::JournalTransaction,
 };
-
-/// The version this code writes. It reads every version up to it.
-pub(super) const FORMAT: i64 = 1;
 
 const INSERT: &str = "
 INSERT INTO hapax_calls (
@@ -77,12 +79,14 @@ const COLUMNS: [&str; 29] = [
 ];
 
 /// Writes a new entry; `false` if the name is taken.
-pub(super) fn insert(connection: &Connection, entry: &JournalEntry) -> rusqlite::Result<bool> {
-    let request = &entry.request;
-    let sealed = Constant::of(&entry.name, &entry.key, request);
-    let rows = connection.prepare_cached(INSERT)?.execute(named_params! {
+pub(super) fn insert(
+    page: &JournalTransaction<'_>,
+    entry: &JournalEntry,
+) -> rusqlite::Result<bool> {
+    let request = RequestColumns::of(page.key, entry).map_err(not_sealed)?;
+    let rows = page.connection.prepare_cached(INSERT)?.execute(named_params! {
         ":name": entry.name.as_str(),
-        ":format": FORMAT,
+        ":format": request.format,
         ":state": entry.state.tag() as i64,
         ":fence": entry.fence.get(),
         ":owner": entry.owner.0,
@@ -96,22 +100,22 @@ pub(super) fn insert(connection: &Connection, entry: &JournalEntry) -> rusqlite:
         ":noted_boot": boot_bytes(Some(entry.noted.at)),
         ":left_us": micros(entry.noted.left),
         ":key": entry.key.as_str(),
-        ":method": request.method.as_str(),
-        ":url": request.url.to_string(),
-        ":headers": sealed.headers,
-        ":withheld": sealed.withheld,
-        ":digest": sealed.digest.0,
-        ":seal": sealed.seal.0,
+        ":method": entry.request.method.as_str(),
+        ":url": request.url,
+        ":headers": request.headers,
+        ":withheld": request.withheld,
+        ":digest": request.digest,
+        ":seal": request.seal,
         ":body": &request.body[..],
     })?;
     Ok(rows == 1)
 }
 
 /// Writes what may change over what is there under the name.
-pub(super) fn update(connection: &Connection, entry: &JournalEntry) -> rusqlite::Result<()> {
+pub(super) fn update(page: &JournalTransaction<'_>, entry: &JournalEntry) -> rusqlite::Result<()> {
     let ended = entry.state.ended();
-    let answer = entry.state.answer().map(|answer| codec::seal(answer_id(entry), answer));
-    connection.prepare_cached(UPDATE)?.execute(named_params! {
+    let end = EndColumns::of(page.key, entry).map_err(not_sealed)?;
+    page.connection.prepare_cached(UPDATE)?.execute(named_params! {
         ":name": entry.name.as_str(),
         ":state": entry.state.tag() as i64,
         ":fence": entry.fence.get(),
@@ -125,75 +129,54 @@ pub(super) fn update(connection: &Connection, entry: &JournalEntry) -> rusqlite:
         ":left_us": micros(entry.noted.left),
         ":ended_at": ended.map(|ended| ended.wall.as_micros()),
         ":ended_boot": boot_bytes(ended),
-        ":reason": entry.state.reason(),
-        ":answer_head": answer.as_ref().map(|answer| &answer.head[..]),
-        ":answer_digest": answer.as_ref().map(|answer| answer.digest),
-        ":answer_body": answer.as_ref().map(|answer| &answer.body[..]),
+        ":reason": end.reason,
+        ":answer_head": end.head.as_deref(),
+        ":answer_digest": end.digest,
+        ":answer_body": end.body.as_deref(),
     })?;
     Ok(())
 }
 
 /// What is kept under this name: an entry, nothing, or something that cannot be read.
 pub(super) fn find(
-    connection: &Connection,
+    page: &JournalTransaction<'_>,
     name: &Name,
 ) -> rusqlite::Result<Result<Option<JournalEntry>, JournalError>> {
-    let mut statement = connection.prepare_cached(FIND)?;
-    let found = statement.query_row([name.as_str()], |row| Ok(read(row))).optional()?;
+    let mut statement = page.connection.prepare_cached(FIND)?;
+    let read = |row: &Row<'_>| Ok(read(page.key, row));
+    let found = statement.query_row([name.as_str()], read).optional()?;
     Ok(found.transpose())
 }
 
 /// The entry in this row of all columns.
-pub(super) fn read(row: &Row<'_>) -> Result<JournalEntry, JournalError> {
-    let columns = EntryColumns(row);
+pub(super) fn read(key: Option<&FileKey>, row: &Row<'_>) -> Result<JournalEntry, JournalError> {
+    let columns = EntryColumns { row, key };
     columns.entry().map_err(|unreadable| {
         let name = columns.bytes("name").unwrap_or_default();
         JournalError::unreadable(String::from_utf8_lossy(name).into_owned(), unreadable)
     })
 }
 
-/// The columns that never change, and what shows that they did not.
-struct Constant {
-    headers: Vec<u8>,
-    withheld: String,
-    digest: RequestDigest,
-    seal: RequestDigest,
+/// Nothing is written of what cannot be sealed.
+fn not_sealed(error: NotSealed) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(error.into())
 }
 
-impl Constant {
-    fn of(name: &Name, key: &Key, request: &JournalRequest) -> Self {
-        let mut headers = Vec::new();
-        for (name, value) in &request.headers {
-            headers.extend_from_slice(name.as_str().as_bytes());
-            headers.extend_from_slice(b": ");
-            headers.extend_from_slice(value.as_bytes());
-            headers.extend_from_slice(b"\r\n");
-        }
-        let withheld: Vec<&str> = request.withheld.iter().map(HeaderName::as_str).collect();
-        let withheld = withheld.join(" ");
-        let digest = request.digest();
-        let (name, key) = (name.as_str().as_bytes(), key.as_str().as_bytes());
-        let seal = RequestDigest::of(&[name, key, &headers, withheld.as_bytes(), &digest.0]);
-        Self { headers, withheld, digest, seal }
-    }
+struct EntryColumns<'a> {
+    row: &'a Row<'a>,
+    key: Option<&'a FileKey>,
 }
-
-struct EntryColumns<'a>(&'a Row<'a>);
 
 impl<'a> EntryColumns<'a> {
     fn entry(&self) -> Result<JournalEntry, UnreadableEntry> {
-        match self.integer("format")? {
-            FORMAT => {}
-            found if found > FORMAT => return Err(UnreadableEntry::TooNew { found }),
-            found => return Err(impossible("format", &found)),
-        }
         let name = self.parsed("name", |text| Name::parse(text).ok())?;
         let key = self.parsed("key", |text| Key::parse(text).ok())?;
-        let request = self.request()?;
-        let constant = Constant::of(&name, &key, &request);
-        if self.bytes("digest")? != constant.digest.0 || self.bytes("seal")? != constant.seal.0 {
-            return Err(UnreadableEntry::Altered);
-        }
+        let request = match self.integer("format")? {
+            contents::CLEAR => self.clear_request(&name, &key)?,
+            contents::SEALED => self.sealed_request(&name, &key)?,
+            found if found > contents::FORMAT => return Err(UnreadableEntry::TooNew { found }),
+            found => return Err(impossible("format", &found)),
+        };
         let fence = self.integer("fence")?;
         let attempts = self.integer("attempts")?;
         let mut entry = JournalEntry {
@@ -211,36 +194,64 @@ impl<'a> EntryColumns<'a> {
                 left: self.span("left_us")?,
             },
         };
-        entry.state = self.state(answer_id(&entry))?;
+        entry.state = self.state(&entry)?;
         Ok(entry)
     }
 
-    fn request(&self) -> Result<JournalRequest, UnreadableEntry> {
-        let mut headers = HeaderMap::new();
-        let lines = self.bytes("headers")?;
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let (name, value) = header(line)
-                .ok_or_else(|| impossible("headers", &String::from_utf8_lossy(line)))?;
-            headers.append(name, value);
-        }
-        let withheld = self.parsed("withheld", |text| {
-            text.split_ascii_whitespace().map(|name| name.parse::<HeaderName>().ok()).collect()
-        })?;
-        Ok(JournalRequest {
-            method: self.parsed("method", |text| text.parse::<Method>().ok())?,
+    fn clear_request(&self, name: &Name, key: &Key) -> Result<JournalRequest, UnreadableEntry> {
+        let request = JournalRequest {
+            method: self.method()?,
             url: self.parsed("url", |text| text.parse::<Uri>().ok())?,
-            headers,
-            withheld,
+            headers: headers(self.bytes("headers")?)?,
+            withheld: self.withheld()?,
             body: Bytes::copy_from_slice(self.bytes("body")?),
+        };
+        let checks = RequestChecks::of(name, key, &request);
+        if self.bytes("digest")? != checks.digest.0 || self.bytes("seal")? != checks.seal.0 {
+            return Err(UnreadableEntry::Altered);
+        }
+        Ok(request)
+    }
+
+    fn sealed_request(&self, name: &Name, key: &Key) -> Result<JournalRequest, UnreadableEntry> {
+        for column in ["headers", "digest", "seal"] {
+            if !self.bytes(column)?.is_empty() {
+                return Err(UnreadableEntry::Altered);
+            }
+        }
+        let method = self.method()?;
+        let (url, withheld) = (self.text("url")?, self.text("withheld")?);
+        let place = RequestPlace { name, key, method: &method, url, withheld };
+        let [query, lines, body] = place.open(self.key, self.bytes("body")?)?;
+        let url = Uri::try_from([url.as_bytes(), &query].concat());
+        let url = url.map_err(|_| impossible("url", &"no URL"))?;
+        Ok(JournalRequest {
+            method,
+            url,
+            headers: headers(&lines)?,
+            withheld: self.withheld()?,
+            body,
         })
     }
 
-    fn state(&self, id: OperationId) -> Result<EntryState, UnreadableEntry> {
+    fn method(&self) -> Result<Method, UnreadableEntry> {
+        self.parsed("method", |text| text.parse::<Method>().ok())
+    }
+
+    fn withheld(&self) -> Result<Vec<HeaderName>, UnreadableEntry> {
+        self.parsed("withheld", |text| {
+            text.split_ascii_whitespace().map(|name| name.parse::<HeaderName>().ok()).collect()
+        })
+    }
+
+    /// The state that `entry`, whose other columns were read, is in.
+    fn state(&self, entry: &JournalEntry) -> Result<EntryState, UnreadableEntry> {
         let number = self.integer("state")?;
         let tag = EntryStateTag::ALL.into_iter().find(|tag| *tag as i64 == number);
+        let tag = tag.ok_or_else(|| impossible("state", &number))?;
         let ended = || self.moment("ended_at", "ended_boot");
-        let reason = || self.parsed("reason", |text| Some(text.to_owned()));
-        Ok(match tag.ok_or_else(|| impossible("state", &number))? {
+        let (answer, reason) = (|| self.answer(entry, tag), || self.reason(entry, tag));
+        Ok(match tag {
             EntryStateTag::Pending => {
                 let lease = match self.value("lease_us") {
                     Ok(ValueRef::Null) => None,
@@ -248,23 +259,40 @@ impl<'a> EntryColumns<'a> {
                 };
                 EntryState::Pending { lease }
             }
-            EntryStateTag::Done => EntryState::Done { answer: self.answer(id)?, ended: ended()? },
-            EntryStateTag::Refused => {
-                EntryState::Refused { answer: self.answer(id)?, ended: ended()? }
-            }
+            EntryStateTag::Done => EntryState::Done { answer: answer()?, ended: ended()? },
+            EntryStateTag::Refused => EntryState::Refused { answer: answer()?, ended: ended()? },
             EntryStateTag::Unknown => EntryState::Unknown { reason: reason()?, ended: ended()? },
             EntryStateTag::GaveUp => EntryState::GaveUp { reason: reason()?, ended: ended()? },
         })
     }
 
-    fn answer(&self, id: OperationId) -> Result<Outcome, UnreadableEntry> {
-        let digest = self.bytes("answer_digest")?;
-        let sealed = Sealed {
-            head: Bytes::copy_from_slice(self.bytes("answer_head")?),
-            body: Bytes::copy_from_slice(self.bytes("answer_body")?),
-            digest: digest.try_into().map_err(|_| impossible("answer_digest", &digest.len()))?,
+    fn answer(&self, entry: &JournalEntry, tag: EntryStateTag) -> Result<Outcome, UnreadableEntry> {
+        let sealed = match self.sealed_end() {
+            Some(sealed) => EndPlace::of(entry, tag).open_answer(self.key, sealed)?,
+            None => {
+                let digest = self.bytes("answer_digest")?;
+                let unlike = || impossible("answer_digest", &digest.len());
+                Sealed {
+                    head: Bytes::copy_from_slice(self.bytes("answer_head")?),
+                    body: Bytes::copy_from_slice(self.bytes("answer_body")?),
+                    digest: digest.try_into().map_err(|_| unlike())?,
+                }
+            }
         };
-        codec::open(id, &sealed).map_err(UnreadableEntry::Answer)
+        codec::open(contents::answer_id(entry), &sealed).map_err(UnreadableEntry::Answer)
+    }
+
+    fn reason(&self, entry: &JournalEntry, tag: EntryStateTag) -> Result<String, UnreadableEntry> {
+        match self.sealed_end() {
+            Some(sealed) => EndPlace::of(entry, tag).open_reason(self.key, sealed),
+            None => Ok(self.text("reason")?.to_owned()),
+        }
+    }
+
+    /// The ciphertext of how it ended; `None` if that is clear.
+    fn sealed_end(&self) -> Option<&'a [u8]> {
+        let (head, body) = (self.bytes("answer_head").ok()?, self.bytes("answer_body").ok()?);
+        is_sealed_end(head, body).then_some(body)
     }
 
     fn moment(&self, wall: &'static str, boot: &'static str) -> Result<Moment, UnreadableEntry> {
@@ -301,14 +329,18 @@ impl<'a> EntryColumns<'a> {
         column: &'static str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, UnreadableEntry> {
+        let text = self.text(column)?;
+        parse(text).ok_or_else(|| impossible(column, &text))
+    }
+
+    fn text(&self, column: &'static str) -> Result<&'a str, UnreadableEntry> {
         let bytes = self.bytes(column)?;
-        let parsed = str::from_utf8(bytes).ok().and_then(parse);
-        parsed.ok_or_else(|| impossible(column, &String::from_utf8_lossy(bytes)))
+        str::from_utf8(bytes).map_err(|_| impossible(column, &String::from_utf8_lossy(bytes)))
     }
 
     fn value(&self, column: &'static str) -> rusqlite::Result<ValueRef<'a>> {
         let place = COLUMNS.iter().position(|known| *known == column);
-        self.0.get_ref(place.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.into()))?)
+        self.row.get_ref(place.ok_or_else(|| rusqlite::Error::InvalidColumnName(column.into()))?)
     }
 
     fn bytes(&self, column: &'static str) -> Result<&'a [u8], UnreadableEntry> {
@@ -329,20 +361,9 @@ impl<'a> EntryColumns<'a> {
     }
 }
 
-/// What binds a stored answer to its operation.
-fn answer_id(entry: &JournalEntry) -> OperationId {
-    let (name, key) = (entry.name.as_str().as_bytes(), entry.key.as_str().as_bytes());
-    let RequestDigest(digest) = RequestDigest::of(&[name, key]);
-    let mut id = [0; 16];
-    id.copy_from_slice(&digest[..16]);
-    OperationId::from_bytes(id)
-}
-
-fn header(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
-    let line = line.strip_suffix(b"\r\n")?;
-    let colon = line.windows(2).position(|pair| pair == b": ")?;
-    let name = HeaderName::from_bytes(&line[..colon]).ok()?;
-    Some((name, HeaderValue::from_bytes(&line[colon + 2..]).ok()?))
+/// What stands there may be a secret, and is not repeated.
+fn headers(lines: &[u8]) -> Result<HeaderMap, UnreadableEntry> {
+    contents::headers(lines).ok_or_else(|| impossible("headers", &"no headers"))
 }
 
 fn lease_us(state: &EntryState) -> Option<i64> {
@@ -355,21 +376,6 @@ fn lease_us(state: &EntryState) -> Option<i64> {
     }
 }
 
-/// Big-endian, so that bytes of one boot sort as their times do.
-pub(super) fn boot_bytes(moment: Option<Moment>) -> Option<[u8; 24]> {
-    let boot = moment?.boot?;
-    let mut bytes = [0; 24];
-    bytes[..16].copy_from_slice(&boot.id);
-    bytes[16..].copy_from_slice(&micros(boot.since).to_be_bytes());
-    Some(bytes)
-}
-
-fn boot_of(bytes: &[u8]) -> Option<Boot> {
-    let (id, since) = bytes.split_first_chunk::<16>()?;
-    let micros = u64::from_be_bytes(since.try_into().ok()?);
-    Some(Boot { id: *id, since: Duration::from_micros(micros) })
-}
-
 fn impossible(column: &'static str, value: &impl ToString) -> UnreadableEntry {
     UnreadableEntry::Impossible { column, value: value.to_string() }
 }
@@ -380,7 +386,7 @@ mod tests {
 
     #[test]
     fn columns_are_where_they_are_looked_for() {
-        let connection = Connection::open_in_memory().unwrap();
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
         connection.execute_batch(include_str!("schema.sql")).unwrap();
         assert_eq!(connection.prepare(FIND).unwrap().column_names(), COLUMNS);
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use hapax_core::Timestamp;
+use hapax_core::{Timestamp, time::micros};
 
 /// An instant as two clocks show it: the one on the wall, and the one that counts since the
 /// machine was started.
@@ -83,6 +83,21 @@ impl fmt::Debug for JournalClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JournalClock(..)")
     }
+}
+
+/// Big-endian, so that bytes of one boot sort as their times do.
+pub(super) fn boot_bytes(moment: Option<Moment>) -> Option<[u8; 24]> {
+    let boot = moment?.boot?;
+    let mut bytes = [0; 24];
+    bytes[..16].copy_from_slice(&boot.id);
+    bytes[16..].copy_from_slice(&micros(boot.since).to_be_bytes());
+    Some(bytes)
+}
+
+pub(super) fn boot_of(bytes: &[u8]) -> Option<Boot> {
+    let (id, since) = bytes.split_first_chunk::<16>()?;
+    let micros = u64::from_be_bytes(since.try_into().ok()?);
+    Some(Boot { id: *id, since: Duration::from_micros(micros) })
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the journal's clock, the only one it reads")]

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use hapax_core::limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX};
+use hapax_encryption::FileKey;
 use hapax_sqlite_file::{FileWriter, GroupSize, GroupWrite, TransactError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -14,6 +15,8 @@ use super::{
 /// What work is done on: an open transaction, at one moment.
 pub(super) struct JournalTransaction<'a> {
     pub(super) connection: &'a Connection,
+    /// What rows are sealed with.
+    pub(super) key: Option<&'a FileKey>,
     pub(super) now: Moment,
     pub(super) options: &'a JournalOptions,
 }
@@ -99,7 +102,8 @@ impl GroupWrite<Database> for Box<dyn QueuedWork> {
         let writes = jobs.iter().any(|job| job.place().is_some());
         let work = |database: &Database, connection: &Connection| {
             let options = &database.options;
-            let page = JournalTransaction { connection, now: options.clock.now(), options };
+            let (key, now) = (database.key.as_ref(), options.clock.now());
+            let page = JournalTransaction { connection, key, now, options };
             for job in &mut jobs {
                 if let Some(place) = job.place() {
                     options.faults.at(place).map_err(TransactError::unavailable)?;

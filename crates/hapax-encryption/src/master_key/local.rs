@@ -7,7 +7,10 @@ use ring::hmac;
 use zeroize::Zeroizing;
 
 use super::{DataKeyBytes, MasterKey, MasterKeyError, Wrapping};
-use crate::{binding::Binding, sealing::SealingKey};
+use crate::{
+    binding::Binding,
+    sealing::{NotOpened, NotSealed, SealingKey},
+};
 
 /// A master key in the memory of this process: thirty-two random bytes from a file or a variable.
 ///
@@ -49,6 +52,26 @@ impl LocalMasterKey {
         Self { name: format!("local:{digits}"), key: SealingKey::new(0, bytes) }
     }
 
+    pub(crate) fn wrap_at(
+        &self,
+        binding: &Binding,
+        key: &DataKeyBytes,
+    ) -> Result<Bytes, NotSealed> {
+        self.key.seal(binding, &[&key[..]])
+    }
+
+    pub(crate) fn unwrap_at(
+        &self,
+        binding: &Binding,
+        wrapped: &[u8],
+    ) -> Result<DataKeyBytes, NotOpened> {
+        let bytes = self.key.open(binding, wrapped)?;
+        // The buffer is nobody else's, so it can be wiped once the key is taken from it.
+        let bytes = Zeroizing::new(Vec::from(bytes));
+        let key = bytes.as_slice().try_into().map_err(|_| NotOpened)?;
+        Ok(Zeroizing::new(key))
+    }
+
     fn refused(&self, cause: impl std::error::Error + Send + Sync + 'static) -> MasterKeyError {
         MasterKeyError::Refused { name: self.name.clone(), cause: Box::new(cause) }
     }
@@ -67,8 +90,7 @@ impl MasterKey for LocalMasterKey {
     }
 
     fn wrap<'a>(&'a self, id: &'a DataKeyId, key: &'a DataKeyBytes) -> Wrapping<'a, Bytes> {
-        let sealed = self.key.seal(&Binding::data_key(id), &[&key[..]]);
-        let wrapped = sealed.map_err(|cause| {
+        let wrapped = self.wrap_at(&Binding::data_key(id), key).map_err(|cause| {
             let name = self.name.clone();
             MasterKeyError::Unavailable { name, cause: Box::new(cause) }
         });
@@ -76,14 +98,8 @@ impl MasterKey for LocalMasterKey {
     }
 
     fn unwrap<'a>(&'a self, id: &'a DataKeyId, wrapped: &'a [u8]) -> Wrapping<'a, DataKeyBytes> {
-        let opened = self.key.open(&Binding::data_key(id), wrapped);
-        let key = opened.map_err(|cause| self.refused(cause)).and_then(|bytes| {
-            // The buffer is nobody else's, so it can be wiped once the key is taken from it.
-            let bytes = Zeroizing::new(Vec::from(bytes));
-            let key = bytes.as_slice().try_into().map_err(|cause| self.refused(cause))?;
-            Ok(Zeroizing::new(key))
-        });
-        Box::pin(std::future::ready(key))
+        let opened = self.unwrap_at(&Binding::data_key(id), wrapped);
+        Box::pin(std::future::ready(opened.map_err(|cause| self.refused(cause))))
     }
 }
 

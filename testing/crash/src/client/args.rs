@@ -4,8 +4,11 @@ use std::{
 };
 
 use clap::ValueEnum;
+use hapax_client::journal::{JournalEncryption, JournalOptions, LocalMasterKey};
 
 use crate::place::DieAt;
+
+const MASTER_KEY: [u8; 32] = [7; 32];
 
 /// What a victim is told to do.
 #[derive(Debug, Clone, clap::Args)]
@@ -28,6 +31,9 @@ pub struct ClientVictimArgs {
     /// Where it dies, as PLACE:NTH.
     #[arg(long)]
     pub die_at: Option<DieAt>,
+    /// Opens its journal with a master key.
+    #[arg(long)]
+    pub encrypted: bool,
     /// Keeps its keys in memory alone, to see whether that is noticed.
     #[arg(long)]
     pub forgetful: bool,
@@ -60,10 +66,19 @@ impl ClientVictimArgs {
         if let Some(die_at) = &self.die_at {
             command.arg("--die-at").arg(die_at.to_string());
         }
+        if self.encrypted {
+            command.arg("--encrypted");
+        }
         if self.forgetful {
             command.arg("--forgetful");
         }
         command
+    }
+
+    /// How the journal is opened.
+    pub fn options(&self) -> JournalOptions {
+        let key = || JournalEncryption::new(LocalMasterKey::from_bytes(&MASTER_KEY));
+        JournalOptions { encryption: self.encrypted.then(key), ..JournalOptions::default() }
     }
 
     /// Where the journal is.

@@ -23,6 +23,10 @@ use crate::{
 const ROUNDS: usize = 6;
 /// Operations that each of them begins.
 const OPERATIONS: usize = 4;
+/// One journal in so many is encrypted by the first who opens it, and one while it is in use.
+const ENCRYPTED_EVERY: usize = 3;
+/// The round from which on a journal in use is encrypted.
+const ENCRYPTED_FROM: usize = 3;
 /// Every so often a second process is at work at the same time.
 const COMPANY_EVERY: usize = 3;
 /// What the strikes of those are drawn from, besides the seed.
@@ -70,6 +74,7 @@ impl<'a> Episode<'a> {
             operations: 0,
             seed,
             die_at: None,
+            encrypted: false,
             forgetful: hunt.broken == Some(ClientMistake::ForgetfulClient),
         };
         let manners = match hunt.broken {
@@ -87,12 +92,15 @@ impl<'a> Episode<'a> {
     fn round(&mut self, round: usize) -> Result<(), CrashError> {
         self.args.operations += OPERATIONS;
         let (seed, number) = (self.hunt.seed, self.number * ROUNDS + round);
-        let strike = match round {
-            0 => strike::first(seed, self.number),
-            _ => strike::draw(seed, number),
+        // The one who makes the file, or encrypts it, does so by itself.
+        let makes = round == 0 || self.encrypted_from() == Some(round);
+        self.args.encrypted = self.encrypted_from().is_some_and(|first| first <= round);
+        let strike = match makes {
+            true => strike::first(seed, self.number / ENCRYPTED_EVERY),
+            false => strike::draw(seed, number),
         };
-        // The other one dies as well, or goes on. The first makes the file by itself.
-        let company = round > 0 && (self.number + round).is_multiple_of(COMPANY_EVERY);
+        // The other one dies as well, or goes on.
+        let company = !makes && (self.number + round).is_multiple_of(COMPANY_EVERY);
         let other = company.then(|| match strike::draw(seed ^ BESIDE, number) {
             at @ Strike::At(_) => Some(at),
             Strike::After(_) | Strike::Asleep { .. } => None,
@@ -108,6 +116,15 @@ impl<'a> Episode<'a> {
             self.bury(beside.wait()?, other.flatten().as_ref());
         }
         Ok(())
+    }
+
+    /// The first round that is told the master key.
+    fn encrypted_from(&self) -> Option<usize> {
+        match self.number % ENCRYPTED_EVERY {
+            0 => None,
+            1 => Some(0),
+            _ => Some(ENCRYPTED_FROM),
+        }
     }
 
     fn start(&mut self, name: &str, strike: Option<&Strike>) -> Result<Victim, CrashError> {
@@ -140,8 +157,7 @@ impl<'a> Episode<'a> {
             self.args.task = task;
             let last = self.start(&format!("{stage:?}"), None)?;
             self.bury(last.wait()?, None);
-            let journal = self.args.journal();
-            let facts = gather(self.home.path(), &journal, self.server.books());
+            let facts = gather(&self.args, self.server.books());
             let facts = self.runtime.block_on(facts)?;
             self.violations.extend(check(&facts, stage));
             match stage {
@@ -149,6 +165,7 @@ impl<'a> Episode<'a> {
                 Stage::AskedAgain => self.report.count(&facts),
             }
         }
+        self.report.encrypted += usize::from(self.args.encrypted);
         let dir = self.keep_if_broken();
         let repeat = self.hunt.repeat(self.number);
         self.report.findings.extend(HuntFinding::of(self.violations, &repeat, &dir));

@@ -1,14 +1,15 @@
 //! Reads what an episode has left behind.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use hapax_client::{
     Conclusion,
-    journal::{EntryFilter, EntryStateTag, Journal, JournalEntry, JournalError, JournalOptions},
+    journal::{EntryFilter, EntryStateTag, Journal, JournalEntry, JournalError},
 };
 use hapax_core::Body;
 
 use super::{
+    args::ClientVictimArgs,
     books::ServerBooks,
     check::{ClientFacts, KeptCall},
     told::Told,
@@ -17,17 +18,17 @@ use crate::error::CrashError;
 
 /// What the server, the journal and the callers know, once the server has nothing in hand.
 pub(super) async fn gather(
-    dir: &Path,
-    journal: &Path,
+    args: &ClientVictimArgs,
     books: &ServerBooks,
 ) -> Result<ClientFacts, CrashError> {
     books.idle().await;
-    let told = Told::read(dir).map_err(CrashError::io("read what callers were told"))?;
-    Ok(ClientFacts { seen: books.read(), kept: kept(journal).await?, told })
+    let told = Told::read(&args.dir).map_err(CrashError::io("read what callers were told"))?;
+    Ok(ClientFacts { seen: books.read(), kept: kept(args).await?, told })
 }
 
-async fn kept(path: &Path) -> Result<BTreeMap<String, KeptCall>, CrashError> {
-    let journal = Journal::open_inline(path, JournalOptions::default()).map_err(|error| {
+async fn kept(args: &ClientVictimArgs) -> Result<BTreeMap<String, KeptCall>, CrashError> {
+    let path = args.journal();
+    let journal = Journal::open_inline(&path, args.options()).map_err(|error| {
         CrashError::Open { address: path.display().to_string(), source: error.into() }
     })?;
     let mut all = BTreeMap::new();

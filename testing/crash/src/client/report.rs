@@ -16,6 +16,8 @@ pub struct ClientReport {
     pub in_company: usize,
     /// Journals that were filled, resumed and checked.
     pub episodes: usize,
+    /// How many of them were encrypted, from the first on or while they were in use.
+    pub encrypted: usize,
     /// Operations checked.
     pub operations: usize,
     /// Requests that arrived.
@@ -65,6 +67,7 @@ impl AddAssign for ClientReport {
         }
         self.in_company += other.in_company;
         self.episodes += other.episodes;
+        self.encrypted += other.encrypted;
         self.operations += other.operations;
         self.arrivals += other.arrivals;
         self.mishaps += other.mishaps;

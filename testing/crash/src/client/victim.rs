@@ -90,8 +90,7 @@ impl Sender {
     fn new(args: ClientVictimArgs) -> Result<Self, CrashError> {
         let doom = Doom::new(args.die_at.clone());
         let path = args.journal();
-        let options =
-            JournalOptions { lease: LEASE, faults: doom.faults(), ..JournalOptions::default() };
+        let options = JournalOptions { lease: LEASE, faults: doom.faults(), ..args.options() };
         let journal = Journal::open(&path, options).map_err(|error| CrashError::Open {
             address: path.display().to_string(),
             source: error.into(),

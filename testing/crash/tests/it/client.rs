@@ -21,6 +21,8 @@ fn three_hundred_deaths_of_clients_leave_one_effect_per_operation() {
     assert!(report.deaths.at_random > 0, "nobody died at random:\n{report}");
     assert!(report.deaths.after_sleep > 0, "nobody slept through a lease:\n{report}");
     assert!(report.in_company > 0, "no journal was shared:\n{report}");
+    assert!(report.encrypted > 0, "no journal was encrypted:\n{report}");
+    assert!(report.encrypted < report.episodes, "no journal was clear:\n{report}");
     assert!(report.replays > 0, "nothing was sent twice:\n{report}");
     for place in hunt.places() {
         assert!(report.deaths.at.contains_key(place), "nobody died at {place}:\n{report}");

@@ -3,12 +3,20 @@ use std::path::PathBuf;
 use hapax_power::{disk::Syncs, journal::JournalHunt};
 
 fn hunt(syncs: Syncs) -> JournalHunt {
-    JournalHunt { program: PathBuf::from(env!("CARGO_BIN_EXE_hapax-power")), seed: 1, syncs }
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_hapax-power"));
+    JournalHunt { program, seed: 1, syncs, encrypted: false }
 }
 
 #[test]
 fn power_lost_at_any_call_of_a_journal_forgets_no_operation_that_may_have_been_sent() {
     let report = hunt(Syncs::Honest).run().unwrap();
+    assert!(report.findings.is_empty(), "{report}");
+    assert_eq!(report.moments, report.calls, "the power is lost at every call: {report}");
+}
+
+#[test]
+fn power_lost_at_any_call_of_a_journal_that_is_encrypted_halfway_forgets_nothing_either() {
+    let report = JournalHunt { encrypted: true, ..hunt(Syncs::Honest) }.run().unwrap();
     assert!(report.findings.is_empty(), "{report}");
     assert_eq!(report.moments, report.calls, "the power is lost at every call: {report}");
 }

@@ -32,7 +32,7 @@ impl Caller {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hapax"));
         command.arg("call").args(args).env("XDG_STATE_HOME", self.home.path());
-        command.env_remove("HAPAX_JOURNAL");
+        command.env_remove("HAPAX_JOURNAL").env_remove("HAPAX_MASTER_KEY_FILE");
         // Whoever runs the tests may have told programs to go through a proxy.
         command.env("NO_PROXY", "127.0.0.1").env("no_proxy", "127.0.0.1");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

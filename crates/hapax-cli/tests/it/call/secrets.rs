@@ -66,3 +66,38 @@ async fn a_header_from_the_environment_goes_to_nobody_it_was_not_meant_for() {
     }
     assert!(server.heads().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_master_key_no_secret_is_in_the_journal_and_a_resume_needs_the_key() {
+    let (caller, server) = (Caller::new(), server(&[CUT, DONE]).await);
+    let file = |name: &str, digits: &str| {
+        let path = caller.home.path().join(name);
+        std::fs::write(&path, digits.repeat(32)).unwrap();
+        path.display().to_string()
+    };
+    let (key, other) = (file("master.key", "01"), file("other.key", "02"));
+    let (given, with_key) = (format!("Authorization: {SECRET}"), ["--master-key-file", &key]);
+    let asked = [&["-H", &given, "--name", "n", "--attempts", "1"], &with_key[..]].concat();
+    let first = caller.post(&format!("{}?card=alice-4242", url(&server)), &asked);
+    assert_eq!(first.code, Some(4), "{first:?}");
+    for secret in [SECRET, "alice-4242", "amount"] {
+        assert!(!caller.journal_holds(secret), "{secret}");
+    }
+    let resume = first.last()["resume"].as_str().unwrap().to_owned();
+    assert_eq!(resume, format!("hapax call --resume n --master-key-file {key}"));
+
+    let without = caller.run(&["--resume", "n"]);
+    assert_eq!(without.code, Some(1), "{without:?}");
+    assert!(without.err.contains("give that key"), "{without:?}");
+    let wrong = caller.run(&["--resume", "n", "--master-key-file", &other]);
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(wrong.err.contains("give that one"), "{wrong:?}");
+    let resumed = caller.run(&[&["--resume", "n"], &with_key[..]].concat());
+    assert_eq!((resumed.code, resumed.out.as_str()), (Some(0), "paid"), "{resumed:?}");
+    assert!(!caller.journal_holds("paid"));
+
+    let both = ["--master-key-file", &other, "--previous-master-key-file", &key];
+    let listed = caller.run(&[&["--list"], &both[..]].concat());
+    assert!(listed.out.contains("done 201"), "{listed:?}");
+    assert_eq!(caller.run(&[&["--list"], &with_key[..]].concat()).code, Some(1));
+}

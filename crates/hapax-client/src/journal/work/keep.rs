@@ -77,7 +77,7 @@ fn change(
     hold: &OperationHold,
     rule: impl FnOnce(JournalEntry) -> EntryChange<OwnerWriteResult>,
 ) -> Worked<OwnerWriteResult> {
-    match row::find(page.connection, &hold.name)? {
+    match row::find(page, &hold.name)? {
         Ok(Some(found)) => write(page, rule(found)).map(Ok),
         Ok(None) => Ok(Ok(OwnerWriteResult::Lost { found: None })),
         Err(unreadable) => Ok(Err(unreadable)),

@@ -20,7 +20,7 @@ impl JournalWork for Find {
     const PLACE: Option<&'static str> = None;
 
     fn work(&self, page: &JournalTransaction<'_>) -> Worked<Option<JournalEntry>> {
-        row::find(page.connection, &self.0)
+        row::find(page, &self.0)
     }
 }
 
@@ -80,7 +80,7 @@ impl JournalWork for List {
         let after = after.map_or(0, |EntryPosition(row)| row);
         let limit = i64::try_from(limit.min(PAGE_RECORDS_MAX)).unwrap_or(i64::MAX);
         let line = |row: &rusqlite::Row<'_>| {
-            let entry = row::read(row).map(|entry| entry.summary(page.now));
+            let entry = row::read(page.key, row).map(|entry| entry.summary(page.now));
             Ok(ListedEntry { position: EntryPosition(row.get("row")?), entry })
         };
         let mut statement = page.connection.prepare_cached(match state {

@@ -8,9 +8,8 @@ use rusqlite::named_params;
 use crate::journal::{
     entry::EntryStateTag,
     name::Name,
-    place,
-    row::{self, boot_bytes},
-    time::{Boot, Moment},
+    place, row,
+    time::{Boot, Moment, boot_bytes},
     transaction::{JournalTransaction, JournalWork, Worked},
 };
 
@@ -64,7 +63,7 @@ impl JournalWork for Forget {
 
     fn work(&self, page: &JournalTransaction<'_>) -> Worked<Forgotten> {
         if self.force == Force::No {
-            match row::find(page.connection, &self.name)? {
+            match row::find(page, &self.name)? {
                 Ok(Some(found)) if found.state.tag() == EntryStateTag::Pending => {
                     return Ok(Ok(Forgotten::Pending { held: found.held(page.now) }));
                 }

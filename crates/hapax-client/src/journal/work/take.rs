@@ -25,10 +25,10 @@ impl JournalWork for BeginEntry {
     fn work(&self, page: &JournalTransaction<'_>) -> Worked<PursuitAdmission> {
         let (now, lease) = (page.now, page.options.lease);
         let (entry, granted) = rule::first(now, lease, &self.0);
-        if row::insert(page.connection, &entry)? {
+        if row::insert(page, &entry)? {
             return Ok(Ok(PursuitAdmission::Granted(Box::new(granted))));
         }
-        let found = match row::find(page.connection, &self.0.name)? {
+        let found = match row::find(page, &self.0.name)? {
             Ok(Some(found)) => found,
             Ok(None) => return Err(rusqlite::Error::QueryReturnedNoRows),
             Err(unreadable) => return Ok(Err(unreadable)),
@@ -50,7 +50,7 @@ impl JournalWork for Take {
     const PLACE: Option<&'static str> = Some(place::TAKE_UP);
 
     fn work(&self, page: &JournalTransaction<'_>) -> Worked<Option<PursuitAdmission>> {
-        let found = match row::find(page.connection, &self.name)? {
+        let found = match row::find(page, &self.name)? {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(Ok(None)),
             Err(unreadable) => return Ok(Err(unreadable)),
@@ -67,7 +67,7 @@ pub(super) fn write<T>(
     change: EntryChange<T>,
 ) -> rusqlite::Result<T> {
     if let Some(entry) = &change.write {
-        row::update(page.connection, entry)?;
+        row::update(page, entry)?;
     }
     Ok(change.told)
 }

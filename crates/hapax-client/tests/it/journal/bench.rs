@@ -1,6 +1,7 @@
 //! A journal in a directory of its own, with clocks that only tests move.
 
 use std::{
+    fs,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -8,8 +9,9 @@ use std::{
 
 use bytes::Bytes;
 use hapax_client::journal::{
-    Begin, Boot, Journal, JournalClock, JournalCredentials, JournalOptions, JournalRequest, Moment,
-    Name, PursuitAdmission, PursuitGrant, PursuitProgress,
+    Begin, Boot, Journal, JournalClock, JournalCredentials, JournalEncryption, JournalOptions,
+    JournalRequest, LocalMasterKey, Moment, Name, OpenError, PursuitAdmission, PursuitGrant,
+    PursuitProgress,
 };
 use hapax_core::{Key, Timestamp};
 use http::{HeaderMap, HeaderValue, Method, header::CONTENT_TYPE};
@@ -22,6 +24,12 @@ pub(crate) const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 pub(crate) struct Bench {
     directory: TempDir,
     now: Arc<Mutex<Moment>>,
+    encryption: Option<JournalEncryption>,
+}
+
+/// A master key of its own for each number.
+pub(crate) fn master(number: u8) -> LocalMasterKey {
+    LocalMasterKey::from_bytes(&[number; 32])
 }
 
 impl Bench {
@@ -29,7 +37,17 @@ impl Bench {
         let directory = tempfile::tempdir().expect("a directory");
         let boot = Some(Boot { id: [1; 16], since: Duration::from_secs(1000) });
         let wall = Timestamp::from_micros(1_800_000_000_000_000);
-        Self { directory, now: Arc::new(Mutex::new(Moment { wall, boot })) }
+        Self { directory, now: Arc::new(Mutex::new(Moment { wall, boot })), encryption: None }
+    }
+
+    /// Where journals are encrypted under the first master key.
+    pub(crate) fn encrypted() -> Self {
+        Self { encryption: Some(JournalEncryption::new(master(1))), ..Self::new() }
+    }
+
+    /// One in the clear and one that is encrypted.
+    pub(crate) fn both() -> [Self; 2] {
+        [Self::new(), Self::encrypted()]
     }
 
     /// As on a system that has only a wall clock.
@@ -46,7 +64,22 @@ impl Bench {
     pub(crate) fn options(&self) -> JournalOptions {
         let now = Arc::clone(&self.now);
         let clock = JournalClock::new(move || *now.lock().expect("not poisoned"));
-        JournalOptions { clock, busy: Duration::from_millis(500), ..JournalOptions::default() }
+        let (busy, encryption) = (Duration::from_millis(500), self.encryption.clone());
+        JournalOptions { clock, busy, encryption, ..JournalOptions::default() }
+    }
+
+    /// Opens it with this instead of what it is encrypted with.
+    pub(crate) fn open(&self, encryption: Option<JournalEncryption>) -> Result<Journal, OpenError> {
+        Journal::open(self.path(), JournalOptions { encryption, ..self.options() })
+    }
+
+    /// Whether the files of the journal hold this text.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        let files = fs::read_dir(self.directory.path()).expect("listed");
+        files.into_iter().any(|file| {
+            let bytes = fs::read(file.expect("listed").path()).expect("read");
+            bytes.windows(text.len()).any(|part| part == text.as_bytes())
+        })
     }
 
     pub(crate) fn journal(&self) -> Journal {

@@ -30,6 +30,7 @@ const OF_A_REQUEST: &[&str] = &[
     "noted_boot = x'00'",
     "lease_us = -1",
     "format = 0",
+    "format = 2",
 ];
 
 const OF_AN_ANSWER: &[&str] = &[
@@ -120,9 +121,9 @@ async fn what_a_newer_version_wrote_is_left_to_it() {
     let bench = Bench::new();
     let journal = bench.journal();
     granted(&journal, wish("charge", "k-1")).await;
-    bench.sql("UPDATE hapax_calls SET format = 2");
+    bench.sql("UPDATE hapax_calls SET format = 3");
     let error = journal.begin(wish("charge", "k-1")).await.expect_err("it is refused");
-    let JournalError::TooNew { name, source: UnreadableEntry::TooNew { found: 2 } } = &error else {
+    let JournalError::TooNew { name, source: UnreadableEntry::TooNew { found: 3 } } = &error else {
         panic!("{error:?}");
     };
     assert_eq!(name, "charge");

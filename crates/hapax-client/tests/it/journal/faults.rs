@@ -6,12 +6,13 @@ use std::sync::{
 };
 
 use hapax_client::journal::{
-    EntryStateTag, Force, Forgotten, Journal, JournalClock, JournalError, JournalOptions,
-    OpenError, OwnerWriteResult, PLACES, PursuitAdmission, PursuitEnd, Sent, TakeUp,
+    EntryStateTag, Force, Forgotten, Journal, JournalClock, JournalEncryption, JournalError,
+    JournalOptions, OpenError, OwnerWriteResult, PLACES, PursuitAdmission, PursuitEnd, Sent,
+    TakeUp,
 };
 use hapax_core::{Faults, Injected, Outcome};
 
-use super::bench::{Bench, granted, name, progress, wish};
+use super::bench::{Bench, granted, master, name, progress, wish};
 
 /// Fails once at this place, after it was armed.
 fn once_at(place: &'static str) -> (Faults, Arc<AtomicBool>) {
@@ -25,6 +26,11 @@ fn once_at(place: &'static str) -> (Faults, Arc<AtomicBool>) {
 
 fn writes() -> impl Iterator<Item = &'static str> {
     PLACES.iter().copied().filter(|place| !place.starts_with("journal.make"))
+}
+
+/// Every such place, in a journal in the clear and in one that is encrypted.
+fn everywhere() -> impl Iterator<Item = (&'static str, Bench)> {
+    writes().flat_map(|place| Bench::both().map(|bench| (place, bench)))
 }
 
 /// Says what the failure at this place means: whether it was written after all.
@@ -41,8 +47,7 @@ fn check(place: &str, error: &JournalError) -> bool {
 
 #[tokio::test]
 async fn a_begin_that_failed_is_there_whole_or_not_at_all() {
-    for place in writes().filter(|place| *place != "journal.take_up") {
-        let bench = Bench::new();
+    for (place, bench) in everywhere().filter(|(place, _)| *place != "journal.take_up") {
         let (faults, armed) = once_at(place);
         let options = JournalOptions { faults, ..bench.options() };
         let journal = Journal::open(bench.path(), options).expect("it opens");
@@ -63,8 +68,7 @@ async fn a_begin_that_failed_is_there_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn an_end_that_failed_is_there_whole_or_not_at_all() {
-    for place in writes() {
-        let bench = Bench::new();
+    for (place, bench) in everywhere() {
         let (faults, armed) = once_at(place);
         let options = JournalOptions { faults, ..bench.options() };
         let journal = Journal::open(bench.path(), options).expect("it opens");
@@ -88,8 +92,7 @@ async fn an_end_that_failed_is_there_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn whatever_else_failed_can_be_asked_for_again() {
-    for place in writes() {
-        let bench = Bench::new();
+    for (place, bench) in everywhere() {
         let (faults, armed) = once_at(place);
         let options = JournalOptions { faults, ..bench.options() };
         let journal = Journal::open_inline(bench.path(), options).expect("it opens");
@@ -130,13 +133,35 @@ async fn whatever_else_failed_can_be_asked_for_again() {
 #[tokio::test]
 async fn a_journal_that_was_not_made_is_made_the_next_time() {
     for place in PLACES.iter().copied().filter(|place| place.starts_with("journal.make")) {
+        for bench in Bench::both() {
+            let (faults, armed) = once_at(place);
+            armed.store(true, SeqCst);
+            let options = JournalOptions { faults, ..bench.options() };
+            let refusal = Journal::open(bench.path(), options).expect_err("it fails");
+            assert!(matches!(refusal, OpenError::Injected(_)), "{refusal:?}");
+            granted(&bench.journal(), wish("charge", "k-1")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn wherever_a_journal_fails_to_be_encrypted_or_rewrapped_it_is_the_next_time() {
+    let first = || JournalEncryption::new(master(1));
+    let second = || JournalEncryption::new(master(2)).following(master(1));
+    for place in PLACES.iter().copied().filter(|place| place.starts_with("journal.make")) {
         let bench = Bench::new();
-        let (faults, armed) = once_at(place);
-        armed.store(true, SeqCst);
-        let options = JournalOptions { faults, ..bench.options() };
-        let refusal = Journal::open(bench.path(), options).expect_err("it fails");
-        assert!(matches!(refusal, OpenError::Injected(_)), "{refusal:?}");
         granted(&bench.journal(), wish("charge", "k-1")).await;
+        for encryption in [first, second] {
+            let (faults, armed) = once_at(place);
+            armed.store(true, SeqCst);
+            let options = JournalOptions { encryption: Some(encryption()), ..bench.options() };
+            let failing = JournalOptions { faults, ..options.clone() };
+            let refusal = Journal::open(bench.path(), failing).expect_err("it fails");
+            assert!(matches!(refusal, OpenError::Injected(_)), "{refusal:?}");
+            let journal = Journal::open(bench.path(), options).expect("it opens");
+            let found = journal.find(&name("charge")).await.expect("read");
+            assert!(found.is_some(), "{place}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod bench;
 mod damage;
+mod encryption;
 mod faults;
 mod leases;
 mod opening;
