@@ -7,6 +7,7 @@ use super::{
     client::{self, ClientPlan},
     curves::{self, CurvesPlan},
     http::{self, HttpPlan},
+    operating::{self, OperatingPlan},
     outbox::{self, OutboxPlan},
     plan::RunPlan,
     run::BenchRun,
@@ -14,8 +15,8 @@ use super::{
     tx::{self, TxPlan},
 };
 use crate::args::{
-    AllArgs, BenchName, ClientBenchArgs, CurvesArgs, HttpArgs, MeasureArgs, OutboxBenchArgs,
-    Statements, StoreArgs, TxArgs,
+    AllArgs, BenchName, ClientBenchArgs, CurvesArgs, HttpArgs, MeasureArgs, OperatingArgs,
+    OutboxBenchArgs, Statements, StoreArgs, TxArgs,
 };
 
 /// Measures everything, one bench after the other. What cannot be measured is named, and does not
@@ -46,6 +47,7 @@ enum BenchPlan {
     Http(HttpPlan),
     Outbox(OutboxPlan),
     Client(ClientPlan),
+    Operating(OperatingPlan),
     Curves(CurvesPlan),
 }
 
@@ -86,6 +88,13 @@ impl BenchPlan {
                 let raw = ClientBenchArgs { callers, sync_us, quick, rounds, seconds, report };
                 Self::Client(ClientPlan::resolve(&raw))
             }
+            BenchName::Operating => Self::Operating(OperatingPlan::resolve(&OperatingArgs {
+                parts: None,
+                measure: pace.operating.applied_to(measure),
+                rate: 10_000,
+                idle: Some(pace.idle),
+                program: raw.program.clone(),
+            })?),
             BenchName::Curves => Self::Curves(CurvesPlan::resolve(&CurvesArgs {
                 measure: pace.curves.applied_to(measure),
                 parts: None,
@@ -102,6 +111,7 @@ impl BenchPlan {
             Self::Http(_) => "http",
             Self::Outbox(_) => "outbox",
             Self::Client(_) => "client",
+            Self::Operating(_) => "operating",
             Self::Curves(_) => "curves",
         }
     }
@@ -113,6 +123,7 @@ impl BenchPlan {
             Self::Http(plan) => http::measure(plan, run),
             Self::Outbox(plan) => outbox::measure(plan, run),
             Self::Client(plan) => client::measure(plan, run),
+            Self::Operating(plan) => operating::measure(plan, run),
             Self::Curves(plan) => curves::measure(plan, run),
         }
     }
@@ -125,6 +136,7 @@ struct RunShare {
     http: RoundCounts,
     outbox: RoundCounts,
     client: RoundCounts,
+    operating: RoundCounts,
     curves: RoundCounts,
     /// How many keys the largest store of a curve holds.
     keys_max: u64,
@@ -133,6 +145,7 @@ struct RunShare {
     fill: u64,
     events: u64,
     hold: f64,
+    idle: f64,
 }
 
 struct RoundCounts {
@@ -151,13 +164,14 @@ impl RoundCounts {
     }
 }
 
-/// About twenty minutes on two cores.
+/// About twenty-five minutes on two cores.
 const FULL: RunShare = RunShare {
     store: RoundCounts { rounds: 5, seconds: 2.0 },
     tx: RoundCounts { rounds: 5, seconds: 2.0 },
     http: RoundCounts { rounds: 5, seconds: 2.0 },
     outbox: RoundCounts { rounds: 5, seconds: 2.0 },
     client: RoundCounts { rounds: 5, seconds: 1.0 },
+    operating: RoundCounts { rounds: 5, seconds: 2.0 },
     curves: RoundCounts { rounds: 3, seconds: 1.0 },
     keys_max: 1_000_000,
     callers: &[1, 16, 64, 256],
@@ -165,6 +179,7 @@ const FULL: RunShare = RunShare {
     fill: 1_000_000,
     events: 100_000,
     hold: 20.0,
+    idle: 20.0,
 };
 
 /// Under two minutes on two cores.
@@ -174,6 +189,7 @@ const QUICK: RunShare = RunShare {
     http: RoundCounts { rounds: 1, seconds: 0.4 },
     outbox: RoundCounts { rounds: 1, seconds: 0.5 },
     client: RoundCounts { rounds: 1, seconds: 0.3 },
+    operating: RoundCounts { rounds: 1, seconds: 0.4 },
     curves: RoundCounts { rounds: 1, seconds: 0.2 },
     keys_max: 20_000,
     callers: &[64],
@@ -181,4 +197,5 @@ const QUICK: RunShare = RunShare {
     fill: 20_000,
     events: 20_000,
     hold: 1.0,
+    idle: 1.0,
 };

@@ -60,6 +60,22 @@ pub(crate) enum BenchError {
     OnlyPostgres,
     #[error("PostgreSQL cannot be started; give --postgres a server to use")]
     NoServer(#[source] super::server::Unstarted),
+    #[error(
+        "the server of --postgres has no TLS; leave out --postgres, or set ssl = on and a certificate there"
+    )]
+    NoTls,
+    #[error("a collector of OpenTelemetry cannot be started")]
+    Collector(#[source] hapax_services::ServiceError),
+    #[error("a store cannot be encrypted")]
+    Encryption(#[from] hapax::EncryptionError),
+    #[error(
+        "the dashboard does not answer as its page expects; give --program the `hapax` of this version"
+    )]
+    Dashboard(#[source] reqwest::Error),
+    #[error(
+        "the dashboard took a token and gave no session; give --program the `hapax` of this version"
+    )]
+    NotSignedIn,
     #[error("Redis cannot be started")]
     Redis(#[source] hapax_services::ServiceError),
     #[error(transparent)]
@@ -89,6 +105,8 @@ impl BenchError {
             self,
             Self::NoServer(_)
                 | Self::OnlyPostgres
+                | Self::NoTls
+                | Self::Collector(_)
                 | Self::Redis(_)
                 | Self::Http(HttpError::Service(_))
         )

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: our stores and the usual hand-written way, side by side in one run; [`tx`], one
 //! transaction for effect and outcome; [`http`], the gateway and nginx; [`client`], the client and bare
-//! reqwest; [`outbox`], the relay and hand-written ones; [`curves`], how all of it grows; and [`all`] of
-//! them.
+//! reqwest; [`outbox`], the relay and hand-written ones; [`operating`], telemetry, encryption, the
+//! dashboard and TLS, with and without; [`curves`], how all of it grows; and [`all`] of them.
 //!
 //! - `run` is what benches share: a directory, a server, `progress`, and the report;
 //! - `plan` says what is measured in `store`, `request` what one request is;
@@ -23,6 +23,7 @@ mod fill;
 mod http;
 mod load;
 mod machine;
+mod operating;
 mod outbox;
 mod plan;
 mod process;
@@ -53,6 +54,7 @@ use self::{
     client::ClientPlan,
     curves::CurvesPlan,
     http::HttpPlan,
+    operating::OperatingPlan,
     outbox::OutboxPlan,
     plan::RunPlan,
     run::BenchRun,
@@ -111,6 +113,10 @@ fn run(task: &BenchTask) -> Result<FiguresVerdict, BenchError> {
         BenchTask::Http(raw) => {
             let plan = HttpPlan::resolve(raw)?;
             alone("http", &raw.measure.report, |run| http::measure(&plan, run))
+        }
+        BenchTask::Operating(raw) => {
+            let plan = OperatingPlan::resolve(raw)?;
+            alone("operating", &raw.measure.report, |run| operating::measure(&plan, run))
         }
         BenchTask::HttpUpstream { port_file } => {
             http::serve(port_file).map(|()| FiguresVerdict::Valid)

@@ -2,12 +2,14 @@
 
 use hapax_services::{
     ServiceError,
+    certificates::Authority,
     postgres::{Server as OwnServer, Settings},
 };
 use tokio_postgres::Config;
 
 use super::{
     arms::postgres_baseline::connect, error::BenchError, machine::Fact, plan::PostgresChoice,
+    sample,
 };
 
 pub(super) struct BenchServer {
@@ -27,7 +29,34 @@ impl BenchServer {
 
     /// Starts a server in the temporary directory, which is stopped and removed in the end.
     pub(super) fn start() -> Result<Self, Unstarted> {
-        let own = OwnServer::start(Settings::default())?;
+        Self::start_with(Settings::default())
+    }
+
+    /// One that takes encrypted connections too: the one that was asked for, if it does, or a server
+    /// of its own.
+    pub(super) fn with_tls(postgres: &PostgresChoice) -> Result<Self, BenchError> {
+        match postgres {
+            PostgresChoice::Given(config) => {
+                let server = Self::given((**config).clone());
+                let ssl = sample::workers()?.block_on(server.setting("ssl"))?;
+                if ssl == "on" { Ok(server) } else { Err(BenchError::NoTls) }
+            }
+            PostgresChoice::Own => Self::start_certified().map_err(BenchError::NoServer),
+            PostgresChoice::None => Err(BenchError::OnlyPostgres),
+        }
+    }
+
+    fn start_certified() -> Result<Self, Unstarted> {
+        let certified = Authority::new("bench")?.server(&["127.0.0.1"])?;
+        Self::start_with(Settings {
+            config: vec!["ssl=on".to_owned()],
+            files: vec![("server.crt", certified.certificate), ("server.key", certified.key)],
+            ..Settings::default()
+        })
+    }
+
+    fn start_with(settings: Settings) -> Result<Self, Unstarted> {
+        let own = OwnServer::start(settings)?;
         let config = own.url().parse()?;
         Ok(Self { config, own: Some(own) })
     }
@@ -74,8 +103,12 @@ impl BenchServer {
         Ok(u64::try_from(position).unwrap_or(0))
     }
 
+    async fn setting(&self, name: &str) -> Result<String, BenchError> {
+        let ask = "SELECT current_setting($1)";
+        Ok(connect(&self.config).await?.query_one(ask, &[&name]).await?.try_get(0)?)
+    }
+
     pub(super) async fn facts(&self) -> Result<Vec<Fact>, BenchError> {
-        let client = connect(&self.config).await?;
         let mut facts = Vec::new();
         for (name, setting) in [
             ("PostgreSQL", "server_version"),
@@ -83,8 +116,7 @@ impl BenchServer {
             ("its synchronous_commit", "synchronous_commit"),
             ("its full_page_writes", "full_page_writes"),
         ] {
-            let row = client.query_one("SELECT current_setting($1)", &[&setting]).await?;
-            facts.push((name, row.try_get(0)?));
+            facts.push((name, self.setting(setting).await?));
         }
         Ok(facts)
     }

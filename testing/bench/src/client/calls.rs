@@ -93,7 +93,7 @@ impl CallMaker {
 
 /// What every way has below it: nothing from the environment, and no certificates, since nothing is
 /// encrypted.
-fn connections() -> Result<reqwest::ClientBuilder, CallBenchError> {
+pub(crate) fn connections() -> Result<reqwest::ClientBuilder, CallBenchError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -21,6 +21,7 @@ mod way;
 
 use std::time::Duration;
 
+pub(super) use self::{calls::connections, stopwatch::Stopwatch};
 pub(crate) use self::{error::CallBenchError, plan::ClientPlan};
 use super::{BenchError, run::BenchRun};
 

@@ -8,15 +8,15 @@ use super::error::CallBenchError;
 use crate::load::float;
 
 /// CPU time of this thread since it was started: what others do on the machine is not in it.
-pub(super) struct Stopwatch(Duration);
+pub(crate) struct Stopwatch(Duration);
 
 impl Stopwatch {
-    pub(super) fn start() -> Result<Self, CallBenchError> {
+    pub(crate) fn start() -> Result<Self, CallBenchError> {
         Ok(Self(thread_cpu()?))
     }
 
     /// Nanoseconds for each of so many things.
-    pub(super) fn nanos_for_each(&self, of: u64) -> Result<f64, CallBenchError> {
+    pub(crate) fn nanos_for_each(&self, of: u64) -> Result<f64, CallBenchError> {
         let used = thread_cpu()?.saturating_sub(self.0);
         Ok(used.as_secs_f64() * 1e9 / float(of.max(1)))
     }

@@ -11,19 +11,29 @@ use crate::BenchError;
 
 /// How a gateway is set up.
 #[derive(Debug)]
-pub(super) struct GatewaySetup<'a> {
-    pub(super) program: &'a Path,
-    pub(super) upstream: u16,
+pub(crate) struct GatewaySetup<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) upstream: u16,
     /// Where records are kept.
-    pub(super) store: String,
-    pub(super) protection: GatewayProtection,
+    pub(crate) store: String,
+    pub(crate) protection: GatewayProtection,
+    /// What else its configuration says: settings, then tables, each on lines of its own.
+    pub(crate) settings: String,
     /// Where its files are.
-    pub(super) directory: &'a Path,
+    pub(crate) directory: &'a Path,
+}
+
+/// A running gateway. Dropping it stops it.
+#[derive(Debug)]
+pub(crate) struct BenchGateway {
+    pub(crate) child: Child,
+    /// The port of its operators.
+    pub(crate) admin: u16,
 }
 
 /// What happens to a request that changes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GatewayProtection {
+pub(crate) enum GatewayProtection {
     /// It passes, whatever its key.
     Pass,
     /// It happens once for each key.
@@ -35,7 +45,7 @@ const CONNECTIONS_MAX: usize = 20_000;
 
 impl GatewaySetup<'_> {
     /// Starts it, and returns when it accepts connections.
-    pub(super) fn start(&self) -> Result<Child, BenchError> {
+    pub(crate) fn start(&self) -> Result<BenchGateway, BenchError> {
         let (port, admin) = (child::free_port()?, child::free_port()?);
         let file = self.directory.join("gateway.toml");
         fs::write(&file, self.configuration()).map_err(BenchError::Directory)?;
@@ -44,7 +54,8 @@ impl GatewaySetup<'_> {
         command.args(["--upstream", &format!("http://127.0.0.1:{}", self.upstream)]);
         command.args(["--store", &self.store, "--admin", &format!("127.0.0.1:{admin}")]);
         command.arg("--config").arg(&file);
-        Ok(Child::start("gateway", &mut command, self.directory, port)?)
+        let child = Child::start("gateway", &mut command, self.directory, port)?;
+        Ok(BenchGateway { child, admin })
     }
 
     fn configuration(&self) -> String {
@@ -52,12 +63,15 @@ impl GatewaySetup<'_> {
             GatewayProtection::Pass => "pass",
             GatewayProtection::Protect => "protect",
         };
-        format!("otherwise = \"{otherwise}\"\n[limits]\nconnections = {CONNECTIONS_MAX}\n")
+        let settings = &self.settings;
+        format!(
+            "otherwise = \"{otherwise}\"\n{settings}[limits]\nconnections = {CONNECTIONS_MAX}\n"
+        )
     }
 }
 
 /// The address of a fresh SQLite store in this directory.
-pub(super) fn sqlite(directory: &Path) -> String {
+pub(crate) fn sqlite(directory: &Path) -> String {
     format!("sqlite:{}", sqlite_file(directory).display())
 }
 

@@ -8,8 +8,12 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::client::{KeepAliveClient, WrongAnswer};
+use super::{
+    client::{KeepAliveClient, WrongAnswer},
+    error::HttpError,
+};
 use crate::{
+    BenchError,
     load::{CallersStop, Numbers, float, histogram},
     timetable::Timetable,
 };
@@ -19,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Which keys the requests carry.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum KeyChoice {
+pub(crate) enum KeyChoice {
     /// A new one each time.
     Fresh,
     /// The same few, again and again.
@@ -28,7 +32,7 @@ pub(super) enum KeyChoice {
 
 /// When each connection makes its next request.
 #[derive(Debug, Clone)]
-pub(super) enum RequestPace {
+pub(crate) enum RequestPace {
     /// When the last one is answered.
     Closed(CallersStop),
     /// When the timetable says so, or as soon afterwards as a connection is free.
@@ -37,38 +41,51 @@ pub(super) enum RequestPace {
 
 /// Connections, and the numbers of their requests.
 #[derive(Debug)]
-pub(super) struct Traffic {
-    pub(super) clients: Vec<KeepAliveClient>,
-    pub(super) numbers: Arc<Numbers>,
+pub(crate) struct Traffic {
+    clients: Vec<KeepAliveClient>,
+    numbers: Arc<Numbers>,
     pub(super) keys: KeyChoice,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct HttpLoad {
+pub(crate) struct HttpLoad {
     /// Requests answered as they should be.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
     elapsed: Duration,
     latencies: Histogram<u64>,
     /// Why a connection stopped early.
-    pub(super) failure: Option<WrongAnswer>,
+    pub(crate) failure: Option<WrongAnswer>,
 }
 
 impl HttpLoad {
-    pub(super) fn per_second(&self) -> f64 {
+    pub(crate) fn per_second(&self) -> f64 {
         float(self.requests) / self.elapsed.as_secs_f64()
     }
 
     /// The latency that this share of the requests did not exceed, in milliseconds.
-    pub(super) fn latency_ms(&self, quantile: f64) -> f64 {
+    pub(crate) fn latency_ms(&self, quantile: f64) -> f64 {
         float(self.latencies.value_at_quantile(quantile)) / 1000.0
     }
 }
 
 impl Traffic {
+    /// Opens so many connections.
+    pub(crate) async fn connect(
+        port: u16,
+        connections: usize,
+        keys: KeyChoice,
+    ) -> Result<Self, HttpError> {
+        let mut clients = Vec::with_capacity(connections);
+        for _ in 0..connections {
+            clients.push(KeepAliveClient::connect(port).await.map_err(HttpError::Connect)?);
+        }
+        Ok(Self { clients, numbers: Arc::default(), keys })
+    }
+
     /// Lets all connections make requests until the pace says stop. The connections that served
     /// well are kept for the next time.
-    pub(super) async fn drive(&mut self, pace: &RequestPace, duration: Duration) -> HttpLoad {
+    pub(crate) async fn drive(&mut self, pace: &RequestPace, duration: Duration) -> HttpLoad {
         let began = Instant::now();
         let mut tasks = JoinSet::new();
         for client in self.clients.drain(..) {
@@ -102,6 +119,24 @@ impl Traffic {
             load.failure = load.failure.or(failed);
         }
         load
+    }
+
+    /// What makes the figures of these loads worthless: an answer that is none, or another number of
+    /// effects, as the upstream on this port counts them, than of keys.
+    pub(crate) async fn wrong<'a>(
+        &self,
+        upstream: u16,
+        loads: impl Iterator<Item = &'a HttpLoad> + Clone,
+    ) -> Result<Option<String>, BenchError> {
+        if let Some(failure) = loads.clone().find_map(|load| load.failure.as_ref()) {
+            return Ok(Some(crate::sentence(failure)));
+        }
+        let keys = match self.keys {
+            KeyChoice::Fresh => loads.map(|load| load.requests).sum(),
+            KeyChoice::Repeated(keys) => keys,
+        };
+        let mut client = KeepAliveClient::connect(upstream).await.map_err(HttpError::Connect)?;
+        Ok(client.totals().await.map_err(HttpError::Ledger)?.wrong(keys))
     }
 }
 

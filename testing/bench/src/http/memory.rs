@@ -91,9 +91,10 @@ impl Pair {
             upstream: upstream.port,
             store: gateway::sqlite(files.path()),
             protection: GatewayProtection::Protect,
+            settings: String::new(),
             directory: files.path(),
         };
-        Ok(Self { gateway: gateway.start()?, upstream, _files: files })
+        Ok(Self { gateway: gateway.start()?.child, upstream, _files: files })
     }
 
     async fn at_rest(&self) -> Result<Memory, BenchError> {

@@ -25,7 +25,13 @@ mod upstream;
 mod way;
 mod wire;
 
-pub(super) use self::{child::Child, client::KeepAliveClient as Connection};
+pub(super) use self::{
+    child::Child,
+    client::KeepAliveClient as Connection,
+    gateway::{BenchGateway, GatewayProtection, GatewaySetup, sqlite},
+    load::{HttpLoad, KeyChoice, RequestPace, Traffic},
+    plan::program,
+};
 use self::{
     database::Database,
     nginx::Nginx,

@@ -54,7 +54,7 @@ impl HttpPlan {
 }
 
 /// The file of the program `hapax`. Cargo puts what it builds side by side.
-fn program(raw: &ProgramArgs) -> Result<PathBuf, HttpError> {
+pub(crate) fn program(raw: &ProgramArgs) -> Result<PathBuf, HttpError> {
     let file = match &raw.file {
         Some(file) => file.clone(),
         None => env::current_exe().map_err(HttpError::OwnFile)?.with_file_name("hapax"),

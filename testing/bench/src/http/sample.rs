@@ -1,15 +1,13 @@
 //! One measurement of one way, with fresh processes and a fresh store.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
 use super::{
     child::Child,
-    client::KeepAliveClient,
     database::Database,
     disk::RecordDisk,
-    error::HttpError,
     gateway::{self, GatewaySetup},
     load::{HttpLoad, KeyChoice, RequestPace, Traffic},
     nginx::Nginx,
@@ -19,7 +17,7 @@ use super::{
 use crate::{
     BenchError,
     args::HttpWay,
-    load::{CallersStop, Numbers, float},
+    load::{CallersStop, float},
     process,
     timetable::Timetable,
     turns::Measurement,
@@ -125,7 +123,7 @@ impl HttpGround<'_> {
             database: database.and_then(Database::pid),
         };
         let mut trial = HttpTrial {
-            traffic: connect(port, connections, way.keys()).await?,
+            traffic: Traffic::connect(port, connections, way.keys()).await?,
             meters,
             upstream: upstream.port,
             disk: match way {
@@ -162,16 +160,10 @@ impl HttpGround<'_> {
             }
         };
         let program = self.program;
-        GatewaySetup { program, upstream, store, protection, directory }.start().map(Some)
+        let settings = String::new();
+        let setup = GatewaySetup { program, upstream, store, protection, settings, directory };
+        Ok(Some(setup.start()?.child))
     }
-}
-
-async fn connect(port: u16, connections: usize, keys: KeyChoice) -> Result<Traffic, HttpError> {
-    let mut clients = Vec::with_capacity(connections);
-    for _ in 0..connections {
-        clients.push(KeepAliveClient::connect(port).await.map_err(HttpError::Connect)?);
-    }
-    Ok(Traffic { clients, numbers: Arc::new(Numbers::default()), keys })
 }
 
 struct HttpTrial<'a> {
@@ -198,7 +190,8 @@ impl HttpTrial<'_> {
         let keys = warmed.requests + load.requests + open.requests;
         let disk_bytes = each(self.disk_bytes().await?, empty, keys);
         let log_bytes = each(log_end, logged, load.requests);
-        let invalid = self.wrong(filled.iter().chain([&warmed, &load, &open])).await?;
+        let loads = filled.iter().chain([&warmed, &load, &open]);
+        let invalid = self.traffic.wrong(self.upstream, loads).await?;
         Ok(HttpSample { disk_bytes, log_bytes, ..after.since(&before, &load, &open, invalid) })
     }
 
@@ -228,24 +221,6 @@ impl HttpTrial<'_> {
 
     async fn closed(&mut self, stop: CallersStop, duration: Duration) -> HttpLoad {
         self.traffic.drive(&RequestPace::Closed(stop), duration).await
-    }
-
-    /// What makes the figures worthless: an answer that is none, or another number of effects than
-    /// of keys.
-    async fn wrong<'a>(
-        &self,
-        loads: impl Iterator<Item = &'a HttpLoad> + Clone,
-    ) -> Result<Option<String>, BenchError> {
-        if let Some(failure) = loads.clone().find_map(|load| load.failure.as_ref()) {
-            return Ok(Some(crate::sentence(failure)));
-        }
-        let keys = match self.traffic.keys {
-            KeyChoice::Fresh => loads.map(|load| load.requests).sum(),
-            KeyChoice::Repeated(keys) => keys,
-        };
-        let mut client =
-            KeepAliveClient::connect(self.upstream).await.map_err(HttpError::Connect)?;
-        Ok(client.totals().await.map_err(HttpError::Ledger)?.wrong(keys))
     }
 }
 

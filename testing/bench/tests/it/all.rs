@@ -15,7 +15,7 @@ fn the_benches_of_a_run_are_in_one_report() {
     let (json, html) = (directory.path().join("report.json"), directory.path().join("report.html"));
     let url = postgres_url();
     let tiny = ["all", "--quick", "--rounds", "1", "--seconds", "0.05"];
-    let only = ["--only", "store,tx,http,outbox,client"];
+    let only = ["--only", "store,tx,http,outbox,client,operating"];
     let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
     let output = bench(&[&tiny[..], &only, &["--postgres", &url], &files].concat());
     let said = text(&output.stdout);
@@ -25,7 +25,7 @@ fn the_benches_of_a_run_are_in_one_report() {
     let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     assert_eq!((&report["valid"], &report["cut_short"]), (&Value::Bool(true), &Value::Bool(false)));
     let page = fs::read_to_string(&html).unwrap();
-    for bench in ["store", "tx", "http", "outbox", "client"] {
+    for bench in ["store", "tx", "http", "outbox", "client", "operating"] {
         let sections = report["sections"].as_array().unwrap();
         assert!(sections.iter().any(|section| section["bench"] == bench), "no {bench} in the JSON");
         assert!(said.contains(&format!("== {bench} ==")), "no {bench} in:\n{said}");

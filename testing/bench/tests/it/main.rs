@@ -4,6 +4,7 @@
 mod all;
 mod curves;
 mod http;
+mod operating;
 mod usage;
 mod ways;
 

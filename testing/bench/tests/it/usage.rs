@@ -4,7 +4,7 @@ use crate::{bench, text};
 fn help_names_every_bench() {
     let output = bench(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
-    for name in ["all", "store", "tx", "curves", "http", "outbox", "client"] {
+    for name in ["all", "store", "tx", "curves", "http", "outbox", "client", "operating"] {
         assert!(text(&output.stdout).contains(&format!("\n  {name} ")), "no {name}");
     }
 }
@@ -19,6 +19,9 @@ fn arguments_that_mean_nothing_are_refused_with_code_2() {
         &["store", "--callers", "1,,2"],
         &["store", "--callers", "0"],
         &["store", "--fill", "-1"],
+        &["operating", "--parts", "everything"],
+        &["operating", "--rate", "0"],
+        &["operating", "--idle", "0"],
     ] {
         let output = bench(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -43,7 +46,7 @@ fn a_server_that_is_not_there_is_named_as_the_reason() {
 
 #[test]
 fn a_program_that_is_not_there_is_named_with_what_builds_it() {
-    for task in ["http", "all"] {
+    for task in ["http", "all", "operating"] {
         let output = bench(&[task, "--quick", "--program", "no/such/hapax"]);
         assert_eq!(output.status.code(), Some(1), "{task}");
         let said = text(&output.stderr);

@@ -1,8 +1,12 @@
 //! What people type after `cargo xtask bench`.
 
+mod operating;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, value_parser};
+
+pub(crate) use self::operating::{OperatingArgs, OperatingPart};
 
 /// What to type, for those who ask.
 const EXAMPLES: &str = "\
@@ -73,7 +77,14 @@ pub(crate) enum BenchTask {
     /// temporary directory (TMPDIR moves it).
     Client(ClientBenchArgs),
 
-    /// The upstream of `cargo xtask bench http` and of `cargo xtask bench client`.
+    /// Measure what it costs to operate a gateway: telemetry, encryption, the dashboard, TLS to PostgreSQL.
+    ///
+    /// Each is measured with and without, in turn, each time with fresh processes and fresh stores in
+    /// the temporary directory (TMPDIR moves it). What a process has used is counted by its CPU time,
+    /// which changes little when somebody else uses the machine; requests per second need a quiet one.
+    Operating(OperatingArgs),
+
+    /// The upstream of `cargo xtask bench http`, `client` and `operating`.
     #[command(hide = true)]
     HttpUpstream {
         /// Where the number of its port is written.
@@ -103,6 +114,7 @@ pub(crate) enum BenchName {
     Http,
     Outbox,
     Client,
+    Operating,
     Curves,
 }
 
@@ -345,7 +357,7 @@ pub(crate) enum Statements {
     Text,
 }
 
-fn seconds(raw: &str) -> Result<f64, String> {
+pub(super) fn seconds(raw: &str) -> Result<f64, String> {
     let seconds: f64 = raw.parse().map_err(|_| "give a number of seconds".to_owned())?;
     let allowed = 0.05..=3600.0;
     if allowed.contains(&seconds) { Ok(seconds) } else { Err("give 0.05 to 3600".to_owned()) }
