@@ -156,7 +156,7 @@ async function mayOnlyLook() {
   const page = await visit({ viewport: SIZES.desktop });
   await signIn(page, READ_TOKEN);
   await page.goto(`${DASHBOARD}/#/doubts`);
-  await page.getByText("You may look; changes need the token of admin_token.").waitFor();
+  await page.getByText("You may look; changes need the token of admin_token, or a group of operate.").waitFor();
   assert.equal(await page.getByRole("button", { name: "Resolve…" }).count(), 0);
   await page.context().close();
 }

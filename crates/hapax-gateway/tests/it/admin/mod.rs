@@ -10,6 +10,7 @@ mod changes;
 mod figures;
 mod health;
 mod metrics;
+mod oidc;
 mod operations;
 mod outbox;
 mod pages;
