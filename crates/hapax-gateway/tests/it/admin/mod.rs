@@ -16,4 +16,4 @@ mod outbox;
 mod pages;
 mod sessions;
 mod tokens;
-mod world;
+pub(crate) mod world;

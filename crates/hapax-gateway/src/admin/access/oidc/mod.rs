@@ -49,7 +49,7 @@ pub(in crate::admin) struct OidcSignIn {
 }
 
 /// What a browser brings back from the provider.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Returned<'a> {
     code: &'a str,
     login: &'a PendingLogin,
@@ -152,8 +152,9 @@ impl OidcSignIn {
 
     /// What the groups of somebody allow.
     fn role(&self, claims: &Claims) -> Option<AdminRole> {
-        let groups = match claims.get(&self.settings.claim)? {
-            Value::String(_) => std::slice::from_ref(claims.get(&self.settings.claim)?),
+        let claim = claims.get(&self.settings.claim)?;
+        let groups = match claim {
+            Value::String(_) => std::slice::from_ref(claim),
             Value::Array(groups) => groups,
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
         };

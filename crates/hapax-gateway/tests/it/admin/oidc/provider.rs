@@ -160,11 +160,7 @@ async fn keys(State(provider): State<Provider>) -> Json<Value> {
     Json(json!({ "keys": provider.script.lock().unwrap().keys }))
 }
 
-async fn token(
-    State(provider): State<Provider>,
-    headers: HeaderMap,
-    form: String,
-) -> Response {
+async fn token(State(provider): State<Provider>, headers: HeaderMap, form: String) -> Response {
     let form = pairs(&form);
     let mut script = provider.script.lock().unwrap();
     if script.gives_tokens == Some(false) {
