@@ -283,7 +283,8 @@ async fn admin_listener(
     let Some(address) = config.admin else { return Ok(None) };
     let listener = listen(opened, address, "--admin").await?;
     let address = listener.local_addr().map_err(StartError::System)?;
-    if !address.ip().is_loopback() && config.admin_token.is_none() {
+    let is_guarded = config.admin_token.is_some() || config.admin_oidc.is_some();
+    if !address.ip().is_loopback() && !is_guarded {
         return Err(StartError::OpenToAnybody { address });
     }
     Ok(Some(listener))
@@ -301,6 +302,7 @@ fn administer(
         read: config.admin_read_token.clone().and_then(AdminSecret::new),
         hosts: config.admin_hosts.clone(),
         address,
+        oidc: config.admin_oidc.clone(),
     };
     let state = AdminState::new(engine, access, meters, draining);
     state.show_configuration(describe(config));
@@ -426,6 +428,7 @@ fn unchangeable(old: &Config, new: &Config) -> Vec<&'static str> {
         ("admin_token", old.admin_token != new.admin_token),
         ("admin_read_token", old.admin_read_token != new.admin_read_token),
         ("admin_hosts", old.admin_hosts != new.admin_hosts),
+        ("admin_oidc", old.admin_oidc != new.admin_oidc),
         ("store", old.store != new.store),
         ("encryption", keys(old) != keys(new)),
         ("workers", old.workers != new.workers),

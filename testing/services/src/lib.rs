@@ -9,6 +9,7 @@
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
 //! - [`haproxy`]: a load balancer;
 //! - [`kms`]: a key service, started alike;
+//! - [`openid`]: an OpenID provider, with people in groups;
 //! - [`redis`]: a Redis server, for those who compare with it;
 //! - [`chromium`]: a browser without a window;
 //! - [`faketime`]: a clock that can be set, for one process;
@@ -51,6 +52,7 @@ pub mod haproxy;
 pub mod kafka;
 pub mod kms;
 pub mod nats;
+pub mod openid;
 pub mod pg_cron;
 pub mod pgbouncer;
 pub mod postgres;

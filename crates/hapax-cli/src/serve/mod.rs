@@ -235,7 +235,7 @@ fn greeting(
 /// Whether somebody can sign in.
 fn has_people(config: &Config) -> bool {
     let has_token = config.admin_token.is_some() || config.admin_read_token.is_some();
-    config.admin.is_some() && has_token
+    config.admin.is_some() && (has_token || config.admin_oidc.is_some())
 }
 
 fn scheme(config: &Config) -> &'static str {

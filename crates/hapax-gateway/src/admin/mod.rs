@@ -2,7 +2,7 @@
 //!
 //! [`router`] makes the whole of it. It belongs on a listener of its own, never on the one clients
 //! use. Health and metrics are open to whoever reaches that listener; everything under `/v1` asks
-//! for a token, or for the session of somebody who showed one to the dashboard.
+//! for a token, or for the session of somebody who signed in to the dashboard.
 
 mod access;
 mod dashboard;
@@ -28,7 +28,6 @@ use hapax_core::outbox::OutboxAdmin;
 use hapax_engine::Engine;
 use serde::Serialize;
 
-use self::{access::SessionRegistry, figures::FigureFeed, outbox::DynOutbox};
 pub use self::{
     access::{AdminAccess, AdminSecret},
     metrics::{
@@ -36,6 +35,11 @@ pub use self::{
         SampleValue, UpstreamExchange,
     },
     relay_pages::{NotReady, RelayPages},
+};
+use self::{
+    access::{OidcSignIn, SessionRegistry},
+    figures::FigureFeed,
+    outbox::DynOutbox,
 };
 
 /// The JSON documents of the admin API, for whoever answers with them and whoever reads them.
@@ -64,6 +68,7 @@ pub struct AdminState {
     /// Set when the gateway was told to stop: it is alive, but no longer ready.
     draining: Arc<AtomicBool>,
     sessions: SessionRegistry,
+    sign_in: Option<Arc<OidcSignIn>>,
     feed: FigureFeed,
     configuration: Arc<ArcSwap<String>>,
     outbox: Arc<ArcSwapOption<DynOutbox>>,
@@ -78,12 +83,15 @@ impl AdminState {
         meters: Meters,
         draining: Arc<AtomicBool>,
     ) -> Self {
+        let access = access.with_dashboard_host();
+        let sign_in = access.oidc.clone().map(OidcSignIn::new).map(Arc::new);
         Self {
             engine,
             access: Arc::new(access),
             meters,
             draining,
             sessions: SessionRegistry::default(),
+            sign_in,
             feed: FigureFeed::default(),
             configuration: Arc::default(),
             outbox: Arc::default(),

@@ -6,7 +6,7 @@ use hapax_tower::{
     KeySpelling, PathReading, Protection, Readers, Scoping, StoreDown,
 };
 
-use super::{Config, encryption, store, units::spelled, units::spelled_size};
+use super::{AdminOidc, Config, encryption, store, units::spelled, units::spelled_size};
 
 /// What this configuration means: a line for each route and for each other thing that matters,
 /// without anything secret.
@@ -21,6 +21,7 @@ pub fn describe(config: &Config) -> String {
     };
     let mut lines = vec![format!("listens at {scheme}://{listen}{asked}")];
     lines.push(admin(config));
+    lines.extend(config.admin_oidc.as_ref().map(AdminOidc::described));
     lines.push(match upstream.paths {
         PathReading::Lenient => format!("protects {}", upstream.url),
         PathReading::Literal => format!("protects {}, which reads paths literally", upstream.url),
@@ -58,6 +59,7 @@ fn admin(config: &Config) -> String {
         (Some(_), None) => "with a token",
         (Some(_), Some(_)) => "with a token, and another one to look alone",
         (None, Some(_)) => "with a token to look alone",
+        (None, None) if config.admin_oidc.is_some() => "without a token",
         (None, None) => "health and metrics alone",
     };
     let hosts = match config.admin_hosts.as_slice() {

@@ -1,6 +1,6 @@
 //! What is stored is encrypted with: `[encryption]`.
 
-use std::{env, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use hapax_encryption::{
     Encryption, KmsMasterKey, KmsOptions, LocalMasterKey, MasterKey, ROTATE_AFTER,
@@ -87,7 +87,7 @@ fn master_key(
     let written = table.text(name)?;
     let text = match source {
         MasterKeySource::File => table.file(name, &written, dir)?,
-        MasterKeySource::Variable => variable(table, name, &written)?,
+        MasterKeySource::Variable => table.variable(name, &written)?,
         MasterKeySource::Kms => return kms_key(table, name, &written),
     };
     let refused = |refusal| table.fault(written.span(), format!("`{name}`: {refusal}"));
@@ -103,17 +103,6 @@ fn kms_key(table: &TableReader<'_>, name: &str, written: &At<&str>) -> Option<Ar
     let refused = |refusal| table.fault(written.span(), format!("`{name}`: {refusal}"));
     let key = KmsMasterKey::new(written.get_ref(), options).map_err(refused).ok()?;
     Some(Arc::new(key))
-}
-
-fn variable(table: &TableReader<'_>, name: &str, written: &At<&str>) -> Option<String> {
-    let variable = written.get_ref();
-    let value = env::var(variable);
-    if value.is_err() {
-        let what = format!("`{name}` names {variable}, which is not set or is no text");
-        let advice = "write the name of a variable of the environment instead";
-        table.fault(written.span(), format!("{what}; {advice}"));
-    }
-    value.ok()
 }
 
 /// How long a data key seals; `None` for ever.

@@ -19,7 +19,6 @@ use toml::{
 use super::{
     Config, Limits, Tls, Upstream, cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
-    files,
     foreign_tables::{Beside, ForeignTable, Surroundings},
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
@@ -164,11 +163,11 @@ fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 /// What was written, in the file and by flags.
-struct Sources<'t> {
+pub(super) struct Sources<'t> {
     text: &'t str,
-    dir: &'t Path,
-    top: TableReader<'t>,
-    overrides: &'t Overrides,
+    pub(super) dir: &'t Path,
+    pub(super) top: TableReader<'t>,
+    pub(super) overrides: &'t Overrides,
 }
 
 impl Sources<'_> {
@@ -181,8 +180,7 @@ impl Sources<'_> {
         let listen = self.either("--listen", &self.overrides.listen, "listen", top, socket);
         let listen = listen.map_or(LISTEN, |(listen, _)| listen);
         let upstream = self.upstream(listen);
-        let AdminSettings { admin, token: admin_token, read_token: admin_read_token } =
-            self.admin(listen);
+        let admin = self.admin(listen);
         let certificates = tls.as_ref().is_some_and(|tls| tls.clients.is_some());
         let tenants = tenants::read(top, self.dir, certificates).unwrap_or_default();
         let store = self.store();
@@ -211,17 +209,17 @@ impl Sources<'_> {
         }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
-        let admin_hosts = top.list("admin_hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
         let (drain, sweep) = (duration("drain"), duration("sweep"));
         let drain_delay = top.duration_or_zero("drain_delay").map(Spanned::into_inner);
         let clock_stays = duration("clock_stays").unwrap_or(CLOCK_STAYS);
         Some(Config {
             listen,
-            admin,
-            admin_token,
-            admin_read_token,
-            admin_hosts: admin_hosts.unwrap_or_default(),
+            admin: admin.address,
+            admin_token: admin.token,
+            admin_read_token: admin.read_token,
+            admin_hosts: admin.hosts,
+            admin_oidc: admin.oidc,
             store,
             tls,
             encryption: encryption::read(top, self.dir),
@@ -245,7 +243,7 @@ impl Sources<'_> {
     }
 
     /// What a flag says, or else the file, and where that is.
-    fn either<T>(
+    pub(super) fn either<T>(
         &self,
         flag: &'static str,
         given: &Option<String>,
@@ -282,55 +280,6 @@ impl Sources<'_> {
         Upstream::read(&table, url, self.dir)
     }
 
-    fn admin(&self, listen: SocketAddr) -> AdminSettings {
-        let address = |text: &str| match text {
-            "off" => Ok(None),
-            address => socket(address).map(Some),
-        };
-        let admin = self.either("--admin", &self.overrides.admin, "admin", &self.top, address);
-        let token = self.either(
-            "--admin-token",
-            &self.overrides.admin_token,
-            "admin_token",
-            &self.top,
-            admin_token,
-        );
-        // Files are read whether or not they count, so that what is wrong with them is told.
-        let (in_file, read_in_file) =
-            (self.token_in("admin_token_file"), self.token_in("admin_read_token_file"));
-        let token = token.map(|(token, _)| token).or(in_file);
-        let read_token = self.top.parsed("admin_read_token", admin_token).map(Spanned::into_inner);
-        let read_token = read_token.or(read_in_file);
-        if read_token.is_some() && read_token == token {
-            let named = ["admin_read_token", "admin_read_token_file"];
-            let name = named.into_iter().find(|name| self.top.has(name)).unwrap_or(named[0]);
-            let what = format!("`{name}` is the same as the admin token, which may change keys");
-            self.top.fault(self.top.place(name), format!("{what}; write another one instead"));
-        }
-        let (address, place) =
-            admin.unwrap_or_else(|| (Some(ADMIN), self.top.place("admin").into()));
-        let settings = AdminSettings { admin: address, token, read_token };
-        let Some(address) = address else { return settings };
-        if !address.ip().is_loopback() && settings.token.is_none() && settings.read_token.is_none()
-        {
-            let what = "anybody who reaches this address could change keys";
-            let advice = "write `admin_token_file` too, or an address of 127.0.0.1, instead";
-            self.top.fault(place.clone(), format!("{what}; {advice}"));
-        }
-        if address == listen && address.port() != 0 {
-            let what = "`admin` and `listen` cannot share an address; write another port instead";
-            self.top.fault(place, what);
-        }
-        settings
-    }
-
-    /// The token in the file that this setting names, if it does.
-    fn token_in(&self, name: &str) -> Option<String> {
-        let path = self.top.text(name)?;
-        let text = files::named(&self.top, name, &path, self.dir)?;
-        Some(text.trim_end_matches(['\r', '\n']).to_owned())
-    }
-
     fn store(&self) -> String {
         let written = store::store_of(&self.top, self.dir);
         let Some(flag) = &self.overrides.store else {
@@ -343,17 +292,8 @@ impl Sources<'_> {
     }
 }
 
-/// Where operators connect, and what they show.
-struct AdminSettings {
-    admin: Option<SocketAddr>,
-    token: Option<String>,
-    read_token: Option<String>,
-}
-
 const LISTEN: SocketAddr =
     SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8080));
-const ADMIN: SocketAddr =
-    SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 8081));
 const STORE: &str = "sqlite:hapax.db";
 
 /// An address and a port. The refusal goes on after the name of a setting.
@@ -363,13 +303,8 @@ pub fn socket(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("cannot be {text:?}; {advice}"))
 }
 
-fn admin_token(text: &str) -> Result<String, String> {
-    let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let refusal = "cannot be sent in a header; write visible ASCII characters instead";
-    is_visible.then(|| text.to_owned()).ok_or_else(|| refusal.to_owned())
-}
-
-fn host(text: &str) -> Result<String, String> {
+/// The name of a host, in small letters.
+pub(super) fn host(text: &str) -> Result<String, String> {
     let advice = "write the name of a host, such as \"api.example.com\", instead";
     let is_host =
         Authority::try_from(text).is_ok_and(|authority| !authority.as_str().contains('@'));

@@ -4,6 +4,8 @@
 //! and `routes`; each setting goes through [`reader`], which notes what is wrong in `fault` and goes on. Tables that
 //! are not the gateway's own are read by whoever runs it: `beside`.
 
+mod admin;
+mod admin_oidc;
 mod cors;
 mod describe;
 mod encryption;
@@ -29,7 +31,9 @@ use hapax_encryption::Encryption;
 use hapax_tower::{Cors, PathReading, Routes, Tenancy};
 use http::Uri;
 
+pub(crate) use self::{admin_oidc::is_private, probe::RESERVED};
 pub use self::{
+    admin_oidc::{AdminOidc, ClientSecret},
     describe::describe,
     fault::{ConfigError, Excerpt, Fault},
     foreign_tables::{Beside, ForeignTable, Surroundings},
@@ -52,6 +56,8 @@ pub struct Config {
     pub admin_read_token: Option<String>,
     /// Names by which browsers may come to the dashboard, beside loopback's and its address.
     pub admin_hosts: Vec<String>,
+    /// Who signs people in to the dashboard; nobody but the tokens if `None`.
+    pub admin_oidc: Option<AdminOidc>,
     /// Where records are kept: `sqlite:PATH`, `postgres://…`, `memory:` or `address-file:PATH`.
     pub store: String,
     /// What it encrypts what it keeps with; everything is clear if `None`.

@@ -3,6 +3,7 @@
 /// Every table of the file, with the settings it may hold.
 pub const SETTINGS: &[(&str, &[&str])] = &[
     ("", TOP),
+    ("admin_oidc", ADMIN_OIDC),
     ("upstream", UPSTREAM),
     ("tls", TLS),
     ("encryption", ENCRYPTION),
@@ -22,6 +23,7 @@ pub(crate) const TOP: &[&str] = &[
     "admin_read_token",
     "admin_read_token_file",
     "admin_hosts",
+    "admin_oidc",
     "store",
     "store_file",
     "store_env",
@@ -41,6 +43,20 @@ pub(crate) const TOP: &[&str] = &[
     "tenant",
     "defaults",
     "route",
+];
+pub(crate) const ADMIN_OIDC: &[&str] = &[
+    "issuer",
+    "client_id",
+    "client_secret_file",
+    "client_secret_env",
+    "dashboard",
+    "scopes",
+    "claim",
+    "operate",
+    "read",
+    "person",
+    "called",
+    "ca",
 ];
 pub(crate) const UPSTREAM: &[&str] = &[
     "url",

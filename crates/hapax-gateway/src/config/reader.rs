@@ -1,7 +1,7 @@
 //! A table of the file, read setting by setting. What is wrong is noted, and reading goes on, so
 //! that a person hears of every fault at once.
 
-use std::{ops::Range, path::Path, time::Duration};
+use std::{env, ops::Range, path::Path, time::Duration};
 
 use toml::{
     Spanned,
@@ -83,6 +83,18 @@ impl<'t> TableReader<'t> {
     /// The text of the file that this setting names; a fault if it cannot be had.
     pub fn file(&self, name: &str, path: &At<&str>, dir: &Path) -> Option<String> {
         files::named(self, name, path, dir)
+    }
+
+    /// The value of the variable that this setting names; a fault if it cannot be had.
+    pub(crate) fn variable(&self, name: &str, variable: &At<&str>) -> Option<String> {
+        let value = env::var(variable.get_ref());
+        if value.is_err() {
+            let what =
+                format!("`{name}` names {}, which is not set or is no text", variable.get_ref());
+            let advice = "write the name of a variable of the environment instead";
+            self.fault(variable.span(), format!("{what}; {advice}"));
+        }
+        value.ok()
     }
 
     /// A text; `instead` says what to write where there is something else.

@@ -3,3 +3,4 @@
 mod admin;
 mod client;
 mod config;
+mod sign_in;

@@ -15,6 +15,8 @@ struct ListenerFacts {
     admin: Option<SocketAddr>,
     /// How long the token is, if there is one.
     token_characters: Option<usize>,
+    /// Whether a provider signs people in.
+    has_provider: bool,
 }
 
 const CHECKS: &[fn(&ListenerFacts) -> Diagnosis] = &[clients, admin, token];
@@ -25,6 +27,7 @@ pub(super) fn examine(config: &Config) -> Vec<Diagnosis> {
         has_tls: config.tls.is_some(),
         admin: config.admin,
         token_characters: config.admin_token.as_ref().map(|token| token.chars().count()),
+        has_provider: config.admin_oidc.is_some(),
     };
     CHECKS.iter().map(|check| check(&facts)).collect()
 }
@@ -59,6 +62,9 @@ fn admin(facts: &ListenerFacts) -> Diagnosis {
 fn token(facts: &ListenerFacts) -> Diagnosis {
     const NAME: &str = "admin token";
     match facts.token_characters {
+        None if facts.has_provider => {
+            Diagnosis::new(NAME, "none: people sign in by their provider, programs cannot")
+        }
         None => Diagnosis::new(NAME, "none: health and metrics alone are served"),
         Some(count) if count >= TOKEN_CHARACTERS => Diagnosis::new(NAME, "there is one"),
         Some(count) => Diagnosis::new(NAME, format!("{count} characters long")).warning(
@@ -80,6 +86,7 @@ mod tests {
             has_tls: false,
             admin: Some("[::1]:8081".parse().unwrap()),
             token_characters: Some(64),
+            has_provider: false,
         };
         assert!(CHECKS.iter().all(|check| check(&near).concern.is_none()));
         let anywhere = "0.0.0.0:8081".parse().unwrap();

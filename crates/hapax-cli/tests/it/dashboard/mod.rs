@@ -31,10 +31,11 @@ const KEY: &str = "order-4711";
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What a browser is driven by, and the pages it is driven over.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     ("package.json", include_str!("package.json")),
     ("package-lock.json", include_str!("package-lock.json")),
     ("browser.mjs", include_str!("browser.mjs")),
+    ("visitor.mjs", include_str!("visitor.mjs")),
 ];
 
 /// A folder with the script and its packages; `None` if they cannot be had, which has been told.

@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Signing in by a token, and out.
 
 use axum::{
     Router,
@@ -13,10 +13,13 @@ use axum::{
     routing::get,
 };
 
-use super::{AdminRole, browser, session};
+use super::{
+    OpenedBy, browser, oidc,
+    session::{self, SessionHolder},
+};
 use crate::admin::{
     AdminState, answer,
-    documents::{LoginDocument, SessionDocument},
+    documents::{LoginDocument, ProviderDocument, SessionDocument},
     problem::AdminProblem,
 };
 
@@ -27,9 +30,11 @@ const LOGIN_BYTES_MAX: usize = 8 << 10;
 pub(in crate::admin) fn routes(state: &AdminState) -> Router<AdminState> {
     Router::new()
         .route("/session", get(show).post(open).delete(close))
+        .merge(oidc::start_routes())
         .method_not_allowed_fallback(async || AdminProblem::no_such_method())
         .layer(DefaultBodyLimit::max(LOGIN_BYTES_MAX))
         .layer(middleware::from_fn_with_state(state.clone(), from_the_page))
+        .merge(oidc::finish_routes())
 }
 
 async fn from_the_page(
@@ -44,7 +49,7 @@ async fn from_the_page(
 /// Answers everybody: a page has to know whether to ask for a token.
 async fn show(State(state): State<AdminState>, request: Request) -> Response {
     let id = session::offered(request.headers(), &state.access);
-    who(&state, id.and_then(|id| state.sessions.role_of(&id)))
+    who(&state, id.and_then(|id| state.sessions.holder(&id)))
 }
 
 async fn open(
@@ -59,9 +64,11 @@ async fn open(
         tracing::warn!("somebody tried to sign in to the dashboard with a wrong token");
         return Err(AdminProblem::wrong_token());
     };
-    let id = state.sessions.open(role).map_err(|_| AdminProblem::no_randomness())?;
+    let id = state.sessions.open(role, OpenedBy::Token);
+    let id = id.map_err(|_| AdminProblem::no_randomness())?;
     let cookie = [(SET_COOKIE, id.cookie(&state.access))];
-    Ok((cookie, who(&state, Some(role))).into_response())
+    let holder = SessionHolder { role, opened_by: OpenedBy::Token };
+    Ok((cookie, who(&state, Some(holder))).into_response())
 }
 
 async fn close(State(state): State<AdminState>, request: Request) -> Response {
@@ -73,10 +80,17 @@ async fn close(State(state): State<AdminState>, request: Request) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-fn who(state: &AdminState, role: Option<AdminRole>) -> Response {
+fn who(state: &AdminState, holder: Option<SessionHolder>) -> Response {
+    let person = holder.as_ref().and_then(|holder| holder.opened_by.person());
+    let provider = state.sign_in.as_ref().map(|sign_in| ProviderDocument {
+        called: sign_in.called().to_owned(),
+        away: sign_in.is_away(),
+    });
     answer(&SessionDocument {
-        configured: state.access.is_configured(),
-        role: role.map(|role| role.as_str().to_owned()),
+        configured: state.access.has_token(),
+        provider,
+        role: holder.as_ref().map(|holder| holder.role.as_str().to_owned()),
+        person: person.map(|person| person.name().to_owned()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }

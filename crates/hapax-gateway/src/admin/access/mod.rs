@@ -4,10 +4,12 @@
 //! - `session`: a browser shows it once, and a cookie from then on;
 //! - `browser`: what has to be true of a request that a browser made, since other pages can make it
 //!   send one too;
-//! - `login`: signing in and out.
+//! - `login`: signing in by a token, and out;
+//! - `oidc`: signing in by an OpenID provider.
 
 mod browser;
 mod login;
+mod oidc;
 mod session;
 mod token;
 
@@ -21,13 +23,15 @@ use axum::{
 };
 
 pub use self::token::AdminSecret;
-use self::token::bearer;
 pub(super) use self::{
     browser::known_host,
     login::routes,
-    session::{SessionId, SessionRegistry},
+    oidc::OidcSignIn,
+    session::{OpenedBy, SessionId, SessionRegistry},
 };
+use self::{oidc::Person, token::bearer};
 use super::{AdminState, problem::AdminProblem};
+use crate::config::AdminOidc;
 
 /// What lets people and programs in.
 #[derive(Debug, Clone)]
@@ -40,20 +44,30 @@ pub struct AdminAccess {
     pub hosts: Vec<String>,
     /// Where the listener is.
     pub address: SocketAddr,
+    /// Who signs people in to the dashboard.
+    pub oidc: Option<AdminOidc>,
 }
 
 impl Default for AdminAccess {
     /// Nobody is let in.
     fn default() -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { operate: None, read: None, hosts: Vec::new(), address }
+        Self { operate: None, read: None, hosts: Vec::new(), address, oidc: None }
     }
 }
 
 impl AdminAccess {
-    /// Whether anybody can be let in.
-    fn is_configured(&self) -> bool {
+    /// Whether anybody can be let in by a token.
+    fn has_token(&self) -> bool {
         self.operate.is_some() || self.read.is_some()
+    }
+
+    /// Browsers may come by the name of the dashboard, which need not be among `hosts`.
+    pub(super) fn with_dashboard_host(mut self) -> Self {
+        let dashboard = self.oidc.as_ref().and_then(|oidc| oidc.dashboard.as_ref());
+        let host = dashboard.and_then(|url| url.authority());
+        self.hosts.extend(host.map(|host| host.as_str().to_ascii_lowercase()));
+        self
     }
 
     /// What whoever shows this token may do.
@@ -92,6 +106,20 @@ pub(super) struct Visitor {
     pub(super) role: AdminRole,
     /// The session they came with, if they did not show a token.
     pub(super) session: Option<SessionId>,
+    opened_by: OpenedBy,
+}
+
+impl Visitor {
+    /// Who wants a change: what `written` says, unless it is known who it is.
+    pub(super) fn who<'a>(&'a self, written: &'a str) -> Result<&'a str, AdminProblem> {
+        match self.opened_by.person().map(Person::name) {
+            None => Ok(written),
+            Some(person) if written.is_empty() || written == person => Ok(person),
+            Some(person) => Err(AdminProblem::invalid(format!(
+                "who: you are signed in as {person}, and nobody else; leave it out"
+            ))),
+        }
+    }
 }
 
 /// Lets a request pass whose sender may make it.
@@ -104,7 +132,8 @@ pub(super) async fn required(
     if !request.method().is_safe() && visitor.role == AdminRole::Read {
         return Err(AdminProblem::forbidden(
             "read-only",
-            "this token may look and change nothing; changes need the one of `admin_token`",
+            "you may look and change nothing; changes need the token of `admin_token`, or a group \
+             of `operate`",
         ));
     }
     request.extensions_mut().insert(visitor);
@@ -113,7 +142,7 @@ pub(super) async fn required(
 
 fn identify(state: &AdminState, request: &Request) -> Result<Visitor, AdminProblem> {
     let access = &*state.access;
-    if !access.is_configured() {
+    if !access.has_token() && access.oidc.is_none() {
         return Err(AdminProblem::unauthorized(
             "Bearer realm=\"hapax\"",
             "no token is configured, so nobody may use this API; set `admin_token` or \
@@ -123,7 +152,7 @@ fn identify(state: &AdminState, request: &Request) -> Result<Visitor, AdminProbl
     let header = request.headers().get(AUTHORIZATION);
     if let Some(offered) = header.and_then(|value| bearer(value.as_bytes())) {
         let role = access.role_of(offered).ok_or_else(AdminProblem::wrong_token)?;
-        return Ok(Visitor { role, session: None });
+        return Ok(Visitor { role, session: None, opened_by: OpenedBy::Token });
     }
     let Some(id) = session::offered(request.headers(), access).filter(|_| header.is_none()) else {
         return Err(AdminProblem::unauthorized(
@@ -132,6 +161,6 @@ fn identify(state: &AdminState, request: &Request) -> Result<Visitor, AdminProbl
         ));
     };
     browser::checked(access, request)?;
-    let role = state.sessions.role_of(&id).ok_or_else(AdminProblem::session_over)?;
-    Ok(Visitor { role, session: Some(id) })
+    let holder = state.sessions.holder(&id).ok_or_else(AdminProblem::session_over)?;
+    Ok(Visitor { role: holder.role, session: Some(id), opened_by: holder.opened_by })
 }

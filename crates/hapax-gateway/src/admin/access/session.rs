@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header::COOKIE};
 use subtle::ConstantTimeEq;
 use tokio::time::Instant;
 
-use super::{AdminAccess, AdminRole};
+use super::{AdminAccess, AdminRole, oidc::Person};
 
 /// How long a session lasts.
 pub(super) const SESSION_SPAN: Duration = Duration::from_secs(12 * 60 * 60);
@@ -28,9 +28,7 @@ impl std::fmt::Debug for SessionId {
 
 impl SessionId {
     fn draw() -> Result<Self, getrandom::Error> {
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret)?;
-        Ok(Self(secret.iter().map(|byte| format!("{byte:02x}")).collect()))
+        random_secret().map(Self)
     }
 
     /// The cookie that gives it to a browser.
@@ -38,6 +36,13 @@ impl SessionId {
         let (name, seconds) = (cookie_name(access), SESSION_SPAN.as_secs());
         format!("{name}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}", self.0)
     }
+}
+
+/// 256 random bits, in hexadecimal digits.
+pub(super) fn random_secret() -> Result<String, getrandom::Error> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret)?;
+    Ok(secret.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The cookie that takes it back.
@@ -53,11 +58,15 @@ fn cookie_name(access: &AdminAccess) -> String {
 
 /// The session that a request names.
 pub(super) fn offered(headers: &HeaderMap, access: &AdminAccess) -> Option<SessionId> {
-    let name = cookie_name(access);
+    cookie_of(headers, &cookie_name(access)).map(SessionId)
+}
+
+/// What the cookie of this name holds, if there is one.
+pub(super) fn cookie_of(headers: &HeaderMap, name: &str) -> Option<String> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| {
         let (key, value) = pair.trim().split_once('=')?;
-        (key == name && !value.is_empty()).then(|| SessionId(value.to_owned()))
+        (key == name && !value.is_empty()).then(|| value.to_owned())
     });
     pairs.next()
 }
@@ -69,13 +78,43 @@ pub(in crate::admin) struct SessionRegistry(Arc<Mutex<Vec<OpenSession>>>);
 #[derive(Debug)]
 struct OpenSession {
     id: SessionId,
-    role: AdminRole,
+    holder: SessionHolder,
     until: Instant,
+}
+
+/// Who has a session.
+#[derive(Debug, Clone)]
+pub(in crate::admin) struct SessionHolder {
+    pub(in crate::admin) role: AdminRole,
+    pub(in crate::admin) opened_by: OpenedBy,
+}
+
+/// What somebody showed to get in.
+#[derive(Debug, Clone)]
+pub(in crate::admin) enum OpenedBy {
+    /// A token, which several people may have.
+    Token,
+    /// What a provider says of this person.
+    Person(Person),
+}
+
+impl OpenedBy {
+    /// Who it is, if that is known.
+    pub(in crate::admin) fn person(&self) -> Option<&Person> {
+        match self {
+            Self::Token => None,
+            Self::Person(person) => Some(person),
+        }
+    }
 }
 
 impl SessionRegistry {
     /// Begins a session.
-    pub(super) fn open(&self, role: AdminRole) -> Result<SessionId, getrandom::Error> {
+    pub(super) fn open(
+        &self,
+        role: AdminRole,
+        opened_by: OpenedBy,
+    ) -> Result<SessionId, getrandom::Error> {
         let id = SessionId::draw()?;
         self.with(|sessions| {
             if sessions.len() >= SESSIONS_MAX {
@@ -84,18 +123,18 @@ impl SessionRegistry {
             }
             sessions.push(OpenSession {
                 id: id.clone(),
-                role,
+                holder: SessionHolder { role, opened_by },
                 until: Instant::now() + SESSION_SPAN,
             });
         });
         Ok(id)
     }
 
-    /// What whoever has this session may do; nothing if it is over.
-    pub(in crate::admin) fn role_of(&self, id: &SessionId) -> Option<AdminRole> {
+    /// Who has this session; nobody if it is over.
+    pub(in crate::admin) fn holder(&self, id: &SessionId) -> Option<SessionHolder> {
         self.with(|sessions| {
             let is = |session: &&OpenSession| session.id.0.as_bytes().ct_eq(id.0.as_bytes()).into();
-            sessions.iter().find(is).map(|session| session.role)
+            sessions.iter().find(is).map(|session| session.holder.clone())
         })
     }
 

@@ -7,7 +7,7 @@ use axum::{
     Router,
     extract::{Path, Request, State},
     http::{
-        HeaderName, HeaderValue,
+        HeaderName, HeaderValue, StatusCode,
         header::{
             CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
             X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -37,6 +37,7 @@ macro_rules! assets {
 }
 
 const PAGE: &str = include_str!("page/index.html");
+const NOTICE: &str = include_str!("page/notice.html");
 /// Every file of the page: its name, its media type and its text.
 const ASSETS: &[(&str, &str, &str)] = assets! {
     CSS "base.css" "parts.css" "views.css";
@@ -66,10 +67,27 @@ async fn guarded(
 async fn asset(Path(file): Path<String>) -> Result<Response, AdminProblem> {
     let asset = ASSETS.iter().find(|(name, _, _)| *name == file);
     let (_, kind, text) = asset.ok_or_else(AdminProblem::no_such_page)?;
-    Ok(served(kind, text))
+    Ok(served(kind, *text))
 }
 
-fn served(kind: &'static str, text: &'static str) -> Response {
+/// A page that tells one thing, and leads back to the dashboard. Texts may come from anybody.
+pub(super) fn notice_page(status: StatusCode, title: &str, text: &str, back: &str) -> Response {
+    let [title, text, back] = [title, text, back].map(escaped);
+    let page = NOTICE.replace("{title}", &title).replace("{back}", &back);
+    (status, served(HTML, page.replace("{text}", &text))).into_response()
+}
+
+/// The same text where HTML is expected.
+fn escaped(text: &str) -> String {
+    let named = [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('\'', "&#39;")];
+    let safe = |char: char| match named.iter().find(|(plain, _)| *plain == char) {
+        Some((_, named)) => (*named).to_owned(),
+        None => char.to_string(),
+    };
+    text.chars().map(safe).collect()
+}
+
+fn served(kind: &'static str, text: impl IntoResponse) -> Response {
     let headers: [(HeaderName, &'static str); 8] = [
         (CONTENT_TYPE, kind),
         (CACHE_CONTROL, "no-store"),

@@ -23,12 +23,25 @@ impl std::fmt::Debug for LoginDocument {
 /// Who somebody is to this gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionDocument {
-    /// Whether the gateway has a token, without which nobody can sign in.
+    /// Whether the gateway has a token that people can sign in by.
     pub configured: bool,
+    /// Who else signs people in.
+    pub provider: Option<ProviderDocument>,
     /// What they may do, `read` or `operate`; nothing before they sign in.
     pub role: Option<String>,
+    /// Who they are, if the provider said so: what is kept with each of their changes.
+    pub person: Option<String>,
     /// The version of the gateway.
     pub version: String,
+}
+
+/// Who signs people in, beside the tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderDocument {
+    /// What people know it as.
+    pub called: String,
+    /// Whether it did not answer when it was last asked, within the last minute.
+    pub away: bool,
 }
 
 /// The gateway now, and in the last hour.

@@ -145,7 +145,7 @@ impl FeedListener {
     /// What it is told next; nothing when it is over. One that is slow misses what is outdated.
     async fn next(&mut self) -> Option<Bytes> {
         let told = timeout(HEARTBEAT_EVERY, self.tidings.changed()).await;
-        if self.session.as_ref().is_some_and(|id| self.sessions.role_of(id).is_none()) {
+        if self.session.as_ref().is_some_and(|id| self.sessions.holder(id).is_none()) {
             return None;
         }
         match told {

@@ -8,7 +8,7 @@ mod query;
 mod search;
 
 use axum::{
-    Router,
+    Extension, Router,
     body::Bytes,
     extract::{
         DefaultBodyLimit, Path, Query, State,
@@ -27,7 +27,7 @@ use self::{
     order::Wanted,
     query::{ListQuery, ListWish, ShowQuery, operation_id},
 };
-use super::{AdminState, answer, problem::AdminProblem};
+use super::{AdminState, access::Visitor, answer, problem::AdminProblem};
 
 /// The largest body of an order, in bytes: the largest outcome there can be, in base64.
 const ORDER_BYTES_MAX: usize = 24 << 20;
@@ -82,18 +82,22 @@ async fn explain(
 
 async fn release(
     State(state): State<AdminState>,
+    Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AdminProblem> {
-    carry_out(&state, Wanted::release(operation_id(&id)?, &read(body)?)?).await
+    let wanted = Wanted::release(operation_id(&id)?, &visitor, &read(body)?)?;
+    carry_out(&state, wanted).await
 }
 
 async fn resolve(
     State(state): State<AdminState>,
+    Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AdminProblem> {
-    carry_out(&state, Wanted::resolve(operation_id(&id)?, &read(body)?)?).await
+    let wanted = Wanted::resolve(operation_id(&id)?, &visitor, &read(body)?)?;
+    carry_out(&state, wanted).await
 }
 
 async fn carry_out(state: &AdminState, wanted: Wanted) -> Result<Response, AdminProblem> {

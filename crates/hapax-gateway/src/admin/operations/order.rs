@@ -9,7 +9,7 @@ use super::{
     documents::{FoundDocument, ReleaseDocument, Resolve},
     outcome::parse,
 };
-use crate::admin::problem::AdminProblem;
+use crate::admin::{access::Visitor, problem::AdminProblem};
 
 /// A change a person wants made, or only foreseen.
 #[derive(Debug)]
@@ -20,15 +20,24 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn release(id: OperationId, body: &[u8]) -> Result<Self, AdminProblem> {
+    pub(super) fn release(
+        id: OperationId,
+        visitor: &Visitor,
+        body: &[u8],
+    ) -> Result<Self, AdminProblem> {
         let release: ReleaseDocument = json(body)?;
         let dry_run = release.dry_run;
-        Ok(Self { order: order(id, &release)?, change: Change::Release, dry_run })
+        Ok(Self { order: order(id, visitor, &release)?, change: Change::Release, dry_run })
     }
 
-    pub(super) fn resolve(id: OperationId, body: &[u8]) -> Result<Self, AdminProblem> {
+    pub(super) fn resolve(
+        id: OperationId,
+        visitor: &Visitor,
+        body: &[u8],
+    ) -> Result<Self, AdminProblem> {
         let Resolve { fence, who, why, even_if_running, dry_run, found, outcome } = json(body)?;
-        let order = order(id, &ReleaseDocument { fence, who, why, even_if_running, dry_run })?;
+        let release = ReleaseDocument { fence, who, why, even_if_running, dry_run };
+        let order = order(id, visitor, &release)?;
         let resolution = match (found, outcome) {
             (FoundDocument::Completed, Some(given)) => resolved_as_completed(parse(given)?),
             (FoundDocument::Failed, Some(given)) => resolved_as_failed(parse(given)?),
@@ -50,10 +59,14 @@ impl Wanted {
 }
 
 /// What a resolution and a release have in common.
-fn order(id: OperationId, release: &ReleaseDocument) -> Result<Order, AdminProblem> {
+fn order(
+    id: OperationId,
+    visitor: &Visitor,
+    release: &ReleaseDocument,
+) -> Result<Order, AdminProblem> {
     let seen = Fence::from_stored(release.fence);
     let seen = seen.ok_or_else(|| AdminProblem::invalid("fence: there is none below 1"))?;
-    let reason = Reason::new(&release.who, &release.why);
+    let reason = Reason::new(visitor.who(&release.who)?, &release.why);
     let reason = reason.map_err(|refusal| AdminProblem::invalid(refusal.to_string()))?;
     Ok(Order { id, seen, even_if_running: release.even_if_running, reason })
 }

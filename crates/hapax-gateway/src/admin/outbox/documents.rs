@@ -181,7 +181,8 @@ impl ParkedEvent {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayDocument {
-    /// Who wants it.
+    /// Who wants it; left out by somebody whom a provider signed in.
+    #[serde(default)]
     pub who: String,
     /// Why.
     pub why: String,
@@ -206,7 +207,8 @@ pub struct ReplayDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PauseDocument {
-    /// Who wants it.
+    /// Who wants it; left out by somebody whom a provider signed in.
+    #[serde(default)]
     pub who: String,
     /// Why.
     pub why: String,

@@ -4,7 +4,7 @@ mod any_outbox;
 pub(super) mod documents;
 
 use axum::{
-    Router,
+    Extension, Router,
     body::Bytes,
     extract::{
         DefaultBodyLimit, Path, Query, State,
@@ -25,7 +25,7 @@ use self::documents::{
     DestinationLag, DestinationRow, DestinationsDocument, OutboxChange, OutboxForecast,
     ParkedEvent, ParkedEvents, PauseDocument, ReplayDocument,
 };
-use super::{AdminState, answer, problem::AdminProblem};
+use super::{AdminState, access::Visitor, answer, problem::AdminProblem};
 
 /// How many events a page has if nobody says otherwise.
 const PAGE_EVENTS_DEFAULT: usize = 100;
@@ -109,11 +109,12 @@ async fn parked(
 
 async fn replay(
     State(state): State<AdminState>,
+    Extension(visitor): Extension<Visitor>,
     Path(name): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AdminProblem> {
     let order: ReplayDocument = read(body)?;
-    let (selection, reason) = (selection(&order)?, reason(&order.who, &order.why)?);
+    let (selection, reason) = (selection(&order)?, reason(&visitor, &order.who, &order.why)?);
     let outbox = state.outbox()?;
     let now = known(&outbox, &name).await?.now;
     let mut events = outbox.replay_order(&name, &selection, PAGE_RECORDS_MAX + 1).await?;
@@ -141,28 +142,31 @@ async fn replay(
 
 async fn pause(
     state: State<AdminState>,
+    visitor: Extension<Visitor>,
     name: Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AdminProblem> {
-    set_paused(&state, &name, body, true).await
+    set_paused(&state, &visitor, &name, body, true).await
 }
 
 async fn resume(
     state: State<AdminState>,
+    visitor: Extension<Visitor>,
     name: Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AdminProblem> {
-    set_paused(&state, &name, body, false).await
+    set_paused(&state, &visitor, &name, body, false).await
 }
 
 async fn set_paused(
     state: &AdminState,
+    visitor: &Visitor,
     name: &str,
     body: Result<Bytes, BytesRejection>,
     paused: bool,
 ) -> Result<Response, AdminProblem> {
     let order: PauseDocument = read(body)?;
-    let reason = reason(&order.who, &order.why)?;
+    let reason = reason(visitor, &order.who, &order.why)?;
     if !state.outbox()?.set_paused(name, paused).await? {
         return Err(AdminProblem::unknown_destination(name));
     }
@@ -202,8 +206,9 @@ fn selection(order: &ReplayDocument) -> Result<Selection, AdminProblem> {
     }
 }
 
-fn reason(who: &str, why: &str) -> Result<Reason, AdminProblem> {
-    Reason::new(who, why).map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
+fn reason(visitor: &Visitor, who: &str, why: &str) -> Result<Reason, AdminProblem> {
+    Reason::new(visitor.who(who)?, why)
+        .map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
 }
 
 fn read<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, AdminProblem> {

@@ -164,7 +164,8 @@ async fn nobody_reads_by_a_session_through_a_name_that_is_not_ours() {
     let hosts = vec!["hapax.example".to_owned()];
     let address = HOST.parse().unwrap();
     let operate = AdminSecret::new(TOKEN);
-    let world = World::with_access(AdminAccess { operate, read: None, hosts, address });
+    let world =
+        World::with_access(AdminAccess { operate, hosts, address, ..AdminAccess::default() });
     let cookie = world.sign_in(TOKEN).await;
     for (host, status) in [
         ("127.0.0.1:8081", StatusCode::OK),

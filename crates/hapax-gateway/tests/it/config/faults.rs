@@ -48,6 +48,11 @@ fn a_tenant_that_anybody_could_pretend_to_be_is_refused() {
 }
 
 #[test]
+fn a_provider_that_could_not_sign_people_in_or_would_let_anybody_in_is_refused() {
+    check(&format!("{UPSTREAM}[admin_oidc]\n"), include_str!("faults/admin_oidc.txt"));
+}
+
+#[test]
 fn a_fault_shows_its_line_and_the_part_that_is_meant() {
     let text = "[upstream]\nurl = \"http://a\"\n[[route]]\nmatch = \"POST /a\"\nretension = \"1d\"";
     let expected = "\

@@ -278,3 +278,25 @@ fn who_may_look_and_by_which_names_is_in_force_and_described_without_the_tokens(
     // A token that only lets look guards an address that others reach, too.
     read(&format!("admin = \"0.0.0.0:9\"\nadmin_read_token = \"hunter3\"\n{rest}")).unwrap();
 }
+
+#[test]
+fn a_provider_signs_people_in_on_any_address_and_its_secret_is_not_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("oidc.secret"), "hunter2\n").unwrap();
+    let file = "admin = \"0.0.0.0:9\"\n[upstream]\nurl = \"http://a\"\n[admin_oidc]\n\
+                issuer = \"https://login.example.com/\"\nclient_id = \"hapax\"\n\
+                client_secret_file = \"oidc.secret\"\ndashboard = \"https://hapax.example.com\"\n\
+                operate = [\"oncall\", \"leads\"]\nread = \"staff\"";
+    let path = dir.path().join("gateway.toml");
+    let config = Config::parse(&path, file, &Overrides::default()).unwrap();
+    let told = describe(&config);
+    let line = "the dashboard signs in by https://login.example.com/: by claim groups, \
+                oncall or leads may change keys, staff may look\n";
+    assert!(told.contains(line) && told.contains("http://0.0.0.0:9, without a token\n"), "{told}");
+    let oidc = config.admin_oidc.unwrap();
+    assert_eq!(oidc.issuer, "https://login.example.com/", "it is compared letter by letter");
+    assert_eq!((oidc.called.as_str(), oidc.person.as_str()), ("login.example.com", "email"));
+    assert_eq!(oidc.scopes, ["openid", "email", "profile"]);
+    assert_eq!(oidc.client_secret, Some("hunter2".to_owned().into()));
+    assert!(!told.contains("hunter2") && !format!("{oidc:?}").contains("hunter2"));
+}

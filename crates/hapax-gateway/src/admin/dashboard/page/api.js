@@ -32,7 +32,14 @@ export const get = (path) => ask(`/v1${path}`);
 export const post = (path, document) =>
   ask(`/v1${path}`, { method: "POST", headers: { ...OURS, "Content-Type": "application/json" }, body: JSON.stringify(document) });
 
-export const session = () => ask("/session");
+/// Who somebody is to the gateway. Whom a provider has signed in is a person, whose changes are theirs.
+export async function session() {
+  const who = await ask("/session");
+  person = who.person;
+  return who;
+}
+export const signedInAs = () => person;
+let person = null;
 
 export const signIn = (token) =>
   ask("/session", { method: "POST", headers: { ...OURS, "Content-Type": "application/json" }, body: JSON.stringify({ token }) });

@@ -1,6 +1,6 @@
 // A change by a person: written down, checked, then made.
 
-import { post } from "./api.js";
+import { post, signedInAs } from "./api.js";
 import { announce, field, make, notice } from "./elements.js";
 
 const WHO = "hapax-who";
@@ -89,7 +89,8 @@ export function pause(destination, paused, done) {
 }
 
 function ask({ title, about, path, verb, fields, changed, order, unchecked, done }) {
-  const who = make("input", { type: "text", required: true, autocomplete: "username", value: localStorage.getItem(WHO) ?? "", maxlength: "200" });
+  const person = signedInAs();
+  const who = make("input", { type: "text", required: true, autocomplete: "username", value: person ?? localStorage.getItem(WHO) ?? "", maxlength: "255", readonly: Boolean(person) });
   const why = make("input", { type: "text", required: true, autocomplete: "off", maxlength: "900" });
   const despite = make("input", { type: "checkbox" });
   const risk = make("label", { class: "choice", hidden: true }, despite, make("span", null, make("b", null, "Do it although somebody may be at work on it"), "Their own result then counts no more, but their effect may still happen: make sure first that they are dead."));
@@ -107,8 +108,9 @@ function ask({ title, about, path, verb, fields, changed, order, unchecked, done
   };
   const submit = async (event) => {
     event.preventDefault();
-    localStorage.setItem(WHO, who.value);
-    const document = { ...order(), who: who.value, why: why.value };
+    if (!person) localStorage.setItem(WHO, who.value);
+    const document = { ...order(), why: why.value };
+    if (!person) document.who = who.value;
     if (!unchecked) document.dry_run = !checked;
     if (despite.checked) document.even_if_running = true;
     check.disabled = true;
@@ -134,12 +136,12 @@ function ask({ title, about, path, verb, fields, changed, order, unchecked, done
   const heading = make("h2", { id: "change-title" }, title);
   const form = make("form", { submit, input: unchecking }, heading,
     make("p", null, about.key && make("code", null, about.key), about.key && " ", about.scope, about.fence && make("span", { class: "soft" }, `, attempt ${about.fence}`)),
-    fields, make("div", { class: "pair" }, field("who", "Who you are", who), field("why", "Why", why, "Kept with the key, for whoever looks next.")), risk, said,
+    fields, make("div", { class: "pair" }, field("who", "Who you are", who, person && "As the provider says."), field("why", "Why", why, "Kept with the key, for whoever looks next.")), risk, said,
     make("div", { class: "buttons" }, cancel, check));
   const dialog = make("dialog", { "aria-labelledby": "change-title", close: () => dialog.remove() }, form);
   document.body.append(dialog);
   dialog.showModal();
-  form.querySelector("input:not([hidden])")?.focus();
+  form.querySelector("input:not([hidden]):not([readonly])")?.focus();
 }
 
 /// What a dry run said.

@@ -6,7 +6,7 @@ import { doubts } from "./doubts.js";
 import { announce, find, make, notice, say } from "./elements.js";
 import { housekeeping } from "./housekeeping.js";
 import { keys } from "./keys.js";
-import { showLogin } from "./login.js";
+import { showLogin, wanted } from "./login.js";
 import { operation } from "./operation.js";
 import { destination, outbox } from "./outbox.js";
 import { overview } from "./overview.js";
@@ -36,12 +36,16 @@ async function begin() {
   context.version = who.version;
   find("nav").hidden = !who.role;
   find("sign-out").hidden = !who.role;
+  find("person").hidden = !who.person;
+  say(find("person"), who.person ?? "");
   if (!who.role) {
     status("", "");
     document.title = "Sign in · Hapax";
     showLogin(find("main"), who, begin);
-    return find("main").querySelector("input")?.focus();
+    return find("main").querySelector("input, a.main")?.focus();
   }
+  const view = wanted();
+  if (view && !location.hash) history.replaceState(null, "", view);
   navigation();
   listen();
   return show();

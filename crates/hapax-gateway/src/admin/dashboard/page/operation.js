@@ -45,7 +45,7 @@ function advice({ because, advice, answer, another }) {
 
 function actions(record, context, done, more) {
   const canChange = record && ["in_doubt", "running", "pending"].includes(record.state);
-  if (canChange && !context.mayChange()) return make("p", { class: "hint" }, "You may look; changes need the token of admin_token. ", more);
+  if (canChange && !context.mayChange()) return make("p", { class: "hint" }, "You may look; changes need the token of admin_token, or a group of operate. ", more);
   const buttons = canChange ? [button("Resolve…", "main", () => resolve(record, done)), button("Release…", "", () => release(record, done))] : [];
   return buttons.length || more ? make("div", { class: "buttons row" }, buttons, more) : null;
 }

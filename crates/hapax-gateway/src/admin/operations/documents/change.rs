@@ -10,7 +10,8 @@ use super::GivenOutcome;
 pub struct ReleaseDocument {
     /// The fence the person saw.
     pub fence: i64,
-    /// Who they are.
+    /// Who they are; left out by somebody whom a provider signed in.
+    #[serde(default)]
     pub who: String,
     /// Why they do it.
     pub why: String,
@@ -28,7 +29,8 @@ pub struct ReleaseDocument {
 pub struct Resolve {
     /// The fence the person saw.
     pub fence: i64,
-    /// Who they are.
+    /// Who they are; left out by somebody whom a provider signed in.
+    #[serde(default)]
     pub who: String,
     /// Why they do it.
     pub why: String,
