@@ -49,7 +49,8 @@ async fn from_the_page(
 /// Answers everybody: a page has to know whether to ask for a token.
 async fn show(State(state): State<AdminState>, request: Request) -> Response {
     let id = session::offered(request.headers(), &state.access);
-    who(&state, id.and_then(|id| state.sessions.holder(&id)))
+    let holder = id.and_then(|id| state.sessions.holder(&id));
+    who(&state, holder.as_ref())
 }
 
 async fn open(
@@ -68,7 +69,7 @@ async fn open(
     let id = id.map_err(|_| AdminProblem::no_randomness())?;
     let cookie = [(SET_COOKIE, id.cookie(&state.access))];
     let holder = SessionHolder { role, opened_by: OpenedBy::Token };
-    Ok((cookie, who(&state, Some(holder))).into_response())
+    Ok((cookie, who(&state, Some(&holder))).into_response())
 }
 
 async fn close(State(state): State<AdminState>, request: Request) -> Response {
@@ -80,8 +81,8 @@ async fn close(State(state): State<AdminState>, request: Request) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-fn who(state: &AdminState, holder: Option<SessionHolder>) -> Response {
-    let person = holder.as_ref().and_then(|holder| holder.opened_by.person());
+fn who(state: &AdminState, holder: Option<&SessionHolder>) -> Response {
+    let person = holder.and_then(|holder| holder.opened_by.person());
     let provider = state.sign_in.as_ref().map(|sign_in| ProviderDocument {
         called: sign_in.called().to_owned(),
         away: sign_in.is_away(),
@@ -89,7 +90,7 @@ fn who(state: &AdminState, holder: Option<SessionHolder>) -> Response {
     answer(&SessionDocument {
         configured: state.access.has_token(),
         provider,
-        role: holder.as_ref().map(|holder| holder.role.as_str().to_owned()),
+        role: holder.map(|holder| holder.role.as_str().to_owned()),
         person: person.map(|person| person.name().to_owned()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })

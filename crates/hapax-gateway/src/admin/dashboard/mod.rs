@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_page_asks_nobody_else_for_anything_and_names_only_files_that_are_there() {
-        for (name, _, text) in ASSETS.iter().chain([&("index.html", HTML, PAGE)]) {
+        let pages = [("index.html", HTML, PAGE), ("notice.html", HTML, NOTICE)];
+        for (name, _, text) in ASSETS.iter().chain(&pages) {
             let text = text.replace("http://www.w3.org/2000/svg", "");
             for outside in ["http://", "https://", "//cdn", "@import", "url("] {
                 assert!(!text.contains(outside), "{name}: {outside}");
@@ -121,7 +122,8 @@ mod tests {
                 assert!(ASSETS.iter().any(|(name, _, _)| *name == file), "{name} imports {file}");
             }
         }
-        for part in PAGE.split("=\"/dashboard/").skip(1) {
+        let named = pages.iter().flat_map(|(_, _, text)| text.split("=\"/dashboard/").skip(1));
+        for part in named {
             let file = part.split('"').next().unwrap_or_default();
             assert!(ASSETS.iter().any(|(name, _, _)| *name == file), "the page names {file}");
         }
@@ -135,7 +137,7 @@ mod tests {
             }
         }
         for inline in ["<style", " style=", " onclick", "<script>"] {
-            assert!(!PAGE.contains(inline), "{inline}");
+            assert!(![PAGE, NOTICE].iter().any(|page| page.contains(inline)), "{inline}");
         }
     }
 }

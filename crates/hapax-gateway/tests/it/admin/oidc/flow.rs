@@ -47,8 +47,10 @@ async fn a_person_is_signed_in_by_a_code_that_only_this_browser_and_this_gateway
     let session = session_of(&answer).unwrap();
     let (session, attributes) = session.split_once("; ").unwrap();
     assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/; Max-Age=43200");
-    let cookies = answer.headers.get_all("set-cookie").iter();
-    assert!(cookies.last().unwrap().to_str().unwrap().contains("Path=/session/oidc; Max-Age=0"));
+    let mut cookies = answer.headers.get_all("set-cookie").iter();
+    assert!(
+        cookies.next_back().unwrap().to_str().unwrap().contains("Path=/session/oidc; Max-Age=0")
+    );
 
     let shown = provider.script.lock().unwrap().shown.pop().unwrap();
     let (header, form) = shown;
