@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod call;
 mod completions;
+mod consumers;
 mod demo;
 mod doctor;
 mod encryption;
@@ -72,6 +73,10 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             ExitCode::SUCCESS
         }
         Task::Outbox(task) => outbox::run(task)?,
+        Task::Consumers(task) => {
+            consumers::run(&task)?;
+            ExitCode::SUCCESS
+        }
         Task::Quarantine(task) => {
             quarantine::run(&task)?;
             ExitCode::SUCCESS

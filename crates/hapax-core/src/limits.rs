@@ -102,6 +102,10 @@ pub const OUTBOX_GAPS_MAX: usize = 8192;
 pub const OUTBOX_READ_ROWS_MAX: usize = 10_000;
 /// Longest reason kept with a parked event, in bytes.
 pub const PARK_REASON_BYTES_MAX: usize = 4 << 10;
+/// How far messages of a consumer are counted for whoever looks at it.
+pub const INBOX_COUNT_MAX: usize = 10_000;
+/// Most bytes of a dead letter's payload that are shown.
+pub const LETTER_SHOWN_BYTES_MAX: usize = 64 << 10;
 /// Most topics a destination may name.
 pub const DESTINATION_TOPICS_MAX: usize = 256;
 /// Longest name of a step, in bytes.

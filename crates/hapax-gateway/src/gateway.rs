@@ -14,7 +14,7 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use axum::Router;
-use hapax_core::{DynStore, outbox::OutboxAdmin};
+use hapax_core::{DynStore, inbox::InboxAdmin, outbox::OutboxAdmin};
 use hapax_encryption::KEYS_SEEN_FOR;
 use hapax_engine::{Engine, Options};
 use hapax_tower::{IdempotencyLayer, Later, Room, Routes, Site};
@@ -161,6 +161,13 @@ impl Gateway {
     pub fn show_outbox(&self, outbox: impl OutboxAdmin + 'static) {
         if let Some((_, admin)) = &self.admin {
             admin.show_outbox(outbox);
+        }
+    }
+
+    /// Lets operators look after the consumers of this inbox.
+    pub fn show_inbox(&self, inbox: impl InboxAdmin + 'static) {
+        if let Some((_, admin)) = &self.admin {
+            admin.show_inbox(inbox);
         }
     }
 

@@ -35,7 +35,6 @@ mod connection;
 mod data_keys;
 mod error;
 mod heap_lap;
-#[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 mod inbox;
 mod incarnation;
 mod list;
@@ -46,6 +45,7 @@ mod overdue;
 mod retire;
 mod row;
 mod server;
+mod session;
 #[cfg(feature = "sqlx")]
 #[path = "sqlx"]
 mod sqlx_0_9 {

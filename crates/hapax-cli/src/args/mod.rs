@@ -4,6 +4,7 @@ mod audit;
 mod backup;
 mod call;
 mod completions;
+mod consumers;
 mod demo;
 mod doctor;
 mod encryption;
@@ -25,6 +26,7 @@ pub(crate) use self::{
     backup::BackupArgs,
     call::{CallArgs, duration},
     completions::CompletionsArgs,
+    consumers::{ConsumersListArgs, ConsumersTask, DeadArgs},
     demo::DemoArgs,
     doctor::DoctorArgs,
     encryption::{
@@ -71,6 +73,8 @@ pub(crate) enum Task {
     Encryption(EncryptionTask),
     #[command(subcommand)]
     Outbox(OutboxTask),
+    #[command(subcommand)]
+    Consumers(ConsumersTask),
     #[command(subcommand)]
     Quarantine(QuarantineTask),
     Relay(Box<RelayArgs>),

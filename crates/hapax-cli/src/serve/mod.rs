@@ -123,6 +123,7 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
         store::outbox_of(&store, &address).await?
     };
     let crew = relay(relays.clone(), outbox.as_ref())?;
+    let consumed = store.clone();
     let store = match &config.encryption {
         Some(encryption) => store.encrypted(encryption.clone()).await?,
         None => store.into_dyn(),
@@ -131,6 +132,11 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
     let gateway = Gateway::start_with(config, store, parts).await?;
     if let Some(outbox) = outbox {
         gateway.show_outbox(outbox);
+    }
+    match consumed {
+        OpenStore::Memory(_) => {}
+        OpenStore::Sqlite(store) => gateway.show_inbox(store),
+        OpenStore::Postgres(store) => gateway.show_inbox(store),
     }
     if let Some(crew) = &crew {
         let meters = crew.meters();

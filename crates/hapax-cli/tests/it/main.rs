@@ -6,6 +6,7 @@ mod backup;
 mod call;
 mod clocks;
 mod completions;
+mod consumers;
 mod cors;
 mod cuts;
 mod cuts_proxy;

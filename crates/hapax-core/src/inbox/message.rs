@@ -81,6 +81,20 @@ impl Digest {
         Self(bytes)
     }
 
+    /// The digest that is written as these hexadecimal digits.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        let mut bytes = [0; 16];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = u8::try_from(digit(pair[0])? << 4 | digit(pair[1])?).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The bytes a database keeps.
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0

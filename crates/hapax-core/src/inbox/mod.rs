@@ -5,10 +5,12 @@
 //! - `arrival`: a message at the door of a transaction, and how that transaction ends;
 //! - `judge`: what a record means for a delivery, and when it is a message's turn;
 //! - `contract`: [`Inbox`], what a database does; `letter`: what could not be acted on;
+//! - `admin`: [`InboxAdmin`], what it does for operators;
 //! - `headers`: how headers become bytes.
 //!
 //! A backend states facts and writes what it is told. Every decision is made in `judge`.
 
+mod admin;
 mod arrival;
 mod contract;
 mod headers;
@@ -18,6 +20,11 @@ mod message;
 mod place;
 
 pub use self::{
+    admin::{
+        BoundedCount, CONSUMER_TENANT, ConsumerName, ConsumerSummary, HeldKey, InboxAdmin,
+        LetterContent, LetterId, NextDelivery, PartitionProgress, RetriedMessage, RetriedPage,
+        StoredLetter,
+    },
     arrival::{First, MessageAnswer, MessageArrival, MessageEnd, MessageEntered, Proof},
     contract::{Inbox, RegisteredConsumer, Taken, Waiting},
     headers::{decode_headers, encode_headers},

@@ -5,6 +5,8 @@
 //! for a token, or for the session of somebody who signed in to the dashboard.
 
 mod access;
+mod change_order;
+mod consumers;
 mod dashboard;
 mod figures;
 mod health;
@@ -24,7 +26,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use hapax_core::outbox::OutboxAdmin;
+use hapax_core::{inbox::InboxAdmin, outbox::OutboxAdmin};
 use hapax_engine::Engine;
 use serde::Serialize;
 
@@ -38,6 +40,7 @@ pub use self::{
 };
 use self::{
     access::{OidcSignIn, SessionRegistry},
+    consumers::DynInbox,
     figures::FigureFeed,
     outbox::DynOutbox,
 };
@@ -52,11 +55,16 @@ use self::{
 /// - [`OverviewDocument`](documents::OverviewDocument) and
 ///   [`HousekeepingDocument`](documents::HousekeepingDocument) are about the gateway as a whole;
 /// - [`DestinationsDocument`](documents::DestinationsDocument) and
-///   [`ParkedEvents`](documents::ParkedEvents) are about its outbox.
+///   [`ParkedEvents`](documents::ParkedEvents) are about its outbox,
+///   [`ConsumersDocument`](documents::ConsumersDocument) and
+///   [`LettersDocument`](documents::LettersDocument) about its inbox.
 ///
 /// Instants are the store's, written as RFC 3339 in UTC, unless said otherwise.
 pub mod documents {
-    pub use super::{figures::documents::*, operations::documents::*, outbox::documents::*};
+    pub use super::{
+        consumers::documents::*, figures::documents::*, operations::documents::*,
+        outbox::documents::*,
+    };
 }
 
 /// What the admin side looks at. Clones share it.
@@ -72,6 +80,7 @@ pub struct AdminState {
     feed: FigureFeed,
     configuration: Arc<ArcSwap<String>>,
     outbox: Arc<ArcSwapOption<DynOutbox>>,
+    inbox: Arc<ArcSwapOption<DynInbox>>,
 }
 
 impl AdminState {
@@ -95,6 +104,7 @@ impl AdminState {
             feed: FigureFeed::default(),
             configuration: Arc::default(),
             outbox: Arc::default(),
+            inbox: Arc::default(),
         }
     }
 
@@ -109,6 +119,11 @@ impl AdminState {
         self.outbox.store(Some(Arc::new(DynOutbox::new(outbox))));
     }
 
+    /// Lets people look after the consumers of this inbox.
+    pub fn show_inbox(&self, inbox: impl InboxAdmin + 'static) {
+        self.inbox.store(Some(Arc::new(DynInbox::new(inbox))));
+    }
+
     /// Keeps the figures of the last hour, and tells them to whoever listens, until the gateway is
     /// told to stop.
     pub async fn keep_figures(self) {
@@ -119,7 +134,10 @@ impl AdminState {
 /// Everything the admin listener answers.
 pub fn router(state: AdminState) -> Router {
     let required = middleware::from_fn_with_state(state.clone(), access::required);
-    let api = operations::router().merge(figures::routes()).merge(outbox::routes());
+    let api = operations::router()
+        .merge(figures::routes())
+        .merge(outbox::routes())
+        .merge(consumers::routes());
     let api = api
         .fallback(async || problem::AdminProblem::no_such_page())
         .method_not_allowed_fallback(async || problem::AdminProblem::no_such_method())

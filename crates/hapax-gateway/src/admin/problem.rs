@@ -7,7 +7,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use hapax_core::{OneLine, StoreError};
+use hapax_core::{OneLine, StoreError, inbox::ConsumerName};
 use hapax_engine::operator::{ChangeError, Refusal};
 use serde_json::json;
 
@@ -67,6 +67,37 @@ impl AdminProblem {
     pub(super) fn nothing_parked() -> Self {
         let detail = "no parked event is meant: it was sent, or removed, or never parked";
         Self::new(StatusCode::NOT_FOUND, "nothing-parked", detail)
+    }
+
+    /// The store has none.
+    pub(super) fn no_inbox() -> Self {
+        let detail = "this store has no inbox: nobody can consume on a store in memory";
+        Self::new(StatusCode::NOT_FOUND, "no-inbox", detail)
+    }
+
+    /// The inbox knows no such consumer.
+    pub(super) fn unknown_consumer(name: &ConsumerName) -> Self {
+        let ConsumerName { tenant, name } = name;
+        let detail = format!("there is no consumer {name:?} of {tenant:?}; see /v1/consumers");
+        Self::new(StatusCode::NOT_FOUND, "unknown-consumer", detail)
+    }
+
+    /// There is no such dead letter.
+    pub(super) fn unknown_letter() -> Self {
+        let detail = "there is no dead letter of this message and content: it was changed by \
+                      somebody, or never written";
+        Self::new(StatusCode::NOT_FOUND, "unknown-letter", detail)
+    }
+
+    /// The letter, or what is remembered of its message, is not what was seen.
+    pub(super) fn letter_changed() -> Self {
+        let detail = "it is not the dead letter that you saw any more: look again";
+        Self::new(StatusCode::CONFLICT, "changed", detail)
+    }
+
+    /// No failure of the letter's message is remembered.
+    pub(super) fn nothing_to_forgive(detail: &'static str) -> Self {
+        Self::new(StatusCode::CONFLICT, "nothing-to-forgive", detail)
     }
 
     /// Who asks may not do this.

@@ -7,23 +7,14 @@
 //!
 //! The conversation is `hapax_sql::inbox`'s:
 //!
-//! - `statements`: in which words;
+//! - `statements`: in which words; `purpose`: what a transaction locks;
+//! - `admin`: what people are told, through the store;
 //! - `deadpool`, and `sqlx/inbox`: the drivers, each an `Inbox` of hapax-core.
 
+mod admin;
 #[cfg(feature = "deadpool")]
 mod deadpool;
+#[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
+mod purpose;
+#[cfg(any(feature = "deadpool", feature = "sqlx", feature = "sqlx-0_8"))]
 pub(crate) mod statements;
-
-use hapax_core::inbox::{MessageArrival, Proof};
-use hapax_sql::inbox::{self, ForMessages};
-
-use crate::transaction::unit::{LockName, Purpose};
-
-impl Purpose for ForMessages {
-    /// The lock of a record, which only this transaction has.
-    fn lock(&self) -> Option<LockName> {
-        let MessageArrival { consumer, message, proof, .. } = self.arrivals().first()?;
-        let name = || inbox::lock_name(consumer.number, message.id.as_str());
-        (*proof == Proof::Record).then(|| LockName { kind: "message", name: name() })
-    }
-}

@@ -2,7 +2,9 @@
 
 use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
-    inbox::{Digest, Identity, LetterReason, Message, MessageArrival, MessageState, Place},
+    inbox::{
+        Digest, Identity, LetterId, LetterReason, Message, MessageArrival, MessageState, Place,
+    },
 };
 
 use crate::Value;
@@ -93,6 +95,11 @@ pub(super) fn letter<'a>(
         headers.into(),
         (&*message.payload).into(),
     ]
+}
+
+pub(super) fn letter_id(consumer: i32, letter: &LetterId) -> [Value<'_>; 4] {
+    let LetterId { message_id, content, dead_at } = letter;
+    [consumer.into(), (&**message_id).into(), content.as_bytes().into(), dead_at.as_micros().into()]
 }
 
 pub(super) fn misused(words: &'static str) -> TransactionError {

@@ -7,8 +7,11 @@
 //! The conversation is `hapax_sql::inbox`'s:
 //!
 //! - `statements`: in which words;
-//! - `database`: the inbox through `rusqlite`.
+//! - `database`: the inbox through `rusqlite`;
+//! - `admin`: what people are told, through the store.
 
+mod admin;
+mod admin_statements;
 mod database;
 pub(crate) mod statements;
 

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use hapax_core::{Event, Faults, Key, Scope, Store as _, inbox::Inbox};
-use hapax_sqlite::{Clock, inbox};
+use hapax_sqlite::{Clock, Store, inbox};
 use hapax_verify::conformance::inbox::InboxBackend;
 
 use crate::backend::Sqlite;
@@ -47,6 +47,7 @@ struct Blocking(Sqlite);
 
 impl InboxBackend for Blocking {
     type Inbox = inbox::Database;
+    type Admin = Store;
 
     async fn create() -> Self {
         Self(shop())
@@ -55,6 +56,10 @@ impl InboxBackend for Blocking {
     async fn open(&self) -> inbox::Database {
         let database = inbox::Database::open(path(&self.0)).expect("opened");
         database.with_clock(Clock::new(self.0.now())).with_patience(PATIENCE)
+    }
+
+    async fn admin(&self) -> Store {
+        hapax_verify::conformance::Backend::open(&self.0, Faults::default()).await
     }
 
     async fn act(tx: &mut inbox::Transaction, effect: &str) {
@@ -88,6 +93,7 @@ struct Pooled(Sqlite);
 #[cfg(feature = "sqlx")]
 impl InboxBackend for Pooled {
     type Inbox = hapax_sqlite::sqlx::Database;
+    type Admin = Store;
 
     async fn create() -> Self {
         Self(shop())
@@ -99,6 +105,10 @@ impl InboxBackend for Pooled {
         let pool = pool.connect_lazy_with(options.busy_timeout(PATIENCE));
         let database = hapax_sqlite::sqlx::Database::new(pool);
         database.with_clock(Clock::new(self.0.now())).with_patience(PATIENCE)
+    }
+
+    async fn admin(&self) -> Store {
+        hapax_verify::conformance::Backend::open(&self.0, Faults::default()).await
     }
 
     async fn act(tx: &mut <Self::Inbox as Inbox>::Transaction, effect: &str) {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { SIZES, accessible, browser, picture, tabTo, visit, wrong } from "./visitor.mjs";
 
 const { DASHBOARD, TOKEN, READ_TOKEN, KEY, PICTURES } = process.env;
-const VIEWS = ["overview", "doubts", "keys", "outbox", "destination/billing", "housekeeping", "configuration"];
+const VIEWS = ["overview", "doubts", "keys", "outbox", "destination/billing", "consumers", "consumer/mailer", "housekeeping", "configuration"];
 
 async function signIn(page, token) {
   await page.goto(DASHBOARD);
@@ -91,6 +91,31 @@ async function decidesWithAKeyboard() {
   await dialog.waitFor({ state: "detached" });
   await page.getByText(/Nothing is parked|to be sent again/).first().waitFor();
 
+  await tabTo(page, "link", "Consumers");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "link", "mailer");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Tried again" }).getByText("orders/3").waitFor();
+  const row = page.getByRole("row", { name: /orders\/2/ });
+  assert.match(await row.innerText(), /poison it failed 1 times, at last with: it explodes/);
+  await row.getByRole("button", { name: "Show" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Dead letter orders/2" }).getByText("explosive", { exact: true }).waitFor();
+  await accessible(page, "a dead letter");
+  await picture(page, "dead-letter-light");
+  await tabTo(page, "button", "Forgive…");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "textbox", "Why");
+  await page.keyboard.type("the mailer is mended");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("Nothing is sent from here").waitFor();
+  await picture(page, "forgive-light");
+  await tabTo(page, "button", "Forgive it");
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await row.waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("row", { name: /orders\/1/ }).count(), 1);
+
   await tabTo(page, "button", "Sign out");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
@@ -105,6 +130,9 @@ async function mayOnlyLook() {
   await page.goto(`${DASHBOARD}/#/doubts`);
   await page.getByText("You may look; changes need the token of admin_token, or a group of operate.").waitFor();
   assert.equal(await page.getByRole("button", { name: "Resolve…" }).count(), 0);
+  await page.goto(`${DASHBOARD}/#/consumer/mailer`);
+  await page.getByText("orders/2").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: /Discard|Forgive/ }).count(), 0);
   await page.context().close();
 }
 
@@ -114,7 +142,7 @@ async function looksGoodEverywhere(scheme, size) {
   for (const view of VIEWS) {
     await page.goto(`${DASHBOARD}/#/${view}`);
     await page.locator("main:not([aria-busy]) h1").waitFor();
-    await page.waitForFunction((name) => document.querySelector("nav a[aria-current]")?.hash.slice(2) === name, view.replace(/^destination.*/, "outbox"));
+    await page.waitForFunction((name) => document.querySelector("nav a[aria-current]")?.hash.slice(2) === name, view.replace(/^destination.*/, "outbox").replace(/^consumer\/.*/, "consumers"));
     assert.equal(await page.locator("html").getAttribute("data-scheme"), scheme);
     const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.ok(wide <= room, `${view} is ${wide} wide where ${room} are`);

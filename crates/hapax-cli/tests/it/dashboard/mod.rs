@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use crate::{
+    consumers::mailer_on_file,
     foreign::not_checked,
     operating::Scrape,
     relay::{Receiver, SECRET},
@@ -70,7 +71,8 @@ fn browser() -> Option<PathBuf> {
     chromium::program().map_err(told).ok()
 }
 
-/// A gateway that has seen requests of every kind, with a key in doubt and an event that was refused.
+/// A gateway that has seen requests of every kind, with a key in doubt, an event that was refused
+/// and messages that could not be acted on.
 async fn busy_gateway(upstream: &Upstream, receiver: &Receiver) -> Gateway {
     let config = format!(
         "sweep = \"200ms\"\nadmin_read_token = \"{READ_TOKEN}\"\n\
@@ -93,6 +95,7 @@ async fn busy_gateway(upstream: &Upstream, receiver: &Receiver) -> Gateway {
     upstream.silence(false);
     receiver.refuse("{\"paid\":1}");
     let path = gateway.store.strip_prefix("sqlite:").unwrap().to_owned();
+    mailer_on_file(&sqlite::inbox::Database::open(&path).unwrap()).await;
     let connection = rusqlite::Connection::open(path).unwrap();
     let event = Event::new("orders.paid", "4711", "{\"paid\":1}").unwrap();
     sqlite::emit(&connection, &event).unwrap();
@@ -142,6 +145,7 @@ async fn a_person_decides_a_doubt_and_sends_an_event_again_with_a_keyboard() {
     let log = gateway.log();
     assert!(log.contains("a person changed an operation") && log.contains("who=\"ada\""), "{log}");
     assert!(log.contains("a person had parked events sent again"), "{log}");
+    assert!(log.contains("a person changed a dead letter") && log.contains("done=\"forgiven\""));
 }
 
 /// A request of somebody who has the token.

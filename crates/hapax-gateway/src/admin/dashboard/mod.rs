@@ -42,8 +42,8 @@ const NOTICE: &str = include_str!("page/notice.html");
 const ASSETS: &[(&str, &str, &str)] = assets! {
     CSS "base.css" "parts.css" "views.css";
     SVG "icon.svg";
-    JS "main.js" "api.js" "change.js" "charts.js" "configuration.js" "doubts.js" "elements.js"
-       "housekeeping.js" "keys.js" "login.js" "operation.js" "outbox.js" "overview.js" "words.js";
+    JS "main.js" "api.js" "change.js" "charts.js" "configuration.js" "consumers.js" "doubts.js"
+       "elements.js" "housekeeping.js" "keys.js" "login.js" "operation.js" "outbox.js" "overview.js" "words.js";
 };
 
 /// The page and its files.

@@ -14,23 +14,23 @@ use axum::{
     routing::{get, post},
 };
 use hapax_core::{
-    Reason,
     limits::PAGE_RECORDS_MAX,
     outbox::{Lag, ParkedPage, Position, Registered, Selection},
 };
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 
 pub(super) use self::any_outbox::DynOutbox;
 use self::documents::{
     DestinationLag, DestinationRow, DestinationsDocument, OutboxChange, OutboxForecast,
     ParkedEvent, ParkedEvents, PauseDocument, ReplayDocument,
 };
-use super::{AdminState, access::Visitor, answer, problem::AdminProblem};
-
-/// How many events a page has if nobody says otherwise.
-const PAGE_EVENTS_DEFAULT: usize = 100;
-/// Largest body of an order, in bytes.
-const ORDER_BYTES_MAX: usize = 64 << 10;
+use super::{
+    AdminState,
+    access::Visitor,
+    answer,
+    change_order::{ORDER_BYTES_MAX, page_rows, read, reason},
+    problem::AdminProblem,
+};
 
 /// Everything under `/v1/outbox`.
 pub(super) fn routes() -> Router<AdminState> {
@@ -84,11 +84,7 @@ async fn parked(
     query: Result<Query<ParkedQuery>, QueryRejection>,
 ) -> Result<Response, AdminProblem> {
     let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
-    let limit = query.limit.unwrap_or(PAGE_EVENTS_DEFAULT);
-    if !(1..=PAGE_RECORDS_MAX).contains(&limit) {
-        let detail = format!("limit: {limit} is outside 1 to {PAGE_RECORDS_MAX}");
-        return Err(AdminProblem::invalid(detail));
-    }
+    let limit = page_rows(query.limit)?;
     let selection = match (query.topic, query.key) {
         (Some(topic), Some(key)) => Selection::Key { topic, key },
         (None, None) => Selection::All,
@@ -204,15 +200,4 @@ fn selection(order: &ReplayDocument) -> Result<Selection, AdminProblem> {
             "send `position`, or `topic` and `key`, or `all`: one of the three",
         )),
     }
-}
-
-fn reason(visitor: &Visitor, who: &str, why: &str) -> Result<Reason, AdminProblem> {
-    Reason::new(visitor.who(who)?, why)
-        .map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
-}
-
-fn read<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, AdminProblem> {
-    let body = body.map_err(|refused| AdminProblem::too_large(refused.body_text()))?;
-    serde_json::from_slice(&body)
-        .map_err(|error| AdminProblem::invalid(format!("the body: {error}")))
 }

@@ -2,10 +2,10 @@
 
 use futures_util::future::join_all;
 use hapax_sql::{Session, Statement, TransactionFault, Value};
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
 use super::pooled_connection::PooledConnection;
-use crate::{row::TokioRow, transaction::error::fault_of};
+use crate::{row::TokioRow, session::params, transaction::error::fault_of};
 
 impl Session for PooledConnection {
     type Row = TokioRow<Row>;
@@ -44,21 +44,6 @@ impl Session for PooledConnection {
         let answers = join_all(asked).await.into_iter();
         let rows = |rows: Vec<Row>| rows.into_iter().map(TokioRow).collect();
         answers.map(|answer| answer.map(rows).map_err(fault)).collect()
-    }
-}
-
-fn params<'a>(values: &'a [Value<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
-    values.iter().map(param).collect()
-}
-
-fn param<'a>(value: &'a Value<'_>) -> &'a (dyn ToSql + Sync) {
-    match value {
-        Value::Number(number) => number,
-        Value::Text(text) => text,
-        Value::Bytes(bytes) => bytes,
-        Value::Numbers(numbers) => numbers,
-        Value::Texts(texts) => texts,
-        Value::ManyBytes(many) => many,
     }
 }
 

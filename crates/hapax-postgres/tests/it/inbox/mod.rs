@@ -5,6 +5,7 @@ mod isolation;
 use std::marker::PhantomData;
 
 use hapax_core::{Event, inbox::Inbox};
+use hapax_postgres::Store;
 use hapax_verify::conformance::{Backend as _, inbox::InboxBackend};
 
 use crate::{
@@ -35,6 +36,7 @@ pub(crate) struct Effects<D> {
 
 impl<D: Door> InboxBackend for Effects<D> {
     type Inbox = D::Database;
+    type Admin = Store;
 
     async fn create() -> Self {
         let postgres = Postgres::migrated().await;
@@ -44,6 +46,10 @@ impl<D: Door> InboxBackend for Effects<D> {
 
     async fn open(&self) -> D::Database {
         D::open(&self.postgres.config(), None)
+    }
+
+    async fn admin(&self) -> Store {
+        self.postgres.store().await
     }
 
     async fn act(tx: &mut <D::Database as Inbox>::Transaction, effect: &str) {

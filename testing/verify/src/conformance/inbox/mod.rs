@@ -3,8 +3,12 @@
 //! A backend's test file is an [`InboxBackend`] and one line,
 //! `hapax_verify::inbox_conformance!(MyBackend);`.
 
-use hapax_core::{Event, inbox::Inbox};
+use hapax_core::{
+    Event,
+    inbox::{Inbox, InboxAdmin},
+};
 
+pub mod admin;
 pub mod batches;
 pub mod letters;
 pub mod places;
@@ -18,11 +22,17 @@ pub trait InboxBackend: Sized + Send + Sync + 'static {
     /// The inbox.
     type Inbox: Inbox;
 
+    /// What people look after it with.
+    type Admin: InboxAdmin + 'static;
+
     /// A database of its own, with a table for effects that is empty.
     fn create() -> impl Future<Output = Self> + Send;
 
     /// Opens the inbox, as another process would. It waits for others as little as it can.
     fn open(&self) -> impl Future<Output = Self::Inbox> + Send;
+
+    /// Opens what people look after it with, as another process would.
+    fn admin(&self) -> impl Future<Output = Self::Admin> + Send;
 
     /// Has an effect with this name, in this transaction.
     fn act(
@@ -112,6 +122,19 @@ macro_rules! inbox_conformance {
                 a_letter_is_kept_once_however_often_it_is_told
                 a_dead_message_is_kept_with_its_record
                 two_contents_of_one_name_are_two_letters
+            }
+            admin {
+                consumers_are_told_with_how_much_they_have
+                a_message_that_is_done_is_not_being_tried_again
+                a_held_message_may_be_one_that_is_tried_again
+                held_messages_are_told_by_key_with_the_gap_before_them
+                partitions_are_told_with_how_far_they_have_come
+                letters_come_by_pages_with_their_payload_on_demand
+                a_letter_tells_what_the_next_delivery_meets
+                a_discarded_letter_leaves_its_message_failed
+                a_forgiven_message_is_the_first_again
+                a_letter_is_changed_only_while_it_is_the_one_that_was_seen
+                of_many_who_forgive_a_letter_at_once_one_does
             }
         }
     };

@@ -1,9 +1,10 @@
 // A change by a person: written down, checked, then made.
 
-import { post, signedInAs } from "./api.js";
+import { post, query, signedInAs } from "./api.js";
 import { announce, field, make, notice } from "./elements.js";
 
 const WHO = "hapax-who";
+const LOGGED = "Written to the gateway's log.";
 const AT_WORK = ["running", "at-work"];
 
 /// What a person may have found out, and what becomes of the key then.
@@ -70,6 +71,7 @@ export function replay(destination, words, selection, done) {
     verb: "Send again",
     fields: [],
     order: () => selection,
+    kept: LOGGED,
     done,
   });
 }
@@ -84,11 +86,28 @@ export function pause(destination, paused, done) {
     fields: [make("p", { class: "hint" }, paused ? "Events wait in the outbox, in order, until it is resumed." : "Events that waited are sent, in order.")],
     order: () => ({}),
     unchecked: true,
+    kept: LOGGED,
     done,
   });
 }
 
-function ask({ title, about, path, verb, fields, changed, order, unchecked, done }) {
+/// Discards a dead letter, or forgives its message, if it is still the letter that is shown.
+export function changeLetter({ name, tenant }, letter, deed, done) {
+  const { message_id, content, dead_at } = letter;
+  const isForgiving = deed === "forgive";
+  return ask({
+    title: isForgiving ? "Forgive" : "Discard",
+    about: { key: message_id, scope: `put aside by ${name}` },
+    path: `/consumers/${encodeURIComponent(name)}/${deed}${query({ tenant })}`,
+    verb: isForgiving ? "Forgive it" : "Discard it",
+    fields: [make("p", { class: "hint" }, isForgiving ? "Right once what made it fail is mended, and somebody will have it delivered again." : "Right once it is settled otherwise: its payload is gone for good.")],
+    order: () => ({ message_id, content, dead_at }),
+    kept: LOGGED,
+    done,
+  });
+}
+
+function ask({ title, about, path, verb, fields, changed, order, unchecked, done, kept = "Kept with the key, for whoever looks next." }) {
   const person = signedInAs();
   const who = make("input", { type: "text", required: true, autocomplete: "username", value: person ?? localStorage.getItem(WHO) ?? "", maxlength: "255", readonly: Boolean(person) });
   const why = make("input", { type: "text", required: true, autocomplete: "off", maxlength: "900" });
@@ -136,7 +155,7 @@ function ask({ title, about, path, verb, fields, changed, order, unchecked, done
   const heading = make("h2", { id: "change-title" }, title);
   const form = make("form", { submit, input: unchecking }, heading,
     make("p", null, about.key && make("code", null, about.key), about.key && " ", about.scope, about.fence && make("span", { class: "soft" }, `, attempt ${about.fence}`)),
-    fields, make("div", { class: "pair" }, field("who", "Who you are", who, person && "As the provider says."), field("why", "Why", why, "Kept with the key, for whoever looks next.")), risk, said,
+    fields, make("div", { class: "pair" }, field("who", "Who you are", who, person && "As the provider says."), field("why", "Why", why, kept)), risk, said,
     make("div", { class: "buttons" }, cancel, check));
   const dialog = make("dialog", { "aria-labelledby": "change-title", close: () => dialog.remove() }, form);
   document.body.append(dialog);

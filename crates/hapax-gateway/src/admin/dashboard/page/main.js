@@ -2,6 +2,7 @@
 
 import { get, session, signOut } from "./api.js";
 import { configuration } from "./configuration.js";
+import { consumer, consumers } from "./consumers.js";
 import { doubts } from "./doubts.js";
 import { announce, find, make, notice, say } from "./elements.js";
 import { housekeeping } from "./housekeeping.js";
@@ -13,8 +14,8 @@ import { overview } from "./overview.js";
 import { count, timeOfDay } from "./words.js";
 
 /// The views, in the order of the navigation; those without a place in it follow.
-const VIEWS = { overview, doubts, keys, outbox, housekeeping, configuration };
-const INNER = { key: { view: operation, under: "keys" }, destination: { view: destination, under: "outbox" } };
+const VIEWS = { overview, doubts, keys, outbox, consumers, housekeeping, configuration };
+const INNER = { key: { view: operation, under: "keys" }, destination: { view: destination, under: "outbox" }, consumer: { view: consumer, under: "consumers" } };
 const RETRY_MILLIS = 5000;
 const POLL_MILLIS = 10000;
 
