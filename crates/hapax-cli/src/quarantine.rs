@@ -72,10 +72,10 @@ pub(crate) fn verdict(reading: &IncarnationReading) -> String {
         (Finding::Changed(cause), _) => {
             format!("will be quarantined by the next process that uses it: {}", in_words(cause))
         }
-        (Finding::Same | Finding::Noted, Some(quarantine)) => {
+        (Finding::Same | Finding::Noted | Finding::Outdated, Some(quarantine)) => {
             format!("quarantined since {}: {}", quarantine.since, in_words(quarantine.cause))
         }
-        (Finding::Same | Finding::Noted, None) => "not quarantined".to_owned(),
+        (Finding::Same | Finding::Noted | Finding::Outdated, None) => "not quarantined".to_owned(),
     }
 }
 

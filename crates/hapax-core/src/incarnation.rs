@@ -55,7 +55,8 @@ impl Incarnation {
         self.timeline
     }
 
-    fn follows(&self, before: &Self) -> bool {
+    /// Whether it is what became of the other one when a standby was promoted or a recovery ended.
+    pub fn follows(&self, before: &Self) -> bool {
         self.origin == before.origin && self.timeline > before.timeline
     }
 }
@@ -200,10 +201,16 @@ pub enum Finding {
     Changed(LossCause),
     /// Somebody else has noted a change, and this process has not yet looked for what it was told.
     Noted,
+    /// This process has gone on with a later one, so this one is none of its business: an old primary that came back,
+    /// or was never stopped.
+    Outdated,
 }
 
 /// Compares a store with what is kept in it and with what this process saw before.
 pub fn compare(reading: &IncarnationReading, seen: Option<&IncarnationSeen>) -> Finding {
+    if seen.is_some_and(|seen| seen.incarnation.follows(&reading.incarnation)) {
+        return Finding::Outdated;
+    }
     let Some(mark) = &reading.mark else {
         let was_there = seen.is_some() || reading.remembered.is_some();
         return if was_there { Finding::Changed(LossCause::Restore) } else { Finding::New };

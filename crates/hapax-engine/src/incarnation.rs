@@ -154,6 +154,11 @@ impl Inner {
             (Finding::Noted, Some(mark)) => self.check_what_was_told(known, &reading, mark).await,
             (Finding::Same, Some(mark)) => self.go_on(known, &reading, mark).await,
             (Finding::Noted | Finding::Same, None) => Ok(false),
+            (Finding::Outdated, _) => Err(StoreError::unavailable(format!(
+                "an old primary answers ({}), and this process has gone on with its successor: stop that server, or \
+                 restart this process if it is meant",
+                reading.incarnation
+            ))),
         }
     }
 

@@ -20,9 +20,9 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement, t
 use hapax_core::incarnation::Incarnation;
 
 use crate::{
-    connect::{Address, EncryptedStream},
+    connect::{Address, ConnectFailure, EncryptedStream},
     error::{OpenError, StatementFailure},
-    incarnation::AdmittedIncarnation,
+    incarnation::LeadsTo,
 };
 
 /// What is sent on every new connection.
@@ -58,26 +58,30 @@ pub(crate) struct ConnectionSlot {
     answer_timeout: Duration,
     wire: AsyncMutex<Option<Arc<SharedConnection>>>,
     connections: AtomicU64,
-    /// Which database it may lead to; any if there is none.
-    admitted: Option<Arc<AdmittedIncarnation>>,
+    leads_to: LeadsTo,
 }
 
 impl ConnectionSlot {
     /// A link that connects when it is first used.
     pub(crate) fn new(address: &Address, answer_timeout: Duration) -> Self {
         let (address, connections) = (address.clone(), AtomicU64::new(0));
-        Self { address, answer_timeout, wire: AsyncMutex::default(), connections, admitted: None }
+        Self {
+            address,
+            answer_timeout,
+            wire: AsyncMutex::default(),
+            connections,
+            leads_to: LeadsTo::Any,
+        }
     }
 
-    /// The same, to an admitted database alone.
-    pub(crate) fn to(self, admitted: &Arc<AdmittedIncarnation>) -> Self {
-        Self { admitted: Some(Arc::clone(admitted)), ..self }
+    /// The same, to these databases alone.
+    pub(crate) fn to(self, leads_to: LeadsTo) -> Self {
+        Self { leads_to, ..self }
     }
 
     /// Whether the connection leads where it may.
     fn leads_right(&self, wire: &SharedConnection) -> bool {
-        let checked = self.admitted.as_ref().zip(wire.incarnation.as_ref());
-        checked.is_none_or(|(admitted, incarnation)| admitted.admits(incarnation))
+        wire.incarnation.as_ref().is_none_or(|incarnation| self.leads_to.allows(incarnation))
     }
 
     /// The connection, made now if there is none.
@@ -91,20 +95,34 @@ impl ConnectionSlot {
         Ok(Arc::clone(slot.insert(Arc::new(wire))))
     }
 
-    /// A connection of one's own, and what is notified on it.
+    /// A connection of one's own, and what is notified on it: to the first host that will do.
     pub(crate) async fn connect(
         &self,
     ) -> Result<(SharedConnection, mpsc::Receiver<String>), OpenError> {
-        let (client, connection) = self.address.connect().await?;
+        let (mut unreached, mut unfit) = (Vec::new(), None);
+        for attempt in self.address.attempts().await? {
+            match attempt.connect().await {
+                Err(failure) => unreached.push(failure),
+                Ok((client, connection)) => match self.enter(client, connection).await {
+                    Ok(entered) => return Ok(entered),
+                    Err(error) => unfit = Some(error),
+                },
+            }
+        }
+        Err(unfit.unwrap_or_else(|| ConnectFailure::of(unreached).into()))
+    }
+
+    async fn enter(
+        &self,
+        client: Client,
+        connection: Connection<Socket, EncryptedStream<Socket>>,
+    ) -> Result<(SharedConnection, mpsc::Receiver<String>), OpenError> {
         let warnings = Arc::new(AtomicU64::new(0));
         let (notify, notified) = mpsc::channel(NOTIFICATIONS_MAX);
         tokio::spawn(drive(connection, Arc::clone(&warnings), notify));
         client.batch_execute(SESSION).await.map_err(OpenError::Unusable)?;
         refuse_read_only(&client).await?;
-        let incarnation = match &self.admitted {
-            Some(admitted) => Some(admitted.check(&client).await?),
-            None => None,
-        };
+        let incarnation = self.leads_to.check(&client).await?;
         let wire = SharedConnection {
             incarnation,
             number: self.connections.fetch_add(1, Ordering::Relaxed),

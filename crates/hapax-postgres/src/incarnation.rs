@@ -1,6 +1,6 @@
 //! Which database this is, what is kept about its past, and which one is spoken to.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hapax_core::{
     Reason, StoreError, Timestamp,
@@ -31,26 +31,51 @@ impl AdmittedIncarnation {
         *self.lock() = Some(incarnation.clone());
     }
 
-    /// Whether a connection that leads there may be used.
-    pub(crate) fn admits(&self, incarnation: &Incarnation) -> bool {
-        self.lock().as_ref().is_none_or(|admitted| admitted == incarnation)
+    fn lock(&self) -> MutexGuard<'_, Option<Incarnation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Where this connection leads, if that is admitted. To be asked before anything else is sent on it.
-    pub(crate) async fn check(&self, client: &Client) -> Result<Incarnation, OpenError> {
+/// Where a connection may lead.
+#[derive(Debug)]
+pub(crate) enum LeadsTo {
+    /// To any database.
+    Any,
+    /// To any but an old primary: what the admitted one has followed is not gone back to.
+    NothingBefore(Arc<AdmittedIncarnation>),
+    /// To the admitted one alone.
+    Admitted(Arc<AdmittedIncarnation>),
+}
+
+impl LeadsTo {
+    /// Where this connection leads, if it may and that matters. To be asked before anything else is sent on it.
+    pub(crate) async fn check(&self, client: &Client) -> Result<Option<Incarnation>, OpenError> {
+        let admitted = match self {
+            Self::Any => return Ok(None),
+            Self::NothingBefore(admitted) | Self::Admitted(admitted) => admitted,
+        };
         let row = client.query_one(NOW, &[]).await.map_err(OpenError::Unusable)?;
         let origin: &str = row.try_get(0).map_err(OpenError::Unusable)?;
         let timeline = row.try_get(1).map_err(OpenError::Unusable)?;
         let found = Incarnation::new(origin, timeline);
-        if self.admits(&found) {
-            return Ok(found);
+        if self.allows(&found) {
+            return Ok(Some(found));
         }
-        let admitted = self.lock().as_ref().map(Incarnation::to_string).unwrap_or_default();
+        let admitted = admitted.lock().as_ref().map(Incarnation::to_string).unwrap_or_default();
         Err(OpenError::OtherIncarnation { admitted, found: found.to_string() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Incarnation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether a connection that leads there may be used.
+    pub(crate) fn allows(&self, found: &Incarnation) -> bool {
+        match self {
+            Self::Any => true,
+            Self::NothingBefore(admitted) => {
+                !admitted.lock().as_ref().is_some_and(|admitted| admitted.follows(found))
+            }
+            Self::Admitted(admitted) => {
+                admitted.lock().as_ref().is_none_or(|admitted| admitted == found)
+            }
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     connection::{ConnectionSlot, SharedConnection},
     error::{Complaints, OpenError, StatementFailure, after, before, reading},
     heap_lap::HeapLap,
-    incarnation::{self, AdmittedIncarnation},
+    incarnation::{self, AdmittedIncarnation, LeadsTo},
     list, migrate, notes, overdue, retire, row, steps,
     watch::ChangeWatchers,
 };
@@ -79,7 +79,7 @@ pub(crate) struct Shared {
     pub(crate) watchers: ChangeWatchers,
     pub(crate) keeper: ConnectionSlot,
     salt: Salt,
-    /// Which database records are read and written in; the keeper speaks to any.
+    /// Which database records are read and written in; the keeper speaks to any but those before it.
     admitted: Arc<AdmittedIncarnation>,
     lanes: Vec<WriteLane>,
     pub(crate) reader: ConnectionSlot,
@@ -116,10 +116,14 @@ impl Store {
         let salt = migrate::open(&address, options.migrate).await?;
         let link = || ConnectionSlot::new(&address, options.answer_timeout);
         let admitted = Arc::<AdmittedIncarnation>::default();
-        let lane = || WriteLane { link: link().to(&admitted), busy: AtomicUsize::new(0) };
+        let lane = || WriteLane {
+            link: link().to(LeadsTo::Admitted(Arc::clone(&admitted))),
+            busy: AtomicUsize::new(0),
+        };
         let lanes = (0..options.lanes.max(1)).map(|_| lane()).collect();
-        let (watchers, keeper) = (ChangeWatchers::new(link()), link());
-        let reader = link().to(&admitted);
+        let onwards = || link().to(LeadsTo::NothingBefore(Arc::clone(&admitted)));
+        let (watchers, keeper) = (ChangeWatchers::new(onwards()), onwards());
+        let reader = link().to(LeadsTo::Admitted(Arc::clone(&admitted)));
         let faults = options.faults;
         let complaints = Complaints::default();
         let (sweep_lap, purge_lap) = (HeapLap::default(), HeapLap::default());

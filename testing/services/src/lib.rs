@@ -6,6 +6,7 @@
 //! - [`pg_cron`]: one that calls statements at set times;
 //! - [`postgres_versions`]: one of each version; [`certificates`]: for those who encrypt;
 //! - [`pgbouncer`]: a connection pooler in front of one;
+//! - [`patroni`]: three of them under a cluster manager, whose machines can be lost or cut off;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
 //! - [`haproxy`]: a load balancer;
 //! - [`kms`]: a key service, started alike;
@@ -53,6 +54,7 @@ pub mod kafka;
 pub mod kms;
 pub mod nats;
 pub mod openid;
+pub mod patroni;
 pub mod pg_cron;
 pub mod pgbouncer;
 pub mod postgres;

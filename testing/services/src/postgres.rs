@@ -397,6 +397,11 @@ impl Account {
     }
 }
 
+/// Where the programs of the newest version are, which is installed first if need be.
+pub(crate) fn programs() -> Result<PathBuf, ServiceError> {
+    Tools::find_or_install().map(|tools| tools.bin)
+}
+
 fn find_bin() -> Option<PathBuf> {
     let pg_config = || Command::new("pg_config").arg("--bindir").output().ok();
     newest_debian_bin(Path::new(DEBIAN))

@@ -205,7 +205,7 @@ fn read_from(log: &Path, from: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn send(pid: u32, signal: Signal) {
+pub(crate) fn send(pid: u32, signal: Signal) {
     if let Some(target) = pid_of(pid) {
         // It may end between a look and the signal; the next look tells.
         let _ = kill_process(target, signal);

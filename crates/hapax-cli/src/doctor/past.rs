@@ -53,11 +53,12 @@ fn quarantine_in_force(facts: &PastFacts) -> Diagnosis {
             refused,
             "start the gateways, and look again: hapax quarantine show --store URL",
         ),
-        (Finding::Same | Finding::Noted, Some(_)) => found.warning(refused, LIFT),
-        (Finding::New | Finding::Same | Finding::Noted, None) if facts.is_restored => {
-            not_noticed(found, mark)
+        (Finding::New | Finding::Same | Finding::Noted | Finding::Outdated, Some(_)) => {
+            found.warning(refused, LIFT)
         }
-        (Finding::New | Finding::Same | Finding::Noted, _) => found,
+        (Finding::New | Finding::Same | Finding::Noted | Finding::Outdated, None) => {
+            if facts.is_restored { not_noticed(found, mark) } else { found }
+        }
     }
 }
 

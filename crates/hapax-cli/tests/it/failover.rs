@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hapax_services::postgres::{Server, Settings};
+use hapax_services::postgres::{Mode, Server, Settings};
 use tokio_postgres::NoTls;
 
 use crate::{
@@ -24,7 +24,7 @@ impl Scene {
         let primary = Server::start(Settings::default()).unwrap();
         let standby = primary.standby(Settings::default()).unwrap();
         if synchronous {
-            let client = client(&primary).await;
+            let client = client(&primary.url()).await;
             client.batch_execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await.unwrap();
             client.batch_execute("SELECT pg_reload_conf()").await.unwrap();
             let waits = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
@@ -49,7 +49,8 @@ impl Scene {
 
     /// Ends when the standby has everything that the primary has committed.
     async fn caught_up(&self) {
-        let (primary, standby) = (client(&self.primary).await, client(&self.standby).await);
+        let (primary, standby) =
+            (client(&self.primary.url()).await, client(&self.standby.url()).await);
         let written: String =
             primary.query_one("SELECT pg_current_wal_lsn()::text", &[]).await.unwrap().get(0);
         let replayed =
@@ -60,7 +61,7 @@ impl Scene {
     /// From now on the standby receives nothing.
     async fn cut_off(&mut self) {
         self.standby.follow(None).unwrap();
-        let standby = client(&self.standby).await;
+        let standby = client(&self.standby.url()).await;
         let receives = "SELECT count(*) FROM pg_stat_wal_receiver";
         until("the standby to be cut off", async || number(&standby, receives).await == 0).await;
     }
@@ -72,17 +73,17 @@ impl Scene {
     }
 }
 
-async fn client(server: &Server) -> tokio_postgres::Client {
-    let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
+pub(crate) async fn client(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-async fn number(client: &tokio_postgres::Client, query: &str) -> i64 {
+pub(crate) async fn number(client: &tokio_postgres::Client, query: &str) -> i64 {
     client.query_one(query, &[]).await.unwrap().get(0)
 }
 
-async fn pay(gateway: &Gateway, key: &str) -> Answer {
+pub(crate) async fn pay(gateway: &Gateway, key: &str) -> Answer {
     ask(gateway.address, post("/pay", key, "ten")).await.unwrap()
 }
 
@@ -99,13 +100,13 @@ async fn persist(gateway: &Gateway, key: &str) -> Answer {
     last.unwrap()
 }
 
-async fn metric(gateway: &Gateway, name: &str) -> String {
+pub(crate) async fn metric(gateway: &Gateway, name: &str) -> String {
     let page = ask(gateway.admin, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
     let line = page.text().lines().find(|line| line.starts_with(&format!("{name} ")));
     line.map(|line| line.rsplit(' ').next().unwrap().to_owned()).unwrap()
 }
 
-fn refused_by_quarantine(answer: &Answer) -> bool {
+pub(crate) fn refused_by_quarantine(answer: &Answer) -> bool {
     answer.status == 503
         && answer.code().as_deref() == Some("store-quarantined")
         && answer.header("retry-after").is_some()
@@ -200,6 +201,32 @@ async fn where_commits_wait_for_the_standby_a_failover_loses_nothing_and_stops_n
 }
 
 #[tokio::test]
+async fn an_old_primary_that_comes_back_is_neither_read_nor_written() {
+    let mut scene = Scene::start(false).await;
+    let gateway = scene.gateway().await;
+    assert_eq!(pay(&gateway, "before").await.status, 201);
+    scene.caught_up().await;
+    scene.fail_over();
+    assert_eq!(persist(&gateway, "after").await.status, 201);
+    // It takes writes again, and the address names it first; and every connection is made anew.
+    scene.primary.resume().unwrap();
+    let old = client(&scene.primary.url()).await;
+    let position = "SELECT position FROM hapax.incarnation";
+    let left_at = number(&old, position).await;
+    scene.standby.restart(Mode::Fast).unwrap();
+    for key in ["before", "after"] {
+        assert!(persist(&gateway, key).await.is_replay(), "{key}: {}", gateway.log());
+    }
+    assert_eq!(persist(&gateway, "new").await.status, 201);
+    let new = client(&scene.standby.url()).await;
+    let went_on_at = number(&new, position).await;
+    until("two looks at the store", async || number(&new, position).await >= went_on_at + 2).await;
+    assert_eq!(number(&old, position).await, left_at);
+    assert_eq!(metric(&gateway, "hapax_store_quarantined").await, "0");
+    assert_eq!((scene.upstream.total(), scene.upstream.twice()), (3, Vec::new()));
+}
+
+#[tokio::test]
 async fn a_server_that_only_crashed_is_the_one_it_was() {
     let upstream = Upstream::start(Behaviour::default()).await;
     let mut server = Server::start(Settings::default()).unwrap();
@@ -241,7 +268,7 @@ async fn a_database_that_was_recovered_to_a_point_in_time_is_quarantined() {
         assert_eq!(pay(&gateway, "in the backup").await.status, 201);
         let backup = server.backup(Settings::default()).unwrap();
         assert_eq!(pay(&gateway, "in the log").await.status, 201);
-        let database = client(&server).await;
+        let database = client(&server.url()).await;
         let mark = "SELECT now()::text FROM pg_create_restore_point('before')";
         let time: String = database.query_one(mark, &[]).await.unwrap().get(0);
         assert_eq!(pay(&gateway, "lost").await.status, 201);

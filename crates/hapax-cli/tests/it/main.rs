@@ -31,6 +31,7 @@ mod migrate;
 mod openapi;
 mod operating;
 mod outbox;
+mod patroni;
 mod plan;
 mod postgres;
 mod relay;

@@ -62,6 +62,14 @@ fn a_store_is_the_same_new_or_changed() {
         ("emptied", reading(3, None), Some(seen(3, 1)), Finding::Changed(LossCause::Restore)),
         ("an empty file", emptied, None, Finding::Changed(LossCause::Restore)),
         ("noted by others", noted_by_others, Some(seen(3, 41)), Finding::Noted),
+        ("an old primary", reading(2, Some(mark(2, 40))), Some(seen(3, 41)), Finding::Outdated),
+        (
+            "the same, with more in it",
+            reading(2, Some(mark(2, 99))),
+            Some(seen(3, 41)),
+            Finding::Outdated,
+        ),
+        ("an old copy, emptied", reading(2, None), Some(seen(3, 41)), Finding::Outdated),
     ] {
         assert_eq!(compare(&reading, seen.as_ref()), finding, "{what}");
     }

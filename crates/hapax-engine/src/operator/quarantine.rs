@@ -28,11 +28,13 @@ impl Operator {
     pub async fn lift_quarantine(&self, reason: &Reason) -> Result<IncarnationMark, StoreError> {
         self.change_mark(|reading| {
             let next = match (compare(reading, None), &reading.mark) {
-                (Finding::Same | Finding::Noted, Some(mark)) => {
+                (Finding::Same | Finding::Noted | Finding::Outdated, Some(mark)) => {
                     IncarnationMark { position: mark.position + 1, ..mark.clone() }
                 }
                 (Finding::Changed(cause), _) => noted(reading, None, cause),
-                (Finding::New | Finding::Same | Finding::Noted, _) => first_mark(reading),
+                (Finding::New | Finding::Same | Finding::Noted | Finding::Outdated, _) => {
+                    first_mark(reading)
+                }
             };
             let lifted = Some(Lifted { at: reading.now, reason: reason.clone() });
             IncarnationMark { quarantine: None, lifted, ..next }

@@ -211,6 +211,30 @@ async fn a_store_that_went_back_without_a_new_timeline_is_noticed_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_old_primary_that_comes_back_is_not_gone_back_to() {
+    let world = World::replicated(false);
+    let (engine, _) = world.process_with(options());
+    pay(&engine, &ask("before"), "paid").await;
+    let primary = world.snapshot();
+    world.fail_over(&primary, 2);
+    sleep(NOTICED).await;
+    pay(&engine, &ask("after"), "paid").await;
+    let successor = world.snapshot();
+    world.fail_over(&primary, 1);
+    for key in ["after", "new"] {
+        sleep(NOTICED).await;
+        let begun = engine.begin(&ask(key)).await;
+        assert!(matches!(begun, Err(BeginError::Store(StoreError::Unavailable(_)))), "{begun:?}");
+        assert_eq!(world.record(key).await, None);
+    }
+    world.fail_over(&successor, 2);
+    sleep(NOTICED).await;
+    assert_eq!(replayed(&engine.begin(&ask("after")).await.unwrap()), outcome("paid"));
+    pay(&engine, &ask("new"), "paid").await;
+    assert_eq!(engine.quarantine(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_only_stopped_and_came_back_is_as_it_was() {
     let world = World::replicated(false);
     let (engine, wire) = world.process_with(options());

@@ -22,7 +22,8 @@ pub(super) fn read<T: DeserializeOwned>(
 
 /// Who orders it, and why.
 pub(super) fn reason(visitor: &Visitor, who: &str, why: &str) -> Result<Reason, AdminProblem> {
-    Reason::new(visitor.who(who)?, why).map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
+    Reason::new(visitor.who(who)?, why)
+        .map_err(|refusal| AdminProblem::invalid(refusal.to_string()))
 }
 
 /// How many rows a page is to have.

@@ -195,7 +195,7 @@ pub enum ConnectFailure {
 
 impl ConnectFailure {
     /// What became of all hosts together.
-    pub(super) fn of(mut failures: Vec<Self>) -> Self {
+    pub(crate) fn of(mut failures: Vec<Self>) -> Self {
         let takes_no_writes = |failure: &Self| matches!(failure, Self::ReadOnly { .. });
         match failures.pop() {
             None => AddressError::Form.into(),
