@@ -189,8 +189,8 @@ pub async fn letters_come_by_pages_with_their_payload_on_demand<B: InboxBackend>
         paged.push(letter);
     }
     assert_eq!(paged, all);
-    let one = admin.letter(number, "m-2".to_owned(), last.id.content, 3).await.unwrap().unwrap();
-    assert_eq!((&one.letter, &one.payload[..]), (last, &b"hel"[..]));
+    let one = admin.letter(number, "m-2".to_owned(), last.id.content, 4).await.unwrap().unwrap();
+    assert_eq!((&one.letter, &one.payload[..]), (last, &b"hell"[..]));
     assert_eq!(one.headers.unwrap(), dead.headers);
     let other = Digest::of(b"other");
     assert_eq!(admin.letter(number, "m-2".to_owned(), other, 3).await.unwrap(), None);
