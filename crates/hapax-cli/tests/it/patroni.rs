@@ -139,7 +139,7 @@ impl Managed {
         // No more than what was under way when a leader went away.
         assert!(doubts.len() <= 2 * CLIENTS, "{doubts:?}");
         for (key, answer) in &answers {
-            assert_eq!(self.upstream.receipts(key), [answer.body.clone()], "{key}");
+            assert_eq!(self.upstream.receipts(key), std::slice::from_ref(&answer.body), "{key}");
         }
         let check = |(key, before): (String, Answer)| async move {
             let answer = persist(to, &post("/pay", &key, &key)).await;
