@@ -125,8 +125,17 @@ impl Managed {
     async fn is_left_alone(&self, old: usize) {
         let old = client(&self.cluster.url(old)).await;
         assert_eq!(number(&old, "SELECT pg_is_in_recovery()::int::bigint").await, 1);
+        // Whoever looks for the leader asks here too, and goes.
         let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hapax'";
-        assert_eq!(number(&old, ours).await, 0);
+        until("nobody of ours to stay", async || number(&old, ours).await == 0).await;
+    }
+
+    /// How often another leader was made: each begins a timeline.
+    async fn changes_of_leaders(&self) -> usize {
+        let database = client(&self.cluster.url(self.leader(None))).await;
+        let timeline =
+            "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int::int8";
+        usize::try_from(number(&database, timeline).await - 1).unwrap()
     }
 
     /// What clients were told stands, for a gateway that was not there too, and nothing ran twice.
@@ -136,8 +145,9 @@ impl Managed {
         assert_eq!(self.upstream.twice(), Vec::<String>::new());
         let is_paid = |(_, answer): &(String, Answer)| answer.status == 201;
         let (answers, doubts): (Vec<_>, Vec<_>) = answers.into_iter().partition(is_paid);
-        // No more than what was under way when a leader went away.
-        assert!(doubts.len() <= 2 * CLIENTS, "{doubts:?}");
+        // No more than what was under way when a leader went away, which on a busy machine happens by itself, too.
+        let changes = self.changes_of_leaders().await;
+        assert!(doubts.len() <= changes * CLIENTS, "{changes}: {doubts:?}");
         for (key, answer) in &answers {
             assert_eq!(self.upstream.receipts(key), std::slice::from_ref(&answer.body), "{key}");
         }
