@@ -2,7 +2,7 @@
 //!
 //! They are a project of their own, which nothing else builds: `docs/peers.md` says what it shows.
 
-use std::path::Path;
+use std::{path::Path, process::Stdio};
 
 use clap::Args;
 
@@ -17,6 +17,12 @@ pub struct BenchPeers {
     /// Passed on as they are: `--quick`, `--exam-only`, `--json FILE`, `--help`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
+}
+
+/// Checks that its lock file fits what the workspace depends on, which is known long before it is compiled.
+pub(crate) fn check_lock(root: &Path) -> Result<(), TaskFailure> {
+    let mut command = command(&root.join(FOLDER));
+    succeed(command.args(["tree", "--locked", "--depth", "0"]).stdout(Stdio::null()))
 }
 
 /// Checks that the comparison still compiles; what it shares with the workspace is not built again.

@@ -9,7 +9,7 @@ use hapax_core::{
         ProcessMark, Quarantine,
     },
 };
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{Client, Error, Row, error::SqlState};
 
 use crate::{
     error::{OpenError, StatementFailure, reading},
@@ -54,7 +54,10 @@ impl LeadsTo {
             Self::Any => return Ok(None),
             Self::NothingBefore(admitted) | Self::Admitted(admitted) => admitted,
         };
-        let row = client.query_one(NOW, &[]).await.map_err(OpenError::Unusable)?;
+        let row = match client.query_one(NOW, &[]).await {
+            Err(error) if is_forbidden(&error) && self.is_unbound() => return Ok(None),
+            row => row.map_err(OpenError::Unusable)?,
+        };
         let origin: &str = row.try_get(0).map_err(OpenError::Unusable)?;
         let timeline = row.try_get(1).map_err(OpenError::Unusable)?;
         let found = Incarnation::new(origin, timeline);
@@ -63,6 +66,16 @@ impl LeadsTo {
         }
         let admitted = admitted.lock().as_ref().map(Incarnation::to_string).unwrap_or_default();
         Err(OpenError::OtherIncarnation { admitted, found: found.to_string() })
+    }
+
+    /// Whether nothing was gone on with that could be gone back from. A role that may not ask where it is admits
+    /// nothing, and only looks.
+    fn is_unbound(&self) -> bool {
+        match self {
+            Self::Any => true,
+            Self::NothingBefore(admitted) => admitted.lock().is_none(),
+            Self::Admitted(_) => false,
+        }
     }
 
     /// Whether a connection that leads there may be used.
@@ -77,6 +90,10 @@ impl LeadsTo {
             }
         }
     }
+}
+
+fn is_forbidden(error: &Error) -> bool {
+    error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }
 
 /// What the database says of itself, and what is kept in it.

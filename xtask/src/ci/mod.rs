@@ -78,6 +78,7 @@ impl Ci {
 }
 
 fn dependencies(root: &Path) -> Result<(), TaskFailure> {
+    bench_peers::check_lock(root)?;
     let quiet = ["--locked", "--log-level", "error"];
     tools::DENY.run(root, &[&quiet[..], &["check", "bans", "licenses", "sources"]].concat())
 }

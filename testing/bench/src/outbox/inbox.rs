@@ -27,12 +27,15 @@ use crate::{
 
 const TABLE: &str = "CREATE TABLE mails (id bigserial PRIMARY KEY, recipient text NOT NULL)";
 const INSERT: &str = "INSERT INTO mails (recipient) VALUES ($1)";
+/// As any other language asks, with every other argument left out.
+const FIRST: &str = "SELECT hapax.first_delivery('mailer', $1, $2::bytea)";
 const RETENTION: Duration = Duration::from_secs(7 * 86_400);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InboxWay {
     Bare,
     Inbox,
+    Function,
     Together,
 }
 
@@ -40,12 +43,12 @@ enum InboxWay {
 const TOGETHER: u64 = 4;
 
 impl InboxWay {
-    const ALL: [Self; 3] = [Self::Bare, Self::Inbox, Self::Together];
+    const ALL: [Self; 4] = [Self::Bare, Self::Inbox, Self::Function, Self::Together];
 
     /// How many messages a transaction has.
     fn messages(self) -> u64 {
         match self {
-            Self::Bare | Self::Inbox => 1,
+            Self::Bare | Self::Inbox | Self::Function => 1,
             Self::Together => TOGETHER,
         }
     }
@@ -56,6 +59,7 @@ impl NamedWay for InboxWay {
         match self {
             Self::Bare => "bare insert, in a transaction",
             Self::Inbox => "hapax inbox, same transaction",
+            Self::Function => "hapax.first_delivery, same transaction",
             Self::Together => "hapax inbox, four in a transaction",
         }
     }
@@ -75,9 +79,11 @@ pub(super) fn run(plan: &OutboxPlan, rounds: Rounds<'_>) -> Result<ReportSection
     })?;
     let title = format!("{} transactions at once, in which messages are acted on", plan.callers);
     let against_bare = |way| turns.ratio(way, InboxWay::Bare, |sample| Some(sample.per_second));
-    let (alone, together) = (against_bare(InboxWay::Inbox), against_bare(InboxWay::Together));
+    let [alone, function, together] =
+        [InboxWay::Inbox, InboxWay::Function, InboxWay::Together].map(against_bare);
     let bounds = [
         BoundedFigure::at_least("inbox, messages/s against the bare effect", alone, "x", 0.75),
+        BoundedFigure::at_least("the same, by hapax.first_delivery", function, "x", 0.7),
         BoundedFigure::at_least("the same, four in a transaction", together, "x", 1.3),
     ];
     Ok(turns.section(title, COLUMNS, bounds))
@@ -134,6 +140,20 @@ impl Acting {
         Ok(self.database.leave(transaction, &MessageEnd::Done).await?)
     }
 
+    async fn function(&self, number: u64) -> Result<(), BenchError> {
+        let mut client = self.pool.get().await.map_err(|_| BenchError::PoolEmpty)?;
+        let transaction = client.transaction().await?;
+        let (first, insert) =
+            (transaction.prepare_cached(FIRST).await?, transaction.prepare_cached(INSERT).await?);
+        let (id, content) = (request::key(number), payload(number, 0));
+        let is_first: bool = transaction.query_one(&first, &[&id, &content]).await?.try_get(0)?;
+        if !is_first {
+            return Err(BenchError::NotFresh { found: "a message that was acted on" });
+        }
+        transaction.execute(&insert, &[&id]).await?;
+        Ok(transaction.commit().await?)
+    }
+
     async fn together(&self, numbers: Range<u64>) -> Result<(), BenchError> {
         let arrivals: Result<Vec<_>, _> =
             numbers.clone().map(|number| self.arrival(number)).collect();
@@ -175,6 +195,7 @@ impl Arm for Acting {
         match self.way {
             InboxWay::Bare => self.bare(number).await?,
             InboxWay::Inbox => self.inbox(number).await?,
+            InboxWay::Function => self.function(number).await?,
             InboxWay::Together => {
                 self.together(number * TOGETHER..(number + 1) * TOGETHER).await?;
             }
