@@ -23,6 +23,7 @@ use crate::{
 };
 
 const CLIENTS: usize = 8;
+const IN_RECOVERY: &str = "SELECT pg_is_in_recovery()::int::bigint";
 /// How long a client takes between an answer and its next key.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Answers after which a load counts as going on.
@@ -33,10 +34,10 @@ async fn patroni_replaces_a_leader_cut_off_and_one_lost_and_synchronous_commits_
     let Some(mut managed) = Managed::start(Replication::Synchronous).await else { return };
     let load = Load::start(managed.gateway.address);
     load.goes_on().await;
-    let old = managed.leader(None);
+    let old = managed.leader(None).await;
     load.forget_silence();
     managed.cut_off(old).await;
-    let next = managed.leader(Some(old));
+    let next = managed.leader(Some(old)).await;
     load.goes_on().await;
     say("cut off, synchronous", &load);
     block_in_place(|| managed.cluster.heal(old).and_then(|()| managed.cluster.wait_until_whole()))
@@ -45,7 +46,7 @@ async fn patroni_replaces_a_leader_cut_off_and_one_lost_and_synchronous_commits_
     managed.is_left_alone(old).await;
     load.forget_silence();
     block_in_place(|| managed.cluster.kill(next)).unwrap();
-    managed.leader(Some(next));
+    managed.leader(Some(next)).await;
     load.goes_on().await;
     say("lost, synchronous", &load);
     managed.check(load.stop().await).await;
@@ -57,10 +58,10 @@ async fn patroni_replaces_a_leader_and_what_it_alone_was_told_is_written_back_or
     let Some(mut managed) = Managed::start(Replication::Asynchronous).await else { return };
     let load = Load::start(managed.gateway.address);
     load.goes_on().await;
-    let old = managed.leader(None);
+    let old = managed.leader(None).await;
     load.forget_silence();
     managed.cut_off(old).await;
-    managed.leader(Some(old));
+    managed.leader(Some(old)).await;
     load.goes_on().await;
     say("cut off, asynchronous", &load);
     let restored = metric(&managed.gateway, "hapax_restored_total").await;
@@ -69,8 +70,9 @@ async fn patroni_replaces_a_leader_and_what_it_alone_was_told_is_written_back_or
 
     block_in_place(|| managed.cluster.heal(old).and_then(|()| managed.cluster.wait_until_whole()))
         .unwrap();
-    assert_eq!(pay(&managed.gateway, "kept").await.status, 201);
-    let leader = managed.leader(None);
+    let kept = persist(managed.gateway.address, &post("/pay", "kept", "ten")).await;
+    assert_eq!(kept.status, 201);
+    let leader = managed.leader(None).await;
     let database = client(&managed.cluster.url(leader)).await;
     let behind = "SELECT count(*) FROM pg_stat_replication \
                   WHERE state <> 'streaming' OR replay_lsn IS DISTINCT FROM pg_current_wal_lsn()";
@@ -78,7 +80,7 @@ async fn patroni_replaces_a_leader_and_what_it_alone_was_told_is_written_back_or
     managed.cut_off(leader).await;
     assert_eq!(pay(&managed.gateway, "lost").await.status, 201);
     managed.gateway.kill();
-    managed.leader(Some(leader));
+    managed.leader(Some(leader)).await;
     managed.gateway.run().await;
     assert!(pay(&managed.gateway, "kept").await.is_replay());
     for key in ["lost", "new"] {
@@ -110,21 +112,25 @@ impl Managed {
         Some(Self { gateway, upstream, cluster })
     }
 
-    fn leader(&self, but: Option<usize>) -> usize {
-        block_in_place(|| self.cluster.wait_for_leader(but)).unwrap()
+    /// Who leads, once it takes writes: Patroni calls it so a moment before.
+    async fn leader(&self, but: Option<usize>) -> usize {
+        let leader = block_in_place(|| self.cluster.wait_for_leader(but)).unwrap();
+        let server = client(&self.cluster.url(leader)).await;
+        until("the leader to take writes", async || number(&server, IN_RECOVERY).await == 0).await;
+        leader
     }
 
     /// Cuts the leader off, which still takes connections as one that leads.
     async fn cut_off(&self, leader: usize) {
         block_in_place(|| self.cluster.cut_off(leader)).unwrap();
         let leader = client(&self.cluster.url(leader)).await;
-        assert_eq!(number(&leader, "SELECT pg_is_in_recovery()::int::bigint").await, 0);
+        assert_eq!(number(&leader, IN_RECOVERY).await, 0);
     }
 
     /// A leader that was replaced follows, and nobody of ours is connected to it.
     async fn is_left_alone(&self, old: usize) {
         let old = client(&self.cluster.url(old)).await;
-        assert_eq!(number(&old, "SELECT pg_is_in_recovery()::int::bigint").await, 1);
+        assert_eq!(number(&old, IN_RECOVERY).await, 1);
         // Whoever looks for the leader asks here too, and goes.
         let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hapax'";
         until("nobody of ours to stay", async || number(&old, ours).await == 0).await;
@@ -132,7 +138,7 @@ impl Managed {
 
     /// How often another leader was made: each begins a timeline.
     async fn changes_of_leaders(&self) -> usize {
-        let database = client(&self.cluster.url(self.leader(None))).await;
+        let database = client(&self.cluster.url(self.leader(None).await)).await;
         let timeline =
             "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int::int8";
         usize::try_from(number(&database, timeline).await - 1).unwrap()
