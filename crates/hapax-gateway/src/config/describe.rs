@@ -3,7 +3,7 @@
 use hapax_core::{Policy, Recovery};
 use hapax_tower::{
     BodyForm, ComparedHeaders, Cors, Dialect, Hosts, InFlight, KeptBody, KeyForm, KeyRule,
-    KeySpelling, PathReading, Protection, Readers, Scoping, StoreDown,
+    KeySpelling, PathReading, Protection, Readers, Scoping, StoreDown, WorthCurrency, WorthRule,
 };
 
 use super::{AdminOidc, Config, encryption, store, units::spelled, units::spelled_size};
@@ -163,10 +163,24 @@ fn unusual(protection: &Protection) -> Vec<String> {
     if protection.limit.is_some() {
         words.push("rate limited".to_owned());
     }
+    words.extend(protection.worth.as_ref().map(worth));
     if protection.store_down == StoreDown::RunUnprotected {
         words.push("UNPROTECTED while the store is away".to_owned());
     }
     words
+}
+
+/// Where requests say what they are worth.
+fn worth(worth: &WorthRule) -> String {
+    let currency = match &worth.currency {
+        None => String::new(),
+        Some(WorthCurrency::At(pointer)) => format!(" in {pointer}"),
+        Some(WorthCurrency::Always(currency)) => format!(" in {}", currency.as_str()),
+    };
+    match worth.decimals {
+        0 => format!("amount {}{currency}", worth.amount),
+        decimals => format!("amount {} with {decimals} decimals{currency}", worth.amount),
+    }
 }
 
 /// What is done about an answer that never came, and how long the upstream may be at work on it.

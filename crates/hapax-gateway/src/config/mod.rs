@@ -24,6 +24,7 @@ mod store;
 mod tenants;
 mod units;
 mod upstream;
+mod worth;
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 

@@ -122,7 +122,7 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 34] = [
+const PROTECTION: [&str; 37] = [
     "key",
     "forward_key",
     "header",
@@ -157,6 +157,9 @@ const PROTECTION: [&str; 34] = [
     "store_down",
     "stored_headers",
     "unstored_headers",
+    "amount",
+    "amount_decimals",
+    "currency",
 ];
 /// What a route says of itself beside that.
 const OF_A_ROUTE: [&str; 3] = ["match", "treatment", "tenant"];

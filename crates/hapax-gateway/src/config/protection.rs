@@ -20,7 +20,7 @@ use super::{
     reader::TableReader,
     revalidate::{self, Revalidation},
     tenants::header_name,
-    units,
+    units, worth,
 };
 use crate::client::UpstreamClient;
 
@@ -85,6 +85,7 @@ pub(super) fn read(
             Some(true) | None => usual.kept_body,
         },
         store_down: store_down.unwrap_or(usual.store_down),
+        worth: worth::read(route),
         probe: probe(route, policy.recovery(), reading, &client),
         revalidate: revalidate(route, asking, &client),
         recover_for: recover_for(route, policy.recovery()).unwrap_or(usual.recover_for),
@@ -166,11 +167,7 @@ fn in_flight(route: &TableReader<'_>) -> Option<InFlight> {
 }
 
 fn body(fingerprint: &TableReader<'_>) -> BodyForm {
-    let ignored = fingerprint.list("ignore", |pointer| {
-        let advice = "write a JSON pointer, such as \"/sent_at\", instead";
-        let refusal = || format!("cannot be {pointer:?}; {advice}");
-        pointer.starts_with('/').then(|| pointer.to_owned()).ok_or_else(refusal)
-    });
+    let ignored = fingerprint.list("ignore", |text| worth::pointer(text, "/sent_at"));
     let words = [
         ("auto", Form::Auto),
         ("raw", Form::Raw),

@@ -104,7 +104,7 @@ impl Front {
         if is_protected || verdict == Verdict::Page {
             cors::let_read(reader.as_ref(), &mut response);
         }
-        Ok((response, Handled { verdict, route, operation: None }))
+        Ok((response, Handled { verdict, route, operation: None, repeated: None }))
     }
 }
 

@@ -52,6 +52,7 @@ pub use self::{
         stored_request,
         target::{PathReading, leaves_its_folder, plain_path},
         tenancy::{Caller, Identified, Tenancy, TenantKind},
+        worth::{Currency, Money, RepeatedWorth, WorthCurrency, WorthRule},
     },
     responses::{code::Code, openapi::openapi_fragment, wellknown::published_policy},
     service::Idempotency,

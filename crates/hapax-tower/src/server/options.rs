@@ -13,7 +13,7 @@ use super::{
     execution::{
         probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, status_meaning::ResultPolicy,
     },
-    requests::{route::InvalidRoute, tenancy::Tenancy},
+    requests::{route::InvalidRoute, tenancy::Tenancy, worth::WorthRule},
 };
 use crate::{header_names::IDEMPOTENCY_KEY, secret_header::is_secret_header};
 
@@ -98,6 +98,8 @@ pub struct Protection {
     pub kept_body: KeptBody,
     /// What happens while the store cannot be asked.
     pub store_down: StoreDown,
+    /// Where a request says what it is worth, so that those who count can say what was not done twice.
+    pub worth: Option<WorthRule>,
     /// Headers that carry secrets, beside those whose name says so
     /// ([`is_secret_header`](crate::is_secret_header)) and those the tenancy takes credentials from.
     /// They are not stored: neither with an answer, unless [`Protection::stored_headers`] names them,
@@ -140,6 +142,7 @@ impl Default for Protection {
             response_bytes_max: 1 << 20,
             kept_body: KeptBody::WithinLimit,
             store_down: StoreDown::Refuse,
+            worth: None,
             secret_headers: Vec::new(),
             credentials: KeptCredentials::LeaveOut,
         }

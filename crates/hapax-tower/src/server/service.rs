@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use hapax_core::RequestParts;
-use http::{Request, Response, request::Parts};
+use http::{Request, Response, StatusCode, request::Parts};
 use tower_service::Service;
 use tracing::Instrument;
 
@@ -141,10 +141,11 @@ where
     let Routed { request, route, rule: (protection, said), reader, .. } = routed;
     let (wire, front) = (ConnectionReuse::of(request.0.version, &request.0.headers), &shared.front);
     let arrived = arrived(shared, &protection, said, request).await;
-    let mut operation = None;
+    let (mut operation, mut repeatable) = (None, None);
     let (mut response, verdict) = match arrived {
         Ok(arrival) => {
             operation = Some(handled_operation(front, &arrival));
+            repeatable = protection.worth.as_ref().map(|worth| (worth, arrival.body.clone()));
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
             let usual_time = front.routes.usual_time(route);
             let judged =
@@ -162,11 +163,22 @@ where
             (response, verdict)
         }
     };
+    let repeated = repeatable.filter(|_| is_stored_success(verdict, &response));
+    let repeated = repeated.map(|(worth, body)| worth.of(&body));
     if protection.dialect == Dialect::Repeatability {
         repeatability::add_result(&mut response, verdict);
     }
     cors::let_read(reader.as_ref(), &mut response);
-    Ok((response, Handled { verdict, route, operation }))
+    Ok((response, Handled { verdict, route, operation, repeated }))
+}
+
+/// Whether this tells once more what was done before.
+fn is_stored_success(verdict: Verdict, response: &Response<Body>) -> bool {
+    verdict == Verdict::Replayed && !is_error(response.status())
+}
+
+fn is_error(status: StatusCode) -> bool {
+    status.is_client_error() || status.is_server_error()
 }
 
 /// Which operation a request asks for, as logs name it.

@@ -4,7 +4,7 @@ use hapax_core::{Fingerprint, OperationId};
 use hapax_engine::Admission;
 use http::Response;
 
-use super::responses::code::Code;
+use super::{requests::worth::RepeatedWorth, responses::code::Code};
 
 /// How a request was handled: an extension of every response the layer returns.
 ///
@@ -37,6 +37,9 @@ pub struct Handled {
     pub route: usize,
     /// Which operation was asked for; `None` if it asked for none, or was refused before that was known.
     pub operation: Option<HandledOperation>,
+    /// What it asked for once more, where it was answered with a stored success and its route says
+    /// [what requests are worth](crate::Protection::worth).
+    pub repeated: Option<RepeatedWorth>,
 }
 
 /// The operation a request asked for, named by hashes: nobody finds its key or its tenant by them.

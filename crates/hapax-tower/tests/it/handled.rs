@@ -4,8 +4,9 @@ use axum::{body::Body, response::Response};
 use hapax_core::{Recovery, Scope};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    Code, Handled, IdempotencyLayer, KeptCredentials, Later, Protection, Routes, Scoping, Site,
-    StoreDown, Tenancy, Treatment, Verdict,
+    Code, Currency, Handled, IdempotencyLayer, KeptCredentials, Later, Money, Protection,
+    RepeatedWorth, Routes, Scoping, Site, StoreDown, Tenancy, Treatment, Verdict, WorthCurrency,
+    WorthRule,
 };
 use http::{Method, Request};
 use tower::ServiceExt;
@@ -76,6 +77,32 @@ async fn every_response_tells_the_verdict_and_the_route() {
     store.away(true);
     check(keyed("/other"), "100", Verdict::Undecided, 2).await;
     check(keyed("/risky/other"), "100", Verdict::Unprotected, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stored_success_was_asked_for_once_more_is_told_in_money() {
+    let cents = WorthRule {
+        amount: "/cents".to_owned(),
+        decimals: 2,
+        currency: Currency::parse("EUR").map(WorthCurrency::Always),
+    };
+    let paid = Protection { worth: Some(cents), ..Protection::default() };
+    let routes = Routes::new(Treatment::Protect(Protection::default())).unwrap();
+    let routes = routes.route(Method::POST, "/pay", Treatment::Protect(paid)).unwrap();
+    let engine = Engine::start(Wire::new(), Options::default());
+    let layer = IdempotencyLayer::new(engine, Tenancy::credential(), routes).unwrap();
+    let app = router(&service(|| unreachable!())).layer(layer);
+    let repeated = async |request, body| handled(&app, request, body).await.repeated;
+    let euro = Money { millionths: 12_500_000, currency: Currency::parse("EUR") };
+    assert_eq!(repeated(keyed("/pay"), r#"{"cents":1250}"#).await, None, "it was done");
+    assert_eq!(repeated(keyed("/pay"), r#"{"cents":1250}"#).await, Some(RepeatedWorth::Told(euro)));
+    assert_eq!(repeated(keyed("/pay"), r#"{"cents":999}"#).await, None, "it was another request");
+    assert_eq!(repeated(keyed("/other"), r#"{"cents":1250}"#).await, None);
+    assert_eq!(
+        repeated(keyed("/other"), r#"{"cents":1250}"#).await,
+        None,
+        "its route names no amount"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,6 +31,7 @@ async function decidesWithAKeyboard() {
   const prevented = page.getByRole("region", { name: "Prevented" });
   assert.equal(await prevented.locator(".replayed b").innerText(), "2");
   assert.equal(await prevented.locator(".mismatch b").innerText(), "1");
+  assert.equal(await prevented.locator(".worth").innerText(), "20.00 EUR not done a second time");
 
   await tabTo(page, "link", /^In doubt/);
   await page.keyboard.press("Enter");

@@ -29,6 +29,8 @@ const TOKEN: &str = "operate-token";
 const READ_TOKEN: &str = "read-token";
 /// The key of the payment that nobody answered.
 const KEY: &str = "order-4711";
+const TEN: &str = "{\"amount\":10}";
+const ELEVEN: &str = "{\"amount\":11}";
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// What a browser is driven by, and the pages it is driven over.
@@ -77,20 +79,21 @@ async fn busy_gateway(upstream: &Upstream, receiver: &Receiver) -> Gateway {
     let config = format!(
         "sweep = \"200ms\"\nadmin_read_token = \"{READ_TOKEN}\"\n\
          [[route]]\nmatch = \"POST /pay\"\ntimeout = \"1s\"\n\
+         amount = \"/amount\"\ncurrency = \"EUR\"\n\
          [[relay]]\nname = \"billing\"\nto = \"http://{}/events\"\nsecret_file = \"secret\"\n",
         receiver.address
     );
     let setup = Setup::new(upstream.address).config(&config).file("secret", SECRET).token(TOKEN);
     let gateway = setup.start().await;
     for key in 0..20 {
-        let paid = ask(gateway.address, post("/pay", &format!("order-{key}"), "ten")).await;
+        let paid = ask(gateway.address, post("/pay", &format!("order-{key}"), TEN)).await;
         assert_eq!(paid.unwrap().status, 201);
     }
-    for body in ["ten", "ten", "eleven"] {
+    for body in [TEN, TEN, ELEVEN] {
         ask(gateway.address, post("/pay", "order-1", body)).await.unwrap();
     }
     upstream.silence(true);
-    let unanswered = ask(gateway.address, post("/pay", KEY, "ten")).await.unwrap();
+    let unanswered = ask(gateway.address, post("/pay", KEY, TEN)).await.unwrap();
     assert_eq!(unanswered.code().as_deref(), Some("execution-timed-out"));
     upstream.silence(false);
     receiver.refuse("{\"paid\":1}");
@@ -137,7 +140,7 @@ async fn a_person_decides_a_doubt_and_sends_an_event_again_with_a_keyboard() {
     let said = text(&fs::read(said.path()).unwrap());
     assert!(ended.is_ok_and(|status| status.success()), "{said}\n{}", gateway.log());
     // What was decided is what the client hears, and the event arrived.
-    let retried = ask(gateway.address, post("/pay", KEY, "ten")).await.unwrap();
+    let retried = ask(gateway.address, post("/pay", KEY, TEN)).await.unwrap();
     assert!(retried.is_replay());
     assert_eq!((retried.status, retried.text()), (201, "{\"paid\":true}"));
     until("the event to arrive", async || receiver.taken() == ["{\"paid\":1}"]).await;

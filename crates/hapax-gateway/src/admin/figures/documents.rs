@@ -74,6 +74,9 @@ pub struct FiguresDocument {
     pub verdicts: BTreeMap<String, u64>,
     /// The same for each route.
     pub routes: Vec<RouteDocument>,
+    /// What was not done again, by currency: requests that were answered with a stored success and say
+    /// what they are worth.
+    pub repeated_amounts: BTreeMap<String, f64>,
     /// Keys in doubt, once somebody has looked.
     pub in_doubt: Option<DoubtsDocument>,
     /// Relays that run inside this gateway.

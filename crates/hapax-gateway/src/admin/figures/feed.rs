@@ -1,6 +1,7 @@
 //! Samples at intervals, and tells everybody who listens.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{
         Arc, Mutex, PoisonError,
@@ -26,7 +27,7 @@ use super::{
 use crate::admin::{
     AdminState,
     access::{SessionId, SessionRegistry},
-    metrics::RelayFigures,
+    metrics::{MeterTotals, RelayFigures, RepeatedSums},
     problem::AdminProblem,
 };
 
@@ -181,6 +182,7 @@ pub(super) fn figures(state: &AdminState) -> FiguresDocument {
         connections: totals.connections.here(),
         verdicts: by_word(&all_routes(&totals)),
         routes: routes.collect(),
+        repeated_amounts: repeated_amounts(&totals),
         in_doubt: state.meters.doubts().map(|doubts| DoubtsDocument {
             keys: doubts.keys(),
             oldest_seconds: doubts.oldest().as_secs_f64(),
@@ -189,6 +191,14 @@ pub(super) fn figures(state: &AdminState) -> FiguresDocument {
         relays: state.meters.relays().iter().map(relay).collect(),
         sample: feed.with_history(|history| history.newest().cloned()),
     }
+}
+
+fn repeated_amounts(totals: &MeterTotals) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for (currency, amount) in totals.repeated.values().flat_map(RepeatedSums::amounts) {
+        *sums.entry(currency.to_owned()).or_default() += amount;
+    }
+    sums
 }
 
 fn relay(figures: &RelayFigures) -> RelayDocument {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{
             AtomicU64,
             Ordering::{Relaxed, Release},
@@ -15,17 +15,21 @@ use hapax_engine::{Histogram, LATENCY_MICROS};
 use hapax_tower::{Code, Handled, Verdict};
 use http::StatusCode;
 
-use super::verdicts::{COLUMNS, UNHANDLED, column};
+use super::{
+    repeated::RepeatedSums,
+    verdicts::{COLUMNS, UNHANDLED, column},
+};
 
 /// Counts what one worker does under one configuration. Made by [`Meters`](super::Meters).
 ///
-/// Counting takes no lock and allocates nothing. Each worker has its own, on cache lines of its
+/// Counting takes no lock and allocates nothing, but where a stored answer is told of a request that says what it is worth. Each worker has its own, on cache lines of its
 /// own, so workers do not slow each other down.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Meter {
     pub(super) labels: Arc<[String]>,
     pub(super) requests: Box<[RouteCounters]>,
+    pub(super) repeated: Box<[Mutex<RepeatedSums>]>,
     pub(super) durations: [Histogram; COLUMNS],
     pub(super) refusals: Box<[AtomicU64]>,
     pub(super) unanswered: [AtomicU64; Verdict::UNANSWERED.len()],
@@ -52,6 +56,7 @@ impl Meter {
     pub(super) fn new(labels: Arc<[String]>) -> Self {
         Self {
             requests: labels.iter().map(|_| RouteCounters::default()).collect(),
+            repeated: labels.iter().map(|_| Mutex::default()).collect(),
             labels,
             durations: std::array::from_fn(|_| Histogram::new(LATENCY_MICROS)),
             refusals: Code::ALL.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -75,6 +80,9 @@ impl Meter {
             count_code(&self.refusals, Code::ALL, code);
         } else if let Verdict::Unanswered(code) = handled.verdict {
             count_code(&self.unanswered, &Verdict::UNANSWERED, code);
+        }
+        if let (Some(worth), Some(sums)) = (handled.repeated, self.repeated.get(handled.route)) {
+            sums.lock().unwrap_or_else(PoisonError::into_inner).count(worth);
         }
         self.count(handled.route, column(handled.verdict), elapsed);
     }

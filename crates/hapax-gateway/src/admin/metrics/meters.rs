@@ -20,6 +20,7 @@ use super::{
     doubts::Doubts,
     meter::{Level, Meter, UpstreamExchange},
     relays::RelayFigures,
+    repeated::RepeatedSums,
     verdicts::COLUMNS,
 };
 use crate::telemetry::{LossCounter, Telemetry};
@@ -148,6 +149,8 @@ impl Meters {
 pub(in crate::admin) struct MeterTotals {
     /// By label and verdict.
     pub(in crate::admin) requests: BTreeMap<String, [u64; COLUMNS]>,
+    /// By label.
+    pub(in crate::admin) repeated: BTreeMap<String, RepeatedSums>,
     pub(in crate::admin) durations: [Distribution; COLUMNS],
     pub(super) refusals: Vec<u64>,
     pub(super) unanswered: [u64; Verdict::UNANSWERED.len()],
@@ -184,6 +187,12 @@ impl MeterTotals {
             let sums = self.requests.entry(label.clone()).or_default();
             add(sums, &row.0);
         }
+        for (label, sums) in meter.labels.iter().zip(&meter.repeated) {
+            let sums = sums.lock().unwrap_or_else(PoisonError::into_inner);
+            if !sums.is_empty() {
+                self.repeated.entry(label.clone()).or_default().add(&sums);
+            }
+        }
         for (sum, spread) in self.durations.iter_mut().zip(&meter.durations) {
             sum.add(&spread.snapshot());
         }
@@ -202,6 +211,7 @@ impl Default for MeterTotals {
         let nothing = Histogram::new(LATENCY_MICROS).snapshot();
         Self {
             requests: BTreeMap::new(),
+            repeated: BTreeMap::new(),
             durations: std::array::from_fn(|_| nothing.clone()),
             refusals: vec![0; Code::ALL.len()],
             unanswered: Default::default(),

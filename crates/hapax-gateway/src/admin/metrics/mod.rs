@@ -7,6 +7,7 @@ mod meter;
 mod meters;
 mod page;
 mod relays;
+mod repeated;
 mod verdicts;
 
 use axum::{
@@ -26,6 +27,7 @@ pub use self::{
 };
 pub(super) use self::{
     meters::MeterTotals,
+    repeated::RepeatedSums,
     verdicts::{COLUMNS, WORDS, column},
 };
 use super::AdminState;

@@ -61,6 +61,7 @@ fn clients(page: &mut Exposition, totals: &MeterTotals) {
     for (verdict, spread) in WORDS.iter().zip(&totals.durations) {
         durations.spread(&[("verdict", verdict)], spread, MICROS_PER_SECOND);
     }
+    repeated(page, totals);
     let refusals =
         page.counter("hapax_refusals_total", "Requests refused before anything ran, by code.");
     for (code, count) in Code::ALL.iter().zip(&totals.refusals) {
@@ -92,6 +93,22 @@ fn clients(page: &mut Exposition, totals: &MeterTotals) {
         "Time from sending a request to the upstream to the head of its answer, or to its failure.",
     )
     .spread(&[], &totals.exchange_durations, MICROS_PER_SECOND);
+}
+
+/// What was asked for once more, of routes that say what requests are worth.
+fn repeated(page: &mut Exposition, totals: &MeterTotals) {
+    let help = "What requests that were answered from the store asked for once more, in the unit of their route's `amount`.";
+    let amounts = page.counter("hapax_repeated_amount_total", help);
+    for (route, sums) in &totals.repeated {
+        for (currency, amount) in sums.amounts() {
+            amounts.sample(&[("route", route), ("currency", currency)], amount);
+        }
+    }
+    let help = "Requests that were answered from the store and do not say what they are worth, though their route names an `amount`.";
+    let untold = page.counter("hapax_repeated_without_amount_total", help);
+    for (route, sums) in &totals.repeated {
+        untold.sample(&[("route", route)], sums.untold());
+    }
 }
 
 fn operations(page: &mut Exposition, engine: &Engine) {

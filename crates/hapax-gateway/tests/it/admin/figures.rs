@@ -7,7 +7,7 @@ use axum::{
     http::{Request, Response, StatusCode},
 };
 use hapax_core::store::{Filter, Page};
-use hapax_tower::{Handled, Verdict};
+use hapax_tower::{Currency, Handled, Money, RepeatedWorth, Verdict};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
@@ -51,8 +51,10 @@ async fn requests_are_counted_now_and_sampled_every_ten_seconds() {
     let _open = meter.connection();
     for (verdict, times) in [(Verdict::Executed, 2), (Verdict::Replayed, 3), (Verdict::Busy, 1)] {
         for _ in 0..times {
-            meter
-                .record(&Handled { route: 0, verdict, operation: None }, Duration::from_millis(40));
+            meter.record(
+                &Handled { route: 0, verdict, operation: None, repeated: None },
+                Duration::from_millis(40),
+            );
         }
     }
     let before = overview(&world).await;
@@ -64,7 +66,7 @@ async fn requests_are_counted_now_and_sampled_every_ten_seconds() {
     assert_eq!(pay["verdicts"]["replayed"], 3);
     sleep(SAMPLE).await;
     meter.record(
-        &Handled { route: 0, verdict: Verdict::Mismatch, operation: None },
+        &Handled { route: 0, verdict: Verdict::Mismatch, operation: None, repeated: None },
         Duration::from_millis(1),
     );
     sleep(SAMPLE).await;
@@ -81,6 +83,31 @@ async fn requests_are_counted_now_and_sampled_every_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_not_done_again_is_told_in_money() {
+    let world = World::new();
+    let meter = world.meters.meter(&route(&["POST /pay", "POST /refund", "otherwise"]));
+    let euro = Currency::parse("EUR");
+    for (route, millionths) in [(0, 12_500_000), (0, 1_000_000), (1, 250_000)] {
+        let repeated = Some(RepeatedWorth::Told(Money { millionths, currency: euro }));
+        let handled = Handled { route, verdict: Verdict::Replayed, operation: None, repeated };
+        meter.record(&handled, Duration::from_millis(1));
+    }
+    let untold = Some(RepeatedWorth::Untold);
+    let handled =
+        Handled { route: 1, verdict: Verdict::Replayed, operation: None, repeated: untold };
+    meter.record(&handled, Duration::from_millis(1));
+    assert_eq!(overview(&world).await["now"]["repeated_amounts"], json!({ "EUR": 13.75 }));
+    let page = world.look("/metrics").await.text;
+    for line in [
+        "hapax_repeated_amount_total{route=\"POST /pay\",currency=\"EUR\"} 13.5",
+        "hapax_repeated_amount_total{route=\"POST /refund\",currency=\"EUR\"} 0.25",
+        "hapax_repeated_without_amount_total{route=\"POST /refund\"} 1",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn everybody_who_listens_hears_the_same_at_once_and_then_as_it_changes() {
     let world = World::new();
     let meter = world.meters.meter(&route(&["POST /pay", "otherwise"]));
@@ -93,7 +120,7 @@ async fn everybody_who_listens_hears_the_same_at_once_and_then_as_it_changes() {
     next(&mut other).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(1), "nobody waits for the first figures");
     meter.record(
-        &Handled { route: 0, verdict: Verdict::Replayed, operation: None },
+        &Handled { route: 0, verdict: Verdict::Replayed, operation: None, repeated: None },
         Duration::from_millis(1),
     );
     let second = next(&mut one).await.unwrap();

@@ -79,7 +79,7 @@ fn labels(routes: &[&str]) -> Arc<[String]> {
 }
 
 fn handled(verdict: Verdict, route: usize) -> Handled {
-    Handled { verdict, route, operation: None }
+    Handled { verdict, route, operation: None, repeated: None }
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);

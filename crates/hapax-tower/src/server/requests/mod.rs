@@ -17,3 +17,4 @@ pub(crate) mod route;
 pub mod stored_request;
 pub(crate) mod target;
 pub(crate) mod tenancy;
+pub(crate) mod worth;

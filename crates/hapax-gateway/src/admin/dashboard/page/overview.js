@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { SERIES, of, spark, verdictChart } from "./charts.js";
 import { card, empty, head, make, table } from "./elements.js";
-import { count, counted, millis, perSecond, span } from "./words.js";
+import { count, counted, millis, money, perSecond, span } from "./words.js";
 
 const PREVENTED = [
   ["replayed", "got the stored answer"],
@@ -26,7 +26,7 @@ export const overview = {
       if (sample && sample.at !== samples.at(-1)?.at) samples.push(sample);
       if (samples.length > most) samples.splice(0, samples.length - most);
       main.querySelector(".head .hint").textContent = `Since the gateway was started ${span(figures.uptime_seconds)} ago.`;
-      parts.prevented.replaceChildren(prevented(figures.verdicts));
+      parts.prevented.replaceChildren(prevented(figures));
       parts.tiles.replaceChildren(...tiles(figures, samples));
       const chart = verdictChart(samples);
       const wasOpen = parts.chart.querySelector("details")?.open;
@@ -40,12 +40,18 @@ export const overview = {
   },
 };
 
-function prevented(verdicts) {
+function prevented({ verdicts, repeated_amounts: amounts }) {
   const all = PREVENTED.reduce((sum, [word]) => sum + (verdicts[word] ?? 0), 0);
   const parts = PREVENTED.map(([word, what]) => make("li", { class: word }, make("b", null, count(verdicts[word] ?? 0)), make("span", null, what)));
   return make("section", { class: "card prevented", "aria-label": "Prevented" },
-    make("div", null, make("p", { class: "figure" }, count(all)), make("p", null, all === 1 ? "repeated request had no second effect" : "repeated requests had no second effect")),
+    make("div", null, make("p", { class: "figure" }, count(all)), make("p", null, all === 1 ? "repeated request had no second effect" : "repeated requests had no second effect"), worth(amounts)),
     make("ul", { class: "parts" }, parts));
+}
+
+/// What was asked for once more, of routes that say what requests are worth.
+function worth(amounts) {
+  const sums = Object.entries(amounts).map(([currency, amount]) => (currency === "none" ? money(amount) : `${money(amount)} ${currency}`));
+  return sums.length ? make("p", { class: "worth" }, make("b", null, sums.join(" · ")), " not done a second time") : null;
 }
 
 function tiles(figures, samples) {

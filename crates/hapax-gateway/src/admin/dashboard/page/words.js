@@ -3,6 +3,9 @@
 export const count = (number) => Number(number).toLocaleString("en");
 export const counted = (number, one, many = `${one}s`) => `${count(number)} ${Number(number) === 1 ? one : many}`;
 
+/// Two digits of cents, and no more than that.
+export const money = (amount) => amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
 export function span(seconds) {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
