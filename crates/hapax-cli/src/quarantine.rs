@@ -35,7 +35,10 @@ async fn lift(args: &LiftArgs) -> Result<(), QuarantineError> {
     let who = args.who.clone().unwrap_or_else(user_name);
     let reason = Reason::new(&who, &args.why)?;
     let mark = open(&args.store, Access::Change).await?.lift_quarantine(&reason).await?;
-    tell(&format!("lifted: keys that are not in the store are run. It is {}", mark.incarnation))
+    tell(&format!(
+        "lifted: keys that are not in the store are run, within seconds. It is {}",
+        mark.incarnation
+    ))
 }
 
 async fn show(args: &QuarantineStoreArgs) -> Result<(), QuarantineError> {
@@ -108,7 +111,7 @@ fn in_words(cause: LossCause) -> &'static str {
 }
 
 async fn open(args: &QuarantineStoreArgs, access: Access) -> Result<Operator, QuarantineError> {
-    let address: StoreAddress = args.store.parse()?;
+    let address: StoreAddress = args.address().parse()?;
     if let StoreAddress::Memory = address {
         return Err(QuarantineError::Memory);
     }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, value_parser};
 
-use super::duration;
+use super::{StoreFileArgs, duration};
 
 /// Look at everything that makes the promise hold, and say what to do about what does not.
 ///
@@ -26,8 +26,11 @@ the arguments mean nothing), 3 when nothing could be looked at.")]
 pub(crate) struct DoctorArgs {
     /// The store: sqlite:PATH or postgres://user@host:port/database. Without it, the one of --config.
     #[arg(long, env = "HAPAX_STORE", value_name = "URL", hide_env_values = true)]
-    #[arg(required_unless_present = "config")]
+    #[arg(required_unless_present_any = ["config", "store_file"])]
     pub(crate) store: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) file: StoreFileArgs,
 
     /// The file of a gateway, which is looked at too.
     #[arg(long, value_name = "FILE")]
@@ -53,4 +56,11 @@ pub(crate) struct DoctorArgs {
     /// Answer in JSON, for programs.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl DoctorArgs {
+    /// The store that was typed.
+    pub(crate) fn typed_store(&self) -> Option<String> {
+        self.file.address().or_else(|| self.store.clone())
+    }
 }

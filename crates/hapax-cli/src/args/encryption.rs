@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use hapax::Tenant;
 
-use super::keys::usual_store;
+use super::{StoreFileArgs, keys::usual_store};
 
 /// Look after the keys that what is stored is encrypted with.
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,10 @@ pub(crate) struct KeyStoreArgs {
     /// The store: sqlite:PATH or postgres://user@host:port/database. Without it, what --config or
     /// HAPAX_STORE says, or sqlite:hapax.db.
     #[arg(long, value_name = "URL")]
-    pub(crate) store: Option<String>,
+    store: Option<String>,
+
+    #[command(flatten)]
+    file: StoreFileArgs,
 
     /// The file of a gateway: its store, and its `[encryption]`.
     #[arg(long, value_name = "FILE")]
@@ -49,7 +52,12 @@ pub(crate) struct KeyStoreArgs {
 impl KeyStoreArgs {
     /// The store of somebody who names none.
     pub(crate) fn usual_store(&self) -> String {
-        self.store.clone().unwrap_or_else(usual_store)
+        self.typed_store().unwrap_or_else(usual_store)
+    }
+
+    /// The store that was typed.
+    pub(crate) fn typed_store(&self) -> Option<String> {
+        self.file.address().or_else(|| self.store.clone())
     }
 }
 

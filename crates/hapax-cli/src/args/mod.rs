@@ -89,3 +89,28 @@ pub(crate) enum Task {
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::*;
+
+    /// A copy is made of a file, and a plan of numbers.
+    const WITHOUT_A_FILE: [&str; 2] = ["backup", "plan"];
+
+    fn commands(command: &Command) -> Vec<&Command> {
+        let below = command.get_subcommands().flat_map(commands);
+        std::iter::once(command).chain(below).collect()
+    }
+
+    #[test]
+    fn wherever_a_store_can_be_named_its_address_may_be_in_a_file() {
+        let program = Args::command();
+        let has = |command: &Command, name| command.get_arguments().any(|arg| arg.get_id() == name);
+        for command in commands(&program) {
+            let is_named = has(command, "store") && !WITHOUT_A_FILE.contains(&command.get_name());
+            assert!(!is_named || has(command, "store_file"), "hapax {}", command.get_name());
+        }
+    }
+}

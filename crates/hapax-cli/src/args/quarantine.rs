@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::keys::usual_store;
+use super::{StoreFileArgs, keys::usual_store};
 
 /// See and end what follows where a database may have forgotten keys, after a failover or a restore.
 ///
@@ -28,7 +28,17 @@ pub(crate) struct QuarantineStoreArgs {
     /// says, or sqlite:hapax.db.
     #[arg(long, value_name = "URL")]
     #[arg(default_value_t = usual_store(), hide_default_value = true)]
-    pub(crate) store: String,
+    store: String,
+
+    #[command(flatten)]
+    file: StoreFileArgs,
+}
+
+impl QuarantineStoreArgs {
+    /// The address that was typed, or the usual one.
+    pub(crate) fn address(&self) -> String {
+        self.file.or(&self.store)
+    }
 }
 
 #[derive(Debug, clap::Args)]

@@ -81,7 +81,7 @@ async fn examine(args: &DoctorArgs) -> Result<Vec<Diagnosis>, DoctorError> {
     let config = match &args.config {
         Some(file) => {
             let mut source = ConfigSource { file: Some(file.clone()), ..Default::default() };
-            source.overrides.store.clone_from(&args.store);
+            source.overrides.store = args.typed_store();
             let GatewayFile { config, relays, .. } = load_gateway(&source)?;
             Some((file, config, relays.len()))
         }
@@ -114,9 +114,9 @@ async fn examine(args: &DoctorArgs) -> Result<Vec<Diagnosis>, DoctorError> {
 }
 
 /// What was typed counts for more than the file. Clap has made sure that there is one of them.
-fn store<'a>(args: &'a DoctorArgs, config: Option<&'a Config>) -> &'a str {
-    let of_file = config.map_or("", |config| config.store.as_str());
-    args.store.as_deref().unwrap_or(of_file)
+fn store(args: &DoctorArgs, config: Option<&Config>) -> String {
+    let of_file = || config.map_or_else(String::new, |config| config.store.clone());
+    args.typed_store().unwrap_or_else(of_file)
 }
 
 fn memory() -> Diagnosis {

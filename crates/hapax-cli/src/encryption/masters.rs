@@ -25,7 +25,7 @@ impl KeyPlace {
         };
         // Nothing is sent upstream, which a gateway may be told by a flag.
         let upstream = Some("http://upstream.invalid".to_owned());
-        let overrides = Overrides { store: args.store.clone(), upstream, ..Overrides::default() };
+        let overrides = Overrides { store: args.typed_store(), upstream, ..Overrides::default() };
         let config = load_gateway(&ConfigSource { file: Some(file.clone()), overrides })?.config;
         Ok(Self { store: config.store, encryption: config.encryption })
     }

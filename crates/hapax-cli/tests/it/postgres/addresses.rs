@@ -75,6 +75,10 @@ async fn an_address_may_be_in_a_file_for_every_command() {
     said(&[], &["migrate", "--store-file", &file]);
     said(&[], &["keys", "list", "--store-file", &file]);
     said(&[], &["outbox", "list", "--store-file", &file]);
+    said(&[], &["quarantine", "show", "--store-file", &file]);
+    said(&[], &["encryption", "show", "--store-file", &file]);
+    let told = text(&hapax(&[], &["doctor", "--store-file", &file]).stdout);
+    assert!(told.contains("the server answers"), "{told}");
     let told = text(
         &hapax(
             &[],
