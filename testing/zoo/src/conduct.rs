@@ -1,6 +1,6 @@
 //! What a server does with a request, correctly. Each part can be replaced by a fault.
 
-use std::{fmt::Debug, time::Duration};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
@@ -38,7 +38,7 @@ pub(crate) trait Conduct: Debug + Send + Sync {
     /// Everything, from a request that has been read to its answer.
     fn respond<'a>(
         &'a self,
-        enclosure: &'a Enclosure,
+        enclosure: &'a Arc<Enclosure>,
         submission: Submission,
     ) -> BoxFuture<'a, PlainResponse> {
         Box::pin(respond(self, enclosure, submission))

@@ -99,17 +99,11 @@ impl TakenBody {
         Self::of(response, None)
     }
 
-    #[expect(clippy::expect_used, reason = "every header is ours or was one of a request")]
     fn of(
         response: PlainResponse,
         watched: Option<(Arc<SpeciesInstance>, Submission)>,
     ) -> Response<Self> {
-        let mut builder = Response::builder().status(response.status);
-        for (name, value) in &response.headers {
-            builder = builder.header(name, value);
-        }
-        let body = Self { rest: response.text.into(), watched };
-        builder.body(body).expect("the response can be written")
+        response.written(|rest| Self { rest, watched })
     }
 }
 

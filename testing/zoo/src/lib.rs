@@ -30,7 +30,7 @@
 //! - `GET /payments?ref=M`: `{"items":[…]}`, the effects there are; `GET /payments/ID`: one. Anybody
 //!   may ask.
 //! - `POST /_hooks/fail?effect=before|after|none`: the next run of the handler answers 500, before or
-//!   after its effect. `POST /_hooks/slow?ms=N`: how long it takes from its claim to its effect, 20 ms
+//!   after its effect; ours answer 503 before it. `POST /_hooks/slow?ms=N`: how long it takes from its claim to its effect, 20 ms
 //!   otherwise.
 
 mod conduct;
@@ -40,6 +40,8 @@ mod enclosure;
 mod file;
 mod gate;
 mod keyring;
+#[cfg(feature = "ours")]
+mod layered;
 mod pipeline;
 mod response;
 mod routes;

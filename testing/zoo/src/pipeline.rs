@@ -1,7 +1,7 @@
 //! HTTP/1.1 read by hand: requests that come at once on a connection run beside each other, and are
 //! answered in their order.
 
-use std::{fmt::Write, sync::Arc};
+use std::{fmt::Write, future::ready, sync::Arc};
 
 use bytes::Bytes;
 use http::Request;
@@ -38,13 +38,21 @@ pub(crate) async fn serve(stream: TcpStream, instance: Arc<SpeciesInstance>, con
     };
     let read = async {
         let mut buffer = Vec::new();
-        while let Some(request) = next(&mut reader, &mut buffer).await {
-            let instance = instance.clone();
-            let (head, body) = request.into_parts();
-            let request = WholeRequest { head, body, connection, instance: instance.number };
-            let run = async move { routes::respond(request, &instance).await.0 };
-            if began.send(tokio::spawn(run)).await.is_err() {
-                return;
+        loop {
+            let next = next(&mut reader, &mut buffer).await;
+            let (is_last, instance) = (next.is_err(), instance.clone());
+            let run = match next {
+                Ok(request) => {
+                    let (head, body) = request.into_parts();
+                    let number = instance.number;
+                    let request = WholeRequest { head, body, connection, instance: number };
+                    tokio::spawn(async move { routes::respond(request, &instance).await.0 })
+                }
+                Err(PipelineEnd::Malformed) => tokio::spawn(ready(malformed())),
+                Err(PipelineEnd::Ended) => break,
+            };
+            if began.send(run).await.is_err() || is_last {
+                break;
             }
         }
         drop(began);
@@ -52,18 +60,36 @@ pub(crate) async fn serve(stream: TcpStream, instance: Arc<SpeciesInstance>, con
     tokio::join!(read, write);
 }
 
-async fn next(reader: &mut OwnedReadHalf, buffer: &mut Vec<u8>) -> Option<Request<Bytes>> {
+/// Why no request follows.
+enum PipelineEnd {
+    /// The client has said all.
+    Ended,
+    /// What it said is no request.
+    Malformed,
+}
+
+fn malformed() -> PlainResponse {
+    PlainResponse::problem(400, "this is no request").with("connection", "close")
+}
+
+async fn next(
+    reader: &mut OwnedReadHalf,
+    buffer: &mut Vec<u8>,
+) -> Result<Request<Bytes>, PipelineEnd> {
     loop {
-        match PipelinedRequest::from(buffer)? {
+        match PipelinedRequest::from(buffer).ok_or(PipelineEnd::Malformed)? {
             PipelinedRequest::Whole(request, taken) => {
                 buffer.drain(..taken);
-                return Some(*request);
+                return Ok(*request);
             }
             PipelinedRequest::Part => {}
         }
-        let read = reader.read_buf(buffer).await.ok()?;
-        if read == 0 || buffer.len() > REQUEST_BYTES_MAX {
-            return None;
+        let read = reader.read_buf(buffer).await.map_err(|_| PipelineEnd::Ended)?;
+        if read == 0 {
+            return Err(PipelineEnd::Ended);
+        }
+        if buffer.len() > REQUEST_BYTES_MAX {
+            return Err(PipelineEnd::Malformed);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What clients are told, as it is kept.
 
+use bytes::Bytes;
+use http::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -33,5 +35,15 @@ impl PlainResponse {
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// As a response of HTTP, its body made of these bytes.
+    #[expect(clippy::expect_used, reason = "every header is ours or was one of a request")]
+    pub(crate) fn written<B>(self, body: impl FnOnce(Bytes) -> B) -> Response<B> {
+        let mut builder = Response::builder().status(self.status);
+        for (name, value) in &self.headers {
+            builder = builder.header(name, value);
+        }
+        builder.body(body(self.text.into())).expect("the response can be written")
     }
 }

@@ -23,7 +23,7 @@ impl Conduct for CutBodyExecuted {
 
     fn respond<'a>(
         &'a self,
-        enclosure: &'a Enclosure,
+        enclosure: &'a Arc<Enclosure>,
         mut submission: Submission,
     ) -> BoxFuture<'a, PlainResponse> {
         let text = submission.text();

@@ -15,6 +15,10 @@ mod forgets_before_its_time;
 mod forwarded_for_in_key;
 mod freed_when_answer_untaken;
 mod frees_key_after_500;
+#[cfg(feature = "ours")]
+mod hapax_layer_memory;
+#[cfg(feature = "ours")]
+mod hapax_layer_sqlite;
 mod honest;
 mod honest_by_members;
 mod honest_file;
@@ -117,6 +121,10 @@ pub const SPECIES: &[Species] = &[
     honest_waiting::SPECIES,
     honest_by_members::SPECIES,
     honest_file::SPECIES,
+    #[cfg(feature = "ours")]
+    hapax_layer_memory::SPECIES,
+    #[cfg(feature = "ours")]
+    hapax_layer_sqlite::SPECIES,
 ];
 
 /// A server that can be started.
@@ -126,8 +134,8 @@ pub struct Species {
     pub name: &'static str,
     /// What is wrong with it, if anything is.
     pub fault: Option<PlantedFault>,
-    /// Whether it shows only over an end of its process: it is served with a file, killed and
-    /// started again.
+    /// Whether it is to be served with a file, killed and started again: a broken one shows its fault
+    /// only then, and a correct one keeps its promise. Others may lose their keys with their process.
     pub is_about_restarts: bool,
     pub(crate) conduct: fn() -> Arc<dyn Conduct>,
 }

@@ -18,7 +18,7 @@ struct ReplayBeforeAuthentication;
 impl Conduct for ReplayBeforeAuthentication {
     fn respond<'a>(
         &'a self,
-        enclosure: &'a Enclosure,
+        enclosure: &'a Arc<Enclosure>,
         submission: Submission,
     ) -> BoxFuture<'a, PlainResponse> {
         let Ok(key) = self.key(&submission.headers) else {

@@ -3,8 +3,9 @@
 use futures_util::future::join_all;
 use hapax_zoo::{SPECIES, Species};
 use serde_json::Value;
+use tokio::io::AsyncReadExt;
 
-use crate::client::{Ask, MARKER, body, get, get_by, http2};
+use crate::client::{Ask, MARKER, body, get, get_by, http2, write};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_request_has_one_effect_and_is_told_so() {
@@ -83,4 +84,15 @@ async fn whole_contract(species: &'static Species) {
     assert_eq!(Ask::with_key("k-9").body("{").send(to).await.status, 400, "{name}");
     assert_eq!(running.effects("payments", MARKER), 1, "{name}");
     assert_eq!(running.effects("payments", "bobs"), 1, "{name}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_is_refused_by_every_reader_of_requests() {
+    for name in ["honest", "pipelines-at-once"] {
+        let running = Species::named(name).unwrap().start().await.unwrap();
+        let mut stream = write(running.address, b"POST /payments\r\n\r\n").await;
+        let mut told = String::new();
+        stream.read_to_string(&mut told).await.unwrap();
+        assert!(told.starts_with("HTTP/1.1 400"), "{name}: {told}");
+    }
 }

@@ -18,7 +18,7 @@ async fn failed_then_retried(species: &Species, failure: InducedFailure) -> (Run
     let running = species.start().await.unwrap();
     running.fail_next(failure);
     let first = Ask::with_key("k-1").send(running.address).await;
-    assert_eq!(first.status, 500, "{}", species.name);
+    assert!([500, 503].contains(&first.status), "{}: {first:?}", species.name);
     let retry = Ask::with_key("k-1").send(running.address).await;
     (running, retry)
 }
