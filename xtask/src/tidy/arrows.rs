@@ -103,7 +103,7 @@ const RULES: &[ArrowRule] = &[
 
 /// The crates that may pick a backend: the facade, by features, and the programs.
 const MAY_PICK_A_BACKEND: &[&str] =
-    &["hapax", "hapax-bench", "hapax-cli", "hapax-crash", "hapax-power"];
+    &["hapax", "hapax-bench", "hapax-cli", "hapax-crash", "hapax-power", "hapax-zoo"];
 
 /// The crates in `testing/`, which are never shipped: nothing in `crates/` reaches them.
 const NEVER_SHIPPED: &[&str] = &[
@@ -114,6 +114,7 @@ const NEVER_SHIPPED: &[&str] = &[
     "hapax-power",
     "hapax-services",
     "hapax-verify",
+    "hapax-zoo",
 ];
 
 /// Checks every crate of the workspace at `root`.
