@@ -10,13 +10,14 @@ use hapax_messaging::{
     sink::{CloudEvents, InvalidSinkAddress, SinkAddress, cloudevent::InvalidSource},
 };
 
-use super::{LogArgs, StoreFileArgs};
+use super::{LogArgs, MasterKeyArgs, StoreFileArgs};
 
 /// Send what was emitted to where it is wanted: if and only if it was committed, in order per key.
 ///
 /// Several relays of one name share the work, on one machine or many: if one dies, another goes on
 /// within a lease, and what was under way is sent again with the same ids. A destination that is
-/// down is waited for. What it refuses is tried again, then parked (see `hapax outbox`).
+/// down is waited for. What it refuses is tried again, then parked (see `hapax outbox`). Encrypted
+/// events are sent in the clear, given the master key; without it they wait.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Destinations:
@@ -119,6 +120,9 @@ pub(crate) struct RelayArgs {
     /// How often to say how far it is; nothing is said while nothing happens.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::duration)]
     pub(crate) every: Duration,
+
+    #[command(flatten)]
+    pub(crate) keys: MasterKeyArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

@@ -217,13 +217,17 @@ async fn deliver(
 pub(crate) async fn mailer_on_file(file: &File) -> RegisteredConsumer {
     let mailer = file.enlist(&Scope::parse("mailer").unwrap(), WEEK).await.unwrap();
     assert!(deliver(file, &mailer, message("orders/1", "hello"), MessageEnd::Done).await);
-    let dead = MessageEnd::Dead(LetterReason::poison(1, "it explodes"));
-    assert!(deliver(file, &mailer, message(POISON, "explosive"), dead).await);
+    let letter = |message, reason| Letter {
+        kept: KeptMessage::clear(mailer.clone(), Arc::new(message)),
+        reason,
+    };
+    let explosive = message(POISON, "explosive");
+    let dead = letter(explosive.clone(), LetterReason::poison(1, "it explodes"));
+    assert!(deliver(file, &mailer, explosive, MessageEnd::Dead(dead)).await);
     for _ in 0..2 {
         file.missed(&mailer, &Key::parse("orders/3").unwrap()).await.unwrap();
     }
-    let message = Arc::new(message("orders/1", OTHER()));
-    let conflict = Letter { message, reason: LetterReason::id_conflict() };
+    let conflict = letter(message("orders/1", OTHER()), LetterReason::id_conflict());
     file.bury(&mailer, &conflict).await.unwrap();
     mailer
 }

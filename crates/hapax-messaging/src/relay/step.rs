@@ -5,12 +5,18 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use hapax_core::{
     Fence, Owner, StoreError,
-    outbox::{Lane, LaneProgress, Leases, Look, OutboxLog, Park, RelayLease, Seen, Writer},
+    outbox::{
+        EventOpener, Lane, LaneProgress, Leases, Look, OutboxLog, Park, RelayLease, Seen, Writer,
+    },
 };
 use tokio::time::{Instant, sleep};
 
-use super::{pipe::Name, queues::InFlightEvents};
-use crate::sink::{Outage, Sink, Verdict};
+use super::{
+    opening::{self, FlightVerdict},
+    pipe::Name,
+    queues::InFlightEvents,
+};
+use crate::sink::{Outage, Sink};
 
 /// Something that ended.
 pub(super) enum RelayStep {
@@ -25,7 +31,7 @@ pub(super) enum RelayStep {
     Listed(Result<Vec<Writer>, StoreError>),
     Landed {
         flight: InFlightEvents,
-        verdicts: Result<Vec<Verdict>, Outage>,
+        verdicts: Result<Vec<FlightVerdict>, Outage>,
     },
     Acknowledged {
         progress: LaneProgress,
@@ -66,11 +72,18 @@ pub(super) fn list<O: OutboxLog>(outbox: &Arc<O>) -> Waiting {
 
 /// Sends in a task of its own, so that sinks may use every core. A sink that panics took nothing, as
 /// far as anybody knows.
-pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: InFlightEvents) -> Waiting {
-    let sink = Arc::clone(sink);
+pub(super) fn send<S: Sink>(
+    sink: &Arc<S>,
+    opener: Option<&Arc<dyn EventOpener>>,
+    flight: InFlightEvents,
+) -> Waiting {
+    let (sink, opener) = (Arc::clone(sink), opener.cloned());
     let flight = Arc::new(flight);
     let flying = Arc::clone(&flight);
-    let task = tokio::spawn(async move { sink.send(&flying.events).await });
+    let task =
+        tokio::spawn(
+            async move { opening::send(sink.as_ref(), opener.as_ref(), &flying.events).await },
+        );
     Box::pin(async move {
         let verdicts = task.await.unwrap_or_else(|panicked| Err(Outage::new(panicked)));
         let flight = Arc::try_unwrap(flight).unwrap_or_else(|shared| shared.as_ref().clone());

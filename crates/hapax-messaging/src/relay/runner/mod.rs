@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hapax_core::{
     Owner, StoreError,
-    outbox::{Destination, Lane, LaneProgress, Leases, OutboxLog, Reader, Start},
+    outbox::{Destination, EventOpener, Lane, LaneProgress, Leases, OutboxLog, Reader, Start},
 };
 use tokio::{
     sync::watch,
@@ -34,6 +34,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Runner<O, S> {
     outbox: Arc<O>,
     sink: Arc<S>,
+    opener: Option<Arc<dyn EventOpener>>,
     destination: Destination,
     start: Start,
     options: RelayOptions,
@@ -79,10 +80,11 @@ enum RunnerMode {
 
 impl<O: OutboxLog, S: Sink> Runner<O, S> {
     pub(super) fn new(relay: Relay<O, S>) -> Self {
-        let Relay { outbox, destination, sink, start, options, counters } = relay;
+        let Relay { outbox, destination, sink, opener, start, options, counters } = relay;
         Self {
             outbox,
             sink,
+            opener,
             destination,
             start,
             counters,

@@ -42,7 +42,8 @@ async fn letters<B: InboxBackend>(scene: &InboxScene<B>) -> Vec<StoredLetter> {
 
 async fn die<B: InboxBackend>(scene: &InboxScene<B>, message: Message) -> LetterReason {
     let poison = LetterReason::poison(5, "it explodes");
-    let dead = MessageEnd::Dead(poison.clone());
+    let dead = Letter { kept: scene.kept(message.clone()), reason: poison.clone() };
+    let dead = MessageEnd::Dead(dead);
     scene.end(message, Proof::Record, dead).await.unwrap();
     poison
 }
@@ -61,7 +62,7 @@ pub async fn consumers_are_told_with_how_much_they_have<B: InboxBackend>() {
         scene.inbox.enlist(&scope(name), WEEK * 2).await.unwrap();
     }
     scene.deliver(message("m-1")).await;
-    scene.end(version("k", 2), Proof::Record, MessageEnd::Held).await.unwrap();
+    scene.hold(version("k", 2)).await;
     die(&scene, message("m-2")).await;
     miss(&scene, "m-3", 2).await;
     let told = admin.consumers(None, 2).await.unwrap();
@@ -109,7 +110,7 @@ pub async fn a_message_that_is_done_is_not_being_tried_again<B: InboxBackend>() 
 /// It may fail when its turn has come.
 pub async fn a_held_message_may_be_one_that_is_tried_again<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
-    scene.end(version("k", 2), Proof::Record, MessageEnd::Held).await.unwrap();
+    scene.hold(version("k", 2)).await;
     miss(&scene, "k-2", 1).await;
     assert_eq!(counts(&scene).await, [1, 1, 1, 0]);
 }
@@ -122,7 +123,7 @@ pub async fn held_messages_are_told_by_key_with_the_gap_before_them<B: InboxBack
     let mut since = Vec::new();
     for held in [version("b", 5), version("b", 4), version("a", 9), version("c", 2)] {
         since.push(scene.inbox.clock().await.unwrap().now);
-        scene.end(held, Proof::Record, MessageEnd::Held).await.unwrap();
+        scene.hold(held).await;
         scene.pass(MINUTE).await;
     }
     let held = admin.held(scene.consumer.number, None, 2).await.unwrap();
@@ -201,7 +202,7 @@ pub async fn a_letter_tells_what_the_next_delivery_meets<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
     scene.deliver(message("m-1")).await;
     let conflict =
-        Letter { message: Arc::new(saying("m-1", "other")), reason: LetterReason::id_conflict() };
+        Letter { kept: scene.kept(saying("m-1", "other")), reason: LetterReason::id_conflict() };
     scene.inbox.bury(&scene.consumer, &conflict).await.unwrap();
     die(&scene, message("m-2")).await;
     let meets = async || {
@@ -253,7 +254,7 @@ pub async fn a_letter_is_changed_only_while_it_is_the_one_that_was_seen<B: Inbox
     let number = scene.consumer.number;
     let poison = die(&scene, message("m-1")).await;
     let conflict =
-        Letter { message: Arc::new(saying("m-1", "other")), reason: LetterReason::id_conflict() };
+        Letter { kept: scene.kept(saying("m-1", "other")), reason: LetterReason::id_conflict() };
     scene.inbox.bury(&scene.consumer, &conflict).await.unwrap();
     let all = letters(&scene).await;
     let of = |digest| all.iter().find(|letter| letter.id.content == digest).unwrap().id.clone();
