@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
     InvalidName, Operation, Scope, StoreError, Tenant,
-    inbox::{Letter, LetterReason, Message, Partition, Proof, Taken},
+    inbox::{LetterReason, Message, Partition, Proof, Taken},
 };
 use hapax_engine::{Engine, Ran, Workflows};
 
