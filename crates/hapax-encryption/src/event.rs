@@ -62,8 +62,8 @@ pub struct EventSealer {
 }
 
 impl EventSealer {
-    /// The event with payload, content type and headers encrypted; it takes up to about 200 bytes more,
-    /// beside the name of its tenant, and has to keep to the limit of a payload with them.
+    /// The event with payload, content type and headers encrypted. All of them, with some sixty bytes more
+    /// and the name of the tenant, have to keep to the limit of a payload.
     pub fn seal(&self, event: &Event) -> Result<Event, EventNotSealed> {
         if event.is_sealed() {
             return Err(InvalidEvent::SealedType.into());

@@ -59,7 +59,7 @@ pub(crate) struct RelayArgs {
 
     /// Several destinations, as a TOML file with `[[destination]]` tables.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "to", "name", "topics", "from", "on_failure", "attempts", "refusals", "source", "secret_env",
+        "to", "name", "topics", "from", "on_failure", "encrypted_only", "attempts", "refusals", "source", "secret_env",
         "secret_file", "exchange", "prefix", "lease",
     ])]
     pub(crate) config: Option<PathBuf>,
@@ -80,6 +80,10 @@ pub(crate) struct RelayArgs {
     /// What becomes of an event that is not taken.
     #[arg(long, value_enum, default_value_t = Failing::ParkTail)]
     pub(crate) on_failure: Failing,
+
+    /// Park events that are not encrypted instead of sending them: somebody forgot to encrypt them.
+    #[arg(long)]
+    pub(crate) encrypted_only: bool,
 
     /// How often an event is tried that was not answered, before that [default: 10].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(RETRY_ATTEMPTS_MAX)))]

@@ -67,6 +67,7 @@ fn destination(args: &RelayArgs, to: &SinkAddress) -> Result<RelayConfig, RelayR
         start: args.from.start(),
         options: RelayOptions {
             on_failure: args.on_failure.policy(),
+            encrypted_only: args.encrypted_only,
             schedule: schedule.unwrap_or(usual.schedule),
             refusals_max: args.refusals.unwrap_or(usual.refusals_max),
             lease: args.lease,

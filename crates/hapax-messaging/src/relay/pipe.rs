@@ -104,8 +104,8 @@ impl Pipe {
         for (item, verdict) in items.into_iter().zip(verdicts) {
             let verdict = match verdict {
                 FlightVerdict::Sink(verdict) => verdict,
-                FlightVerdict::Unreadable(reason) => {
-                    outcomes.push(unreadable(item, reason));
+                FlightVerdict::Unsendable(reason) => {
+                    outcomes.push(unsendable(item, reason));
                     continue;
                 }
             };
@@ -259,9 +259,9 @@ impl Pipe {
     }
 }
 
-/// What nobody can ever send is parked at once, whatever becomes of what is not taken, and later events of
+/// What is never sent is parked at once, whatever becomes of what is not taken, and later events of
 /// its key go on without it.
-fn unreadable(item: Item, reason: String) -> FlightOutcome {
+fn unsendable(item: Item, reason: String) -> FlightOutcome {
     let (lane, name) = (item.event.lane, item.name());
     let parking = Parking::new(item.event.position, Hold::Message, 0, reason);
     FlightOutcome::Park { lane, name, events: vec![(item, parking)] }

@@ -5,14 +5,12 @@ use std::{sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use hapax_core::{
     Fence, Owner, StoreError,
-    outbox::{
-        EventOpener, Lane, LaneProgress, Leases, Look, OutboxLog, Park, RelayLease, Seen, Writer,
-    },
+    outbox::{Lane, LaneProgress, Leases, Look, OutboxLog, Park, RelayLease, Seen, Writer},
 };
 use tokio::time::{Instant, sleep};
 
 use super::{
-    opening::{self, FlightVerdict},
+    opening::{self, FlightVerdict, Opening},
     pipe::Name,
     queues::InFlightEvents,
 };
@@ -72,18 +70,12 @@ pub(super) fn list<O: OutboxLog>(outbox: &Arc<O>) -> Waiting {
 
 /// Sends in a task of its own, so that sinks may use every core. A sink that panics took nothing, as
 /// far as anybody knows.
-pub(super) fn send<S: Sink>(
-    sink: &Arc<S>,
-    opener: Option<&Arc<dyn EventOpener>>,
-    flight: InFlightEvents,
-) -> Waiting {
-    let (sink, opener) = (Arc::clone(sink), opener.cloned());
+pub(super) fn send<S: Sink>(sink: &Arc<S>, opening: &Opening, flight: InFlightEvents) -> Waiting {
+    let (sink, opening) = (Arc::clone(sink), opening.clone());
     let flight = Arc::new(flight);
     let flying = Arc::clone(&flight);
     let task =
-        tokio::spawn(
-            async move { opening::send(sink.as_ref(), opener.as_ref(), &flying.events).await },
-        );
+        tokio::spawn(async move { opening::send(sink.as_ref(), &opening, &flying.events).await });
     Box::pin(async move {
         let verdicts = task.await.unwrap_or_else(|panicked| Err(Outage::new(panicked)));
         let flight = Arc::try_unwrap(flight).unwrap_or_else(|shared| shared.as_ref().clone());

@@ -221,7 +221,7 @@ impl<O: OutboxLog, S: Sink> Runner<O, S> {
         let sum = |wanted: fn(&Verdict) -> bool| {
             let is_wanted = |verdict: &&FlightVerdict| match verdict {
                 FlightVerdict::Sink(verdict) => wanted(verdict),
-                FlightVerdict::Unreadable(_) => false,
+                FlightVerdict::Unsendable(_) => false,
             };
             verdicts.iter().filter(is_wanted).count()
         };

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hapax_core::{
     Owner, StoreError,
-    outbox::{Destination, EventOpener, Lane, LaneProgress, Leases, OutboxLog, Reader, Start},
+    outbox::{Destination, Lane, LaneProgress, Leases, OutboxLog, Reader, Start},
 };
 use tokio::{
     sync::watch,
@@ -21,8 +21,8 @@ use tokio::{
 
 use self::timers::Timers;
 use super::{
-    Relay, episode::OutageEpisode, error::RelayError, options::RelayOptions, queues::Queues,
-    status::RelayCounters, step::Waiting,
+    Relay, episode::OutageEpisode, error::RelayError, opening::Opening, options::RelayOptions,
+    queues::Queues, status::RelayCounters, step::Waiting,
 };
 use crate::sink::Sink;
 
@@ -34,7 +34,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Runner<O, S> {
     outbox: Arc<O>,
     sink: Arc<S>,
-    opener: Option<Arc<dyn EventOpener>>,
+    opening: Opening,
     destination: Destination,
     start: Start,
     options: RelayOptions,
@@ -84,7 +84,7 @@ impl<O: OutboxLog, S: Sink> Runner<O, S> {
         Self {
             outbox,
             sink,
-            opener,
+            opening: Opening { opener, encrypted_only: options.encrypted_only },
             destination,
             start,
             counters,

@@ -28,6 +28,7 @@ on_every_base! {
     events_of_an_erased_tenant_are_parked_and_told_and_others_go_on,
     without_the_key_nothing_is_sent_and_no_attempt_is_spent,
     parked_events_are_shown_in_the_clear_to_whoever_has_the_keys,
+    where_only_encrypted_events_are_sent_others_are_parked,
 }
 
 const NAME: &str = "shipping";
@@ -87,17 +88,17 @@ async fn relay<V: Vault>(
     to: &Arrivals,
     opener: Option<Arc<dyn EventOpener>>,
 ) -> Running {
-    relay_that(vault, to, opener, OnFailure::ParkTail).await
+    relay_that(vault, to, opener, RelayOptions::default()).await
 }
 
 async fn relay_that<V: Vault>(
     vault: &V,
     to: &Arrivals,
     opener: Option<Arc<dyn EventOpener>>,
-    on_failure: OnFailure,
+    options: RelayOptions,
 ) -> Running {
     let shipping = Destination::new(NAME, Topics::all()).unwrap();
-    let options = RelayOptions { on_failure, refusals_max: 1, ..RelayOptions::default() };
+    let options = RelayOptions { refusals_max: 1, ..options };
     let relay = Relay::new(vault.outbox().await, shipping, to.clone()).options(options);
     match opener {
         Some(opener) => relay.opening(opener).spawn(),
@@ -169,7 +170,8 @@ async fn ciphertext_that_was_moved_altered_or_made_up_is_parked_and_never_sent<V
         vault.emit(bad).await;
     }
     vault.emit(genuine).await;
-    let relay = relay_that(&vault, &arrivals, opener(&vault).await, OnFailure::Block).await;
+    let options = RelayOptions { on_failure: OnFailure::Block, ..RelayOptions::default() };
+    let relay = relay_that(&vault, &arrivals, opener(&vault).await, options).await;
     let parked = until_parked(&vault.outbox().await, 7).await;
     arrivals.until(1).await;
     relay.stop().await.unwrap();
@@ -231,4 +233,17 @@ async fn parked_events_are_shown_in_the_clear_to_whoever_has_the_keys<V: Vault>(
     assert!(!vault.holds(SECRET).await);
     let shown = parked(&OpenedOutbox::new(outbox, opener(&vault).await.unwrap())).await;
     assert_eq!(shown[0].event.payload, SECRET);
+}
+
+async fn where_only_encrypted_events_are_sent_others_are_parked<V: Vault>() {
+    let (vault, arrivals) = (V::create().await, Arrivals::default());
+    vault.emit(event("k")).await;
+    vault.emit(sealed(&vault, "acme", "k").await).await;
+    let options = RelayOptions { encrypted_only: true, ..RelayOptions::default() };
+    let relay = relay_that(&vault, &arrivals, opener(&vault).await, options).await;
+    let parked = until_parked(&vault.outbox().await, 1).await;
+    arrivals.until(1).await;
+    relay.stop().await.unwrap();
+    assert_eq!(parked[0].reason, "it is not encrypted, and only encrypted events are sent here");
+    assert_eq!(arrivals.keys(), ["k"]);
 }

@@ -10,12 +10,15 @@ use hapax_core::{
 
 pub mod admin;
 pub mod batches;
+mod encrypted;
 pub mod letters;
 pub mod places;
 pub mod records;
 pub mod retention;
 mod scene;
 pub mod turns;
+
+pub use self::encrypted::EncryptedMessages;
 
 /// What the suite needs from an inbox under test.
 pub trait InboxBackend: Sized + Send + Sync + 'static {
