@@ -17,6 +17,9 @@ impl<B: InboxBackend<Admin: KeyStorage>> EncryptedMessages<B> {
 }
 
 impl<B: InboxBackend<Admin: KeyStorage>> InboxBackend for EncryptedMessages<B> {
+    /// The sealing with its tenant's name, and the headers, which are sealed too.
+    const KEPT_BYTES_MORE: u64 = 3 + "consumer:mailer".len() as u64 + 52 + 4 + 12;
+
     type Inbox = EncryptedInbox<B::Inbox, B::Admin>;
     type Admin = EncryptedInbox<B::Admin, B::Admin>;
 

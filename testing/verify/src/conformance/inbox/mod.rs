@@ -22,6 +22,9 @@ pub use self::encrypted::EncryptedMessages;
 
 /// What the suite needs from an inbox under test.
 pub trait InboxBackend: Sized + Send + Sync + 'static {
+    /// How many bytes more a payload of the suite takes where it is kept.
+    const KEPT_BYTES_MORE: u64 = 0;
+
     /// The inbox.
     type Inbox: Inbox;
 
