@@ -93,8 +93,8 @@ impl<I: InboxAdmin, K: KeyStorage> InboxAdmin for EncryptedInbox<I, K> {
         content: Digest,
         payload_bytes_max: usize,
     ) -> Result<Option<LetterContent>, StoreError> {
-        let asked = (message_id.clone(), content);
-        let found = self.inner.letter(consumer, asked.0, asked.1, payload_bytes_max).await?;
+        let found = self.inner.letter(consumer, message_id.clone(), content, payload_bytes_max);
+        let found = found.await?;
         let Some(found) = found else { return Ok(None) };
         if !found.is_sealed() {
             return Ok(Some(found));
