@@ -1,7 +1,8 @@
 //! What ciphertext is bound to, so that none opens in another place than the one it was made for.
 
 use hapax_core::{
-    Fence, Fingerprint, OperationId, Owner, StateTag, Step, Timestamp, store::DataKeyId,
+    Fence, Fingerprint, OperationId, Owner, StateTag, Step, Tenant, Timestamp, inbox::Digest,
+    store::DataKeyId,
 };
 
 /// The place of something sealed: authenticated with it, and stored nowhere.
@@ -17,6 +18,22 @@ pub(crate) struct OutcomePlace {
     pub(crate) tag: StateTag,
     pub(crate) status: u16,
     pub(crate) len: u64,
+}
+
+/// A message in the inbox of a consumer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessagePlace<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) source: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) kind: KeptAs<'a>,
+}
+
+/// What a message is kept as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum KeptAs<'a> {
+    Held { version: Option<i64> },
+    Letter { content: &'a Digest },
 }
 
 impl Binding {
@@ -63,10 +80,35 @@ impl Binding {
         Self(vec![b'f'])
     }
 
-    /// Somewhere in a file that has a key of its own; none of the parts can pass for a piece of its
-    /// neighbour.
+    /// Somewhere in a file that has a key of its own.
     pub(crate) fn place(parts: &[&[u8]]) -> Self {
-        let mut bound = Self(vec![b'p']);
+        Self::of_parts(b'p', parts)
+    }
+
+    /// An event belongs to its tenant, its topic and its key.
+    pub(crate) fn event(tenant: &Tenant, topic: &str, key: &str) -> Self {
+        Self::of_parts(b'e', &[tenant.as_str(), topic, key].map(str::as_bytes))
+    }
+
+    /// A message belongs to its tenant, and to its place in the inbox of one consumer.
+    pub(crate) fn message(tenant: &Tenant, consumer: i32, place: &MessagePlace<'_>) -> Self {
+        let (tenant, consumer) = (tenant.as_str().as_bytes(), consumer.to_be_bytes());
+        let MessagePlace { id, source, key, kind } = place;
+        let key = key.map(|key| [b"k", key.as_bytes()].concat()).unwrap_or_default();
+        let version;
+        let (kind, detail): (u8, &[u8]) = match kind {
+            KeptAs::Held { version: held } => {
+                version = held.unwrap_or_default().to_be_bytes();
+                (b'h', &version)
+            }
+            KeptAs::Letter { content } => (b'd', content.as_bytes()),
+        };
+        Self::of_parts(kind, &[tenant, &consumer, id.as_bytes(), source.as_bytes(), &key, detail])
+    }
+
+    /// None of the parts can pass for a piece of its neighbour.
+    fn of_parts(kind: u8, parts: &[&[u8]]) -> Self {
+        let mut bound = Self(vec![kind]);
         for part in parts {
             bound.add(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             bound.add(part);

@@ -2,7 +2,7 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
@@ -13,7 +13,10 @@ use hapax_core::{
 };
 use quick_cache::sync;
 use ring::rand::{SecureRandom, SystemRandom};
-use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+use tokio::{
+    sync::Mutex as AsyncMutex,
+    time::{Instant, sleep},
+};
 
 use crate::{
     encryption::{Encryption, KEYS_SEEN_FOR},
@@ -57,10 +60,23 @@ pub(crate) enum OpeningKey {
 }
 
 impl DataKeys {
-    pub(crate) fn new(encryption: Encryption) -> Self {
+    fn new(encryption: Encryption) -> Self {
         let turns = std::iter::repeat_with(AsyncMutex::default).take(TURNS).collect();
         let (rings, hasher) = (sync::Cache::new(TENANTS_MAX), RandomState::new());
         Self { encryption, rings, turns, hasher, away: Mutex::default() }
+    }
+
+    /// The same, forgetting idle keys while anybody uses them. Must be called on a tokio runtime.
+    pub(crate) fn start(encryption: Encryption) -> Arc<Self> {
+        let keys = Arc::new(Self::new(encryption));
+        tokio::spawn(forget_idle_keys(Arc::downgrade(&keys)));
+        keys
+    }
+
+    /// The key that sealed for this tenant lately, without a look at the store: for where that would wait
+    /// for a transaction which waits for this.
+    pub(crate) fn at_hand(&self, tenant: &Tenant) -> Option<Arc<SealingKey>> {
+        self.rings.get(tenant)?.seals.clone()
     }
 
     /// The key that seals for this tenant, made now if there is none, or only one that is too old.
@@ -76,25 +92,38 @@ impl DataKeys {
         ring.seals.clone().ok_or_else(|| StoreError::unavailable(NO_KEY))
     }
 
-    /// The key that sealed something of this tenant.
+    /// The key that sealed something of this tenant; an error if there is none.
     pub(crate) async fn to_open<S: KeyStorage>(
         &self,
         storage: &S,
         tenant: &Tenant,
         version: u32,
     ) -> Result<OpeningKey, StoreError> {
+        let found = self.find(storage, tenant, version).await?;
+        found.ok_or_else(|| {
+            StoreError::damaged(format!(
+                "it is encrypted with data key {version} of its tenant, of which the store has no trace"
+            ))
+        })
+    }
+
+    /// The key that sealed something of this tenant, if there is a trace of it.
+    pub(crate) async fn find<S: KeyStorage>(
+        &self,
+        storage: &S,
+        tenant: &Tenant,
+        version: u32,
+    ) -> Result<Option<OpeningKey>, StoreError> {
         let need = DataKeyNeed::Open { version };
         let ring = match self.remembered(tenant, need) {
             Some(ring) => ring,
             None => self.look_up(storage, tenant, need).await?,
         };
         match ring.find(version).map(|key| &key.state) {
-            Some(RingKeyState::Usable(key)) => Ok(OpeningKey::Usable(Arc::clone(key))),
-            Some(RingKeyState::Erased) => Ok(OpeningKey::Erased),
+            Some(RingKeyState::Usable(key)) => Ok(Some(OpeningKey::Usable(Arc::clone(key)))),
+            Some(RingKeyState::Erased) => Ok(Some(OpeningKey::Erased)),
             Some(RingKeyState::Locked(error)) => Err(error.clone()),
-            None => Err(StoreError::damaged(format!(
-                "it is encrypted with data key {version} of its tenant, of which the store has no trace"
-            ))),
+            None => Ok(None),
         }
     }
 
@@ -227,8 +256,19 @@ impl DataKeys {
 
     /// Forgets the keys of tenants that nobody asked for lately. Whoever is at work for one may need them
     /// for as long as a lease lasts.
-    pub(crate) fn forget_idle(&self) {
+    fn forget_idle(&self) {
         self.rings.retain(|_, ring| ring.read_at.elapsed() < LEASE_MAX);
+    }
+}
+
+/// Wipes from memory the keys of tenants that nobody asked for lately, while anybody uses the others.
+async fn forget_idle_keys(keys: Weak<DataKeys>) {
+    loop {
+        sleep(KEYS_SEEN_FOR).await;
+        match keys.upgrade() {
+            Some(keys) => keys.forget_idle(),
+            None => return,
+        }
     }
 }
 

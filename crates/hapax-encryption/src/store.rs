@@ -1,9 +1,6 @@
 //! The store around a store.
 
-use std::{
-    fmt,
-    sync::{Arc, Weak},
-};
+use std::{fmt, sync::Arc};
 
 use hapax_core::{
     Attempt, Note, Noted, OperationId, Record, Salt, Store, StoreError, StoredStep, Tenant,
@@ -12,13 +9,12 @@ use hapax_core::{
     store::{Filter, KeyStorage, Listed, Loaded, Page, Purged, Write, Written},
 };
 use quick_cache::sync;
-use tokio::time::sleep;
 
 use crate::{
     binding::Binding,
     contents,
     data_keys::{DataKeys, OpeningKey},
-    encryption::{Encryption, EncryptionError, KEYS_SEEN_FOR},
+    encryption::{Encryption, EncryptionError},
 };
 
 /// Operations whose tenant is remembered, so that their end can be sealed without a look at the store.
@@ -44,8 +40,7 @@ impl<S: Store + KeyStorage> EncryptedStore<S> {
     /// tokio runtime.
     pub async fn new(inner: S, encryption: Encryption) -> Result<Self, EncryptionError> {
         encryption.fits(&inner).await?;
-        let keys = Arc::new(DataKeys::new(encryption));
-        tokio::spawn(forget_idle_keys(Arc::downgrade(&keys)));
+        let keys = DataKeys::start(encryption);
         Ok(Self { inner, keys, tenants: sync::Cache::new(OPERATIONS_MAX) })
     }
 
@@ -301,16 +296,5 @@ fn nothing_written(error: StoreError) -> StoreError {
     match error {
         StoreError::Unconfirmed(cause) => StoreError::Unavailable(cause),
         StoreError::Unavailable(_) | StoreError::Damaged(_) | StoreError::TooNew(_) => error,
-    }
-}
-
-/// Wipes from memory the keys of tenants that nobody asked for lately, while anybody uses the others.
-async fn forget_idle_keys(keys: Weak<DataKeys>) {
-    loop {
-        sleep(KEYS_SEEN_FOR).await;
-        match keys.upgrade() {
-            Some(keys) => keys.forget_idle(),
-            None => return,
-        }
     }
 }

@@ -61,7 +61,7 @@ impl KeyStoreArgs {
     }
 }
 
-/// The keys to read a store or a journal with.
+/// The keys to read a store, an outbox or a journal with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MasterKeyArgs {
     /// The file with the master key: 32 random bytes in base64 or hexadecimal digits.

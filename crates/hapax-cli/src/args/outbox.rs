@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Subcommand, value_parser};
 use hapax_core::outbox::Position;
 
-use super::StoreFileArgs;
+use super::{MasterKeyArgs, StoreFileArgs};
 
 /// Look at what is to be published, and decide about what could not be.
 ///
@@ -87,9 +87,12 @@ pub(crate) struct ParkedArgs {
     #[arg(value_parser = value_parser!(u64).range(1..=100_000))]
     pub(crate) limit: u64,
 
-    /// Show the payloads too.
+    /// Show the payloads too; those of encrypted events, given the master key.
     #[arg(long)]
     pub(crate) payload: bool,
+
+    #[command(flatten)]
+    pub(crate) keys: MasterKeyArgs,
 }
 
 /// Which parked events; those of a key, one, or all.

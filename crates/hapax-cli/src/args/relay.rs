@@ -10,13 +10,14 @@ use hapax_messaging::{
     sink::{CloudEvents, InvalidSinkAddress, SinkAddress, cloudevent::InvalidSource},
 };
 
-use super::{LogArgs, StoreFileArgs};
+use super::{LogArgs, MasterKeyArgs, StoreFileArgs};
 
 /// Send what was emitted to where it is wanted: if and only if it was committed, in order per key.
 ///
 /// Several relays of one name share the work, on one machine or many: if one dies, another goes on
 /// within a lease, and what was under way is sent again with the same ids. A destination that is
-/// down is waited for. What it refuses is tried again, then parked (see `hapax outbox`).
+/// down is waited for. What it refuses is tried again, then parked (see `hapax outbox`). Encrypted
+/// events are sent in the clear, given the master key; without it they wait.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Destinations:
@@ -58,7 +59,7 @@ pub(crate) struct RelayArgs {
 
     /// Several destinations, as a TOML file with `[[destination]]` tables.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "to", "name", "topics", "from", "on_failure", "attempts", "refusals", "source", "secret_env",
+        "to", "name", "topics", "from", "on_failure", "encrypted_only", "attempts", "refusals", "source", "secret_env",
         "secret_file", "exchange", "prefix", "lease",
     ])]
     pub(crate) config: Option<PathBuf>,
@@ -79,6 +80,10 @@ pub(crate) struct RelayArgs {
     /// What becomes of an event that is not taken.
     #[arg(long, value_enum, default_value_t = Failing::ParkTail)]
     pub(crate) on_failure: Failing,
+
+    /// Park events that are not encrypted instead of sending them: somebody forgot to encrypt them.
+    #[arg(long)]
+    pub(crate) encrypted_only: bool,
 
     /// How often an event is tried that was not answered, before that [default: 10].
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=i64::from(RETRY_ATTEMPTS_MAX)))]
@@ -119,6 +124,9 @@ pub(crate) struct RelayArgs {
     /// How often to say how far it is; nothing is said while nothing happens.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = super::duration)]
     pub(crate) every: Duration,
+
+    #[command(flatten)]
+    pub(crate) keys: MasterKeyArgs,
 
     #[command(flatten)]
     pub(crate) log: LogArgs,

@@ -3,9 +3,12 @@ use std::{
     process::ExitCode,
 };
 
-use hapax::StoreError;
+use hapax::{EncryptionError, StoreError};
 
-use crate::store::{InvalidAddress, OpenError};
+use crate::{
+    encryption::EncryptionTaskError,
+    store::{InvalidAddress, OpenError},
+};
 
 /// Why a task with the outbox was not done, as what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +19,10 @@ pub(crate) enum OutboxError {
     Memory,
     #[error(transparent)]
     Open(#[from] OpenError),
+    #[error(transparent)]
+    Keys(#[from] EncryptionTaskError),
+    #[error(transparent)]
+    Encryption(#[from] EncryptionError),
     #[error("the outbox could not be read or changed")]
     Store(#[from] StoreError),
     #[error("nobody knows whether it was changed; look again before you try again")]
@@ -45,6 +52,8 @@ impl OutboxError {
             Self::Address(_)
             | Self::Memory
             | Self::Open(_)
+            | Self::Keys(_)
+            | Self::Encryption(_)
             | Self::Store(_)
             | Self::Print(_)
             | Self::Runtime(_) => 1,

@@ -12,7 +12,8 @@ mod select;
 
 use std::process::ExitCode;
 
-use hapax_core::outbox::{OutboxAdmin, ParkedPage, Registered, find_parked};
+use hapax::Encryption;
+use hapax_core::outbox::{OutboxAdmin, Parked, ParkedPage, Registered, find_parked};
 use hapax_gateway::admin::documents::{
     DestinationLag, DestinationRow, DestinationsDocument, ParkedEvent, ParkedEvents,
 };
@@ -21,7 +22,8 @@ pub(crate) use self::error::OutboxError;
 use self::print::OutboxPrinter;
 use crate::{
     args::{DestinationArgs, OutboxListArgs, OutboxStoreArgs, OutboxTask, ParkedArgs},
-    store::{Access, AnyOutbox, StoreAddress, open_outbox},
+    encryption::from_files,
+    store::{Access, AnyOutbox, OpenStore, StoreAddress, open_outbox, opener},
 };
 
 /// Does the task, and answers with the code to exit with.
@@ -79,10 +81,33 @@ async fn parked(args: ParkedArgs) -> Result<(), OutboxError> {
     // One more than is shown says whether there is another page.
     let page = ParkedPage { after: args.after, limit: limit.saturating_add(1) };
     let mut found = find_parked(&outbox, name, &selection, page).await?;
+    if args.payload
+        && let Some(encryption) = from_files(&args.keys)?
+    {
+        open_events(&mut found, &args.of.store, encryption).await?;
+    }
     let next = found.get(limit).is_some().then(|| found[limit - 1].event.position);
     found.truncate(limit);
     let parked = found.iter().map(|parked| ParkedEvent::of(parked, now, args.payload)).collect();
-    printer.parked(&ParkedEvents { destination: name.clone(), parked, next })
+    let listing = ParkedEvents { destination: name.clone(), parked, next };
+    printer.parked(&listing, args.payload)
+}
+
+/// The events in the clear, as far as they can be.
+async fn open_events(
+    found: &mut [Parked],
+    args: &OutboxStoreArgs,
+    encryption: Encryption,
+) -> Result<(), OutboxError> {
+    let address: StoreAddress = args.file.or(&args.store).parse()?;
+    let store = OpenStore::open(&address, Access::Look).await?;
+    let opener = opener(store, encryption).await?;
+    for parked in found {
+        if let Ok(opened) = opener.open(parked.event.clone()).await {
+            parked.event = opened;
+        }
+    }
+    Ok(())
 }
 
 /// Opens what is there; nothing is created.

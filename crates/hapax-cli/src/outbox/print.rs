@@ -52,11 +52,18 @@ impl OutboxPrinter {
         table(["LANE", "RELAY", "SENT UP TO", "BEHIND", "OLDEST"], behind.lanes.iter().map(lane))
     }
 
-    pub(super) fn parked(&self, listing: &ParkedEvents) -> Result<(), OutboxError> {
+    pub(super) fn parked(
+        &self,
+        listing: &ParkedEvents,
+        with_payload: bool,
+    ) -> Result<(), OutboxError> {
         if self.json {
             return json(listing);
         }
         events(&listing.parked)?;
+        if with_payload {
+            payloads(&listing.parked)?;
+        }
         if let Some(next) = listing.next {
             writeln!(io::stdout(), "more: --after {next}")?;
         }
@@ -92,11 +99,15 @@ impl OutboxPrinter {
 
 fn events(events: &[ParkedEvent]) -> Result<(), OutboxError> {
     let head = ["POSITION", "TOPIC", "KEY", "ATTEMPTS", "PARKED FOR", "STATE", "REASON"];
-    table(head, events.iter().map(parked))?;
+    table(head, events.iter().map(parked))
+}
+
+fn payloads(events: &[ParkedEvent]) -> Result<(), OutboxError> {
     for event in events {
         let payload = match (&event.payload, &event.payload_base64) {
             (Some(text), _) => harmless(text),
             (None, Some(base64)) => format!("in base64: {base64}"),
+            (None, None) if event.encrypted => "encrypted; give --master-key-file".to_owned(),
             (None, None) => continue,
         };
         writeln!(io::stdout(), "\n{} {}\n{payload}", event.position, event.content_type)?;

@@ -1,10 +1,12 @@
 use std::{io, path::PathBuf};
 
+use hapax::EncryptionError;
 use hapax_core::outbox::InvalidDestination;
 use hapax_gateway::{StartError, config::ConfigError};
 use hapax_messaging::sink::SinkError;
 
 use crate::{
+    encryption::EncryptionTaskError,
     serve::ServeError,
     store::{InvalidAddress, OpenError},
     telemetry::ReportingError,
@@ -45,6 +47,10 @@ pub(crate) enum RelayRunError {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    Keys(#[from] EncryptionTaskError),
+    #[error(transparent)]
+    Encryption(#[from] EncryptionError),
     #[error(transparent)]
     Admin(#[from] StartError),
     #[error(transparent)]

@@ -25,7 +25,7 @@ use crate::{
     args::RelayArgs,
     serve::logs::{self, fail, say},
     signals::{Signal, Signals},
-    store::{Access, StoreAddress, open_outbox},
+    store::{Access, OpenStore, StoreAddress, open_outbox, opener},
     telemetry::Reporting,
 };
 
@@ -45,7 +45,13 @@ async fn relay(args: &RelayArgs, wish: RelaySettings) -> Result<bool, RelayRunEr
         outbox = outbox.follow(&address).await?.ok_or(RelayRunError::NoLog)?;
     }
     let (mut reporting, _) = Reporting::open(&wish.telemetry)?;
-    let mut crew = Relays::start(&outbox, wish.destinations)?;
+    let opener = match wish.encryption {
+        Some(encryption) => {
+            Some(opener(OpenStore::open(&address, Access::Look).await?, encryption).await?)
+        }
+        None => None,
+    };
+    let mut crew = Relays::start(&outbox, opener.as_ref(), wish.destinations)?;
     let pages = pages::of(&outbox, crew.meters());
     let admin = match wish.admin {
         Some(admin) => Some(serve_relay_pages(admin, pages.clone()).await?),

@@ -1,8 +1,8 @@
 //! Relays that run side by side.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use hapax_core::outbox::{OutboxAdmin, Start};
+use hapax_core::outbox::{EventOpener, OutboxAdmin, Start};
 use hapax_gateway::admin::RelayFigures;
 use hapax_messaging::{
     relay::{Relay, RelayConfig, RelayError, RelayMeter},
@@ -41,6 +41,7 @@ impl Relays {
     /// Starts them all, or none if one cannot be.
     pub(crate) fn start(
         outbox: &AnyOutbox,
+        opener: Option<&Arc<dyn EventOpener>>,
         destinations: Vec<RelayConfig>,
     ) -> Result<Self, SinkError> {
         let (stop, stopped) = watch::channel(false);
@@ -52,9 +53,12 @@ impl Relays {
         for (sink, config) in manned {
             greeting.push(greet(&config));
             let name = config.destination.name().to_owned();
-            let relay = Relay::new(outbox.clone(), config.destination, sink)
+            let mut relay = Relay::new(outbox.clone(), config.destination, sink)
                 .start(config.start)
                 .options(config.options);
+            if let Some(opener) = opener {
+                relay = relay.opening(Arc::clone(opener));
+            }
             meters.push(RelayMeter::new(relay.status()));
             let stopped = stopped.clone();
             relays.spawn(async move { (name, relay.run(stopped).await) });

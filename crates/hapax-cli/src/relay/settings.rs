@@ -2,6 +2,7 @@
 
 use std::{env, fs, net::SocketAddr};
 
+use hapax::Encryption;
 use hapax_core::{
     outbox::{Destination, Topics},
     retry::Schedule,
@@ -12,7 +13,7 @@ use hapax_messaging::{
 };
 
 use super::{error::RelayRunError, file::RelayFile};
-use crate::{args::RelayArgs, telemetry::TelemetrySettings};
+use crate::{args::RelayArgs, encryption::from_files, telemetry::TelemetrySettings};
 
 /// Where the outbox is, and where its events go.
 pub(super) struct RelaySettings {
@@ -20,6 +21,8 @@ pub(super) struct RelaySettings {
     pub(super) destinations: Vec<RelayConfig>,
     /// Where health and metrics are; nowhere if `None`.
     pub(super) admin: Option<SocketAddr>,
+    /// What encrypted events are opened with; nothing if `None`.
+    pub(super) encryption: Option<Encryption>,
     pub(super) telemetry: TelemetrySettings,
 }
 
@@ -37,6 +40,7 @@ impl RelaySettings {
             store: store.unwrap_or_else(|| "sqlite:hapax.db".to_owned()),
             destinations,
             admin: args.admin.or(file.admin),
+            encryption: from_files(&args.keys)?.or(file.encryption),
             telemetry: file.telemetry,
         })
     }
@@ -63,6 +67,7 @@ fn destination(args: &RelayArgs, to: &SinkAddress) -> Result<RelayConfig, RelayR
         start: args.from.start(),
         options: RelayOptions {
             on_failure: args.on_failure.policy(),
+            encrypted_only: args.encrypted_only,
             schedule: schedule.unwrap_or(usual.schedule),
             refusals_max: args.refusals.unwrap_or(usual.refusals_max),
             lease: args.lease,

@@ -175,6 +175,7 @@ fn options(table: &TableReader<'_>) -> RelayOptions {
     let on_failure = table.word("on_failure", &ON_FAILURE).map(At::into_inner);
     RelayOptions {
         on_failure: on_failure.unwrap_or(usual.on_failure),
+        encrypted_only: table.flag("encrypted_only").unwrap_or(usual.encrypted_only),
         schedule: schedule.unwrap_or(usual.schedule),
         refusals_max: count("refusals").unwrap_or(usual.refusals_max),
         lease: lease.map_or(usual.lease, At::into_inner),

@@ -4,8 +4,13 @@ pub(crate) mod logs;
 mod passed_sockets;
 mod service_manager;
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, sync::Arc};
 
+use hapax::{
+    EncryptionError,
+    encryption::{EncryptedInbox, OpenedOutbox, TenantKeys},
+};
+use hapax_core::outbox::EventOpener;
 use hapax_gateway::{
     Config, Gateway, GatewayParts, StartError,
     config::{ConfigError, ConfigSource, Overrides, describe},
@@ -122,22 +127,21 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
     } else {
         store::outbox_of(&store, &address).await?
     };
-    let crew = relay(relays.clone(), outbox.as_ref())?;
     let consumed = store.clone();
+    let keys = match &config.encryption {
+        Some(encryption) => Some(TenantKeys::new(store.clone(), encryption.clone()).await?),
+        None => None,
+    };
+    let opener = keys.clone().map(|keys| Arc::new(keys) as Arc<dyn EventOpener>);
+    let crew = relay(relays.clone(), outbox.as_ref(), opener.as_ref())?;
     let store = match &config.encryption {
         Some(encryption) => store.encrypted(encryption.clone()).await?,
         None => store.into_dyn(),
     };
     let parts = GatewayParts { listeners, telemetry: told };
     let gateway = Gateway::start_with(config, store, parts).await?;
-    if let Some(outbox) = outbox {
-        gateway.show_outbox(outbox);
-    }
-    match consumed {
-        OpenStore::Memory(_) => {}
-        OpenStore::Sqlite(store) => gateway.show_inbox(store),
-        OpenStore::Postgres(store) => gateway.show_inbox(store),
-    }
+    show_outbox(&gateway, outbox, opener);
+    show_inbox(&gateway, consumed, keys);
     if let Some(crew) = &crew {
         let meters = crew.meters();
         gateway.show_relays(move || figures(&meters));
@@ -149,6 +153,30 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let running = RunningBeside { relays, telemetry };
     Ok(ServingParts { gateway, crew, reporting, running })
+}
+
+/// Lets operators look after events; after encrypted ones in the clear, where the keys are at hand.
+fn show_outbox(gateway: &Gateway, outbox: Option<AnyOutbox>, opener: Option<Arc<dyn EventOpener>>) {
+    match (outbox, opener) {
+        (Some(outbox), Some(opener)) => gateway.show_outbox(OpenedOutbox::new(outbox, opener)),
+        (Some(outbox), None) => gateway.show_outbox(outbox),
+        (None, _) => {}
+    }
+}
+
+/// The same for messages of consumers.
+fn show_inbox(gateway: &Gateway, store: OpenStore, keys: Option<TenantKeys<OpenStore>>) {
+    match (store, keys) {
+        (OpenStore::Memory(_), _) => {}
+        (OpenStore::Sqlite(store), Some(keys)) => {
+            gateway.show_inbox(EncryptedInbox::new(store, keys));
+        }
+        (OpenStore::Sqlite(store), None) => gateway.show_inbox(store),
+        (OpenStore::Postgres(store), Some(keys)) => {
+            gateway.show_inbox(EncryptedInbox::new(store, keys));
+        }
+        (OpenStore::Postgres(store), None) => gateway.show_inbox(store),
+    }
 }
 
 /// Ends when a sign of life is due; never if nobody waits for one.
@@ -163,10 +191,11 @@ async fn sign_of_life(signs: Option<&mut tokio::time::Interval>) {
 fn relay(
     relays: Vec<RelayConfig>,
     outbox: Option<&AnyOutbox>,
+    opener: Option<&Arc<dyn EventOpener>>,
 ) -> Result<Option<Relays>, ServeError> {
     // Nothing can be emitted into a store in memory: the configuration was refused.
     let Some(outbox) = outbox.filter(|_| !relays.is_empty()) else { return Ok(None) };
-    let crew = Relays::start(outbox, relays)?;
+    let crew = Relays::start(outbox, opener, relays)?;
     crew.greeting().iter().for_each(|line| say(line));
     Ok(Some(crew))
 }
@@ -278,6 +307,8 @@ pub(crate) enum ServeError {
     Address(#[from] InvalidAddress),
     #[error(transparent)]
     Store(#[from] OpenError),
+    #[error(transparent)]
+    Encryption(#[from] EncryptionError),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]

@@ -4,4 +4,4 @@ mod outbox;
 
 pub(crate) use hapax::{Access, InvalidAddress, OpenError, OpenStore, StoreAddress};
 
-pub(crate) use self::outbox::{AnyOutbox, open_outbox, outbox_of};
+pub(crate) use self::outbox::{AnyOutbox, open_outbox, opener, outbox_of};

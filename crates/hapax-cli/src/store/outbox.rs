@@ -1,6 +1,10 @@
 //! The outbox of a store: one type for every one this program can open.
 
+use std::sync::Arc;
+
 use hapax::{
+    Encryption, EncryptionError,
+    encryption::TenantKeys,
     postgres::{
         self,
         tail::{Tail, TailError, TailOptions},
@@ -9,7 +13,7 @@ use hapax::{
 };
 use hapax_core::{
     forward_outbox,
-    outbox::{OutboxAdmin, OutboxLog},
+    outbox::{EventOpener, OutboxAdmin, OutboxLog},
 };
 
 use super::{Access, OpenError, OpenStore, StoreAddress};
@@ -43,6 +47,14 @@ pub(crate) async fn outbox_of(
         OpenStore::Sqlite(store) => Ok(Some(AnyOutbox::Sqlite(store.clone()))),
         OpenStore::Memory(_) | OpenStore::Postgres(_) => open_outbox(address, Access::Keep).await,
     }
+}
+
+/// What opens the encrypted events of a store, which keeps the keys of their tenants.
+pub(crate) async fn opener(
+    store: OpenStore,
+    encryption: Encryption,
+) -> Result<Arc<dyn EventOpener>, EncryptionError> {
+    Ok(Arc::new(TenantKeys::new(store, encryption).await?))
 }
 
 /// Any outbox this program can open. Clones share it.

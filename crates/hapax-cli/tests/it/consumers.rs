@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax::sqlite::inbox::Database as File;
+use hapax::{
+    Encryption, LocalMasterKey,
+    encryption::{EncryptedInbox, TenantKeys},
+    sqlite::inbox::Database as File,
+};
 use hapax_core::{
     Header, Key, Scope,
     inbox::{
-        Identity, Inbox as _, Letter, LetterReason, Message, MessageArrival, MessageEnd,
+        Identity, Inbox, KeptMessage, Letter, LetterReason, Message, MessageArrival, MessageEnd,
         MessageEntered, Proof, RegisteredConsumer,
     },
 };
@@ -196,7 +200,7 @@ fn message(id: &str, payload: impl Into<Bytes>) -> Message {
 
 /// Delivers a message to a consumer whose handler ends like this; whether it was called.
 async fn deliver(
-    file: &File,
+    file: &impl Inbox,
     consumer: &RegisteredConsumer,
     message: Message,
     end: MessageEnd,
@@ -214,16 +218,20 @@ async fn deliver(
 }
 
 /// A mailer on this file, to which all of that has happened.
-pub(crate) async fn mailer_on_file(file: &File) -> RegisteredConsumer {
+pub(crate) async fn mailer_on_file(file: &impl Inbox) -> RegisteredConsumer {
     let mailer = file.enlist(&Scope::parse("mailer").unwrap(), WEEK).await.unwrap();
     assert!(deliver(file, &mailer, message("orders/1", "hello"), MessageEnd::Done).await);
-    let dead = MessageEnd::Dead(LetterReason::poison(1, "it explodes"));
-    assert!(deliver(file, &mailer, message(POISON, "explosive"), dead).await);
+    let letter = |message, reason| Letter {
+        kept: KeptMessage::clear(mailer.clone(), Arc::new(message)),
+        reason,
+    };
+    let explosive = message(POISON, "explosive");
+    let dead = letter(explosive.clone(), LetterReason::poison(1, "it explodes"));
+    assert!(deliver(file, &mailer, explosive, MessageEnd::Dead(dead)).await);
     for _ in 0..2 {
         file.missed(&mailer, &Key::parse("orders/3").unwrap()).await.unwrap();
     }
-    let message = Arc::new(message("orders/1", OTHER()));
-    let conflict = Letter { message, reason: LetterReason::id_conflict() };
+    let conflict = letter(message("orders/1", OTHER()), LetterReason::id_conflict());
     file.bury(&mailer, &conflict).await.unwrap();
     mailer
 }
@@ -270,6 +278,34 @@ async fn what_consumers_of_a_postgresql_database_could_not_act_on_is_seen_and_se
     are_settled(&gateway, letters).await;
     assert!(is_first(POISON, "explosive").await);
     assert!(!is_first(POISON, "explosive").await && !is_first("orders/1", "hello").await);
+}
+
+#[tokio::test]
+async fn an_encrypted_dead_letter_is_shown_by_a_gateway_that_has_the_master_key() {
+    let upstream = Upstream::start(Behaviour::default()).await;
+    let encryption = "[encryption]\nmaster_key_file = \"master.key\"\n";
+    let key = "01".repeat(32);
+    let opened = gateway(&upstream, |setup| {
+        setup
+            .config(&format!("admin_read_token = \"{READ_TOKEN}\"\n{encryption}"))
+            .file("master.key", &key)
+    })
+    .await;
+    let path = opened.store.strip_prefix("sqlite:").unwrap().to_owned();
+    let store = hapax::sqlite::Store::open(&path, hapax::sqlite::Options::default()).unwrap();
+    let keys = TenantKeys::new(store, Encryption::new(LocalMasterKey::parse(&key).unwrap()));
+    let inbox = EncryptedInbox::new(File::open(&path).unwrap(), keys.await.unwrap());
+    mailer_on_file(&inbox).await;
+    let listed = letters(&opened).await;
+    let poison = listed.iter().find(|letter| letter["message_id"] == POISON).unwrap();
+    let content = poison["content"].as_str().unwrap();
+    let address = format!("/mailer/dead/orders%2F2?content={content}");
+    let shown = look(&opened, &address).await;
+    assert_eq!((&shown["payload"], &shown["encrypted"]), (&json!("explosive"), &json!(false)));
+    let locked = gateway(&upstream, |setup| setup.store(&opened.store)).await;
+    let shown = look(&locked, &address).await;
+    assert_eq!((&shown["payload"], &shown["headers"]), (&Value::Null, &Value::Null));
+    assert_eq!(shown["encrypted"], true, "{shown}");
 }
 
 /// What the program prints about the consumers of this store.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{
+    headers::are_sealed,
     judge::{Judgement, StoredMessage, judge},
     message::Digest,
     place::Partition,
@@ -227,6 +228,13 @@ pub struct LetterContent {
     pub headers: Option<Vec<Header>>,
     /// The first bytes of its payload.
     pub payload: Bytes,
+}
+
+impl LetterContent {
+    /// Whether its payload is ciphertext of headers and payload.
+    pub fn is_sealed(&self) -> bool {
+        self.headers.as_deref().is_some_and(are_sealed)
+    }
 }
 
 /// What a delivery of a message meets, if one comes.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{contract::RegisteredConsumer, letter::LetterReason, message::Message};
+use super::{
+    contract::RegisteredConsumer, kept_message::KeptMessage, letter::Letter, message::Message,
+};
 use crate::record::Fence;
 
 /// A message at the door of a transaction.
@@ -71,12 +73,12 @@ pub enum MessageEnd {
     Done,
     /// It is older than what its key has come to: nothing is to be done about it.
     Passed,
-    /// It has to wait for its turn: it is kept, and its delivery is final.
-    Held,
+    /// It has to wait for its turn: it is kept like this, and its delivery is final.
+    Held(KeptMessage),
     /// It failed for good; its key has come to its version nevertheless.
     Failed(String),
-    /// The same, and it is kept among the dead letters.
-    Dead(LetterReason),
+    /// The same, and this is kept among the dead letters.
+    Dead(Letter),
 }
 
 impl MessageEnd {
@@ -84,7 +86,7 @@ impl MessageEnd {
     pub fn moves_on(&self) -> bool {
         match self {
             Self::Done | Self::Failed(_) | Self::Dead(_) => true,
-            Self::Passed | Self::Held => false,
+            Self::Passed | Self::Held(_) => false,
         }
     }
 }

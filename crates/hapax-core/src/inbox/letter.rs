@@ -1,15 +1,15 @@
 //! What could not be acted on.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use super::message::Message;
+use super::kept_message::KeptMessage;
 use crate::limits::PARK_REASON_BYTES_MAX;
 
 /// A message that is put aside, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     /// The message.
-    pub message: Arc<Message>,
+    pub kept: KeptMessage,
     /// Why.
     pub reason: LetterReason,
 }
@@ -47,6 +47,11 @@ impl LetterReason {
         Self::new("no-version", "its key or its version is missing")
     }
 
+    /// It is encrypted, and nobody can ever decrypt it.
+    pub fn unreadable(why: &str) -> Self {
+        Self::new("unreadable", why)
+    }
+
     fn new(code: &'static str, detail: impl Into<String>) -> Self {
         let mut detail: String = detail.into().replace('\0', "\u{fffd}");
         while detail.len() > PARK_REASON_BYTES_MAX {
@@ -55,7 +60,7 @@ impl LetterReason {
         Self { code, detail }
     }
 
-    /// One word: `id-conflict`, `no-id`, `poison`, `gap` or `no-version`.
+    /// One word: `id-conflict`, `no-id`, `poison`, `gap`, `no-version` or `unreadable`.
     pub fn code(&self) -> &'static str {
         self.code
     }

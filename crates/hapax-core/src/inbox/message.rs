@@ -5,7 +5,10 @@ use std::fmt;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-use super::place::Place;
+use super::{
+    headers::{are_sealed, unreadable_because, unreadable_headers},
+    place::Place,
+};
 use crate::{operation::Key, outcome::Header};
 
 /// A message, as a handler sees it: the same at every delivery.
@@ -43,6 +46,22 @@ impl Message {
     /// The digest of what it says, by which a name that was used twice is found out.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.payload)
+    }
+
+    /// Whether a database gave it, and its payload is ciphertext of headers and payload.
+    pub fn is_sealed(&self) -> bool {
+        are_sealed(&self.headers)
+    }
+
+    /// The same, which is encrypted and which nobody can ever decrypt.
+    #[must_use]
+    pub fn unreadable(self, why: String) -> Self {
+        Self { headers: unreadable_headers(why), ..self }
+    }
+
+    /// Why nobody can ever decrypt it, if a database gave it and that is so.
+    pub fn unreadable_because(&self) -> Option<&str> {
+        unreadable_because(&self.headers)
     }
 
     /// The first value of this header as text, if there is one. Names are compared without case.

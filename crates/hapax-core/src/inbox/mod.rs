@@ -4,7 +4,8 @@
 //! - `message`: [`Message`], what was delivered; `place`: [`Place`], where it stands in a log;
 //! - `arrival`: a message at the door of a transaction, and how that transaction ends;
 //! - `judge`: what a record means for a delivery, and when it is a message's turn;
-//! - `contract`: [`Inbox`], what a database does; `letter`: what could not be acted on;
+//! - `contract`: [`Inbox`], what a database does; `kept_message`: a message that is held or put aside;
+//!   `letter`: what could not be acted on;
 //! - `admin`: [`InboxAdmin`], what it does for operators;
 //! - `headers`: how headers become bytes.
 //!
@@ -15,6 +16,7 @@ mod arrival;
 mod contract;
 mod headers;
 mod judge;
+mod kept_message;
 mod letter;
 mod message;
 mod place;
@@ -29,6 +31,7 @@ pub use self::{
     contract::{Inbox, RegisteredConsumer, Taken, Waiting},
     headers::{decode_headers, encode_headers},
     judge::{Guard, Judgement, MessageState, StoredMessage, Turn, judge, turn},
+    kept_message::KeptMessage,
     letter::{Letter, LetterReason},
     message::{Digest, Identity, Message},
     place::{Partition, Place},

@@ -6,6 +6,7 @@ use crate::{
     limits::{
         EVENT_HEADER_BYTES_MAX, EVENT_HEADERS_MAX, EVENT_NAME_BYTES_MAX, EVENT_PAYLOAD_BYTES_MAX,
     },
+    outbox::sealed::SEALED_EVENT_TYPE,
     outcome::Header,
 };
 
@@ -54,11 +55,27 @@ impl Event {
         Ok(event)
     }
 
-    /// The same event with a payload of another type.
+    /// The same event with a payload of another type; not that of [encrypted](SEALED_EVENT_TYPE) events.
     pub fn content_type(self, content_type: impl Into<String>) -> Result<Self, InvalidEvent> {
         let content_type = content_type.into();
         named("content type", &content_type)?;
+        if content_type == SEALED_EVENT_TYPE {
+            return Err(InvalidEvent::SealedType);
+        }
         Ok(Self { content_type, ..self })
+    }
+
+    /// The event with this ciphertext in place of its payload, content type and headers. Topic and key
+    /// stay: events are found, and kept in order, by them.
+    pub fn sealed(&self, ciphertext: Bytes) -> Result<Self, InvalidEvent> {
+        let (content_type, headers) = (SEALED_EVENT_TYPE.to_owned(), Vec::new());
+        let sealed = Self::new(&*self.topic, &*self.key, ciphertext)?;
+        Ok(Self { content_type, headers, ..sealed })
+    }
+
+    /// Whether its payload is ciphertext.
+    pub fn is_sealed(&self) -> bool {
+        self.content_type == SEALED_EVENT_TYPE
     }
 
     /// The same event with one more header.
@@ -140,6 +157,9 @@ pub enum InvalidEvent {
         /// Which one.
         field: &'static str,
     },
+    /// Its content type says that it is encrypted, which it is not.
+    #[error("the content type {SEALED_EVENT_TYPE} is kept for events that Hapax encrypted")]
+    SealedType,
     /// The payload is too large.
     #[error("its payload is {len} bytes; the limit is {EVENT_PAYLOAD_BYTES_MAX}")]
     PayloadTooLarge {

@@ -5,6 +5,7 @@
 //! - `destination`: [`Destination`], who wants which topics; `lanes`: how relays share the work;
 //! - `reader`: [`Reader`], which knows what was read, what is missing, and how far is done;
 //!   `reading`: what it asks and is shown; `gaps`: when a missing position never comes;
+//! - `sealed`: events that are encrypted in the log, and [`EventOpener`], who opens them;
 //! - `parked`: what was put aside so that it is in nobody's way;
 //! - `log`: [`OutboxLog`], what a backend does for a relay; `admin`: [`OutboxAdmin`], what it does for
 //!   operators; `replay_order`: what it would send again; `forward`: outboxes around others; `memory`: the reference;
@@ -27,6 +28,7 @@ mod reader;
 mod reading;
 mod replay_order;
 mod ringer;
+mod sealed;
 mod stored_event;
 
 pub use self::{
@@ -45,5 +47,6 @@ pub use self::{
     },
     replay_order::{find_parked, replay_order},
     ringer::Ringer,
+    sealed::{EventOpener, OpeningEvent, SEALED_EVENT_TYPE, UnopenedEvent},
     stored_event::{EventId, Lane, Position, Stored},
 };

@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
+use super::sealed::SEALED_EVENT_TYPE;
 use crate::{limits::OUTBOX_LANES, outcome::Header, time::Timestamp};
 
 /// Where an event stands in its log: from 1, growing, never given twice.
@@ -39,6 +40,11 @@ impl Stored {
         let headers = self.headers.iter().map(|header| header.name.len() + header.value.len());
         let names = self.topic.len() + self.key.len() + self.content_type.len();
         self.payload.len() + names + headers.sum::<usize>()
+    }
+
+    /// Whether its payload is ciphertext.
+    pub fn is_sealed(&self) -> bool {
+        self.content_type == SEALED_EVENT_TYPE
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
 const ROTATE_AFTER_MIN: Duration = Duration::from_secs(60);
 
 /// What `[encryption]` says; nothing without it. The files it names are read, nobody is contacted.
-pub(super) fn read(top: &TableReader<'_>, dir: &Path) -> Option<Encryption> {
+pub fn read(top: &TableReader<'_>, dir: &Path) -> Option<Encryption> {
     if !top.has("encryption") {
         return None;
     }

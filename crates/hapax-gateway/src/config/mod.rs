@@ -36,6 +36,7 @@ pub(crate) use self::{admin_oidc::is_private, probe::RESERVED};
 pub use self::{
     admin_oidc::{AdminOidc, ClientSecret},
     describe::describe,
+    encryption::read as encryption_of,
     fault::{ConfigError, Excerpt, Fault},
     foreign_tables::{Beside, ForeignTable, Surroundings},
     load::{ConfigSource, Overrides, load_file, socket},

@@ -202,7 +202,8 @@ impl<'t> TableReader<'t> {
         ratio.map(|ratio| Spanned::new(value.span(), ratio))
     }
 
-    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
+    /// A setting that is on or off.
+    pub fn flag(&self, name: &str) -> Option<bool> {
         let value = self.value(name)?;
         let flag = value.get_ref().as_bool();
         if flag.is_none() {

@@ -4,7 +4,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 
 use hapax_core::{
     Header, Timestamp,
-    inbox::{Letter, Message},
+    inbox::{LetterReason, Message},
     outbox::{EventId, Lane, Stored},
 };
 use sha2::{Digest as _, Sha256};
@@ -61,9 +61,14 @@ impl DeadLetters {
     }
 
     /// Sends a letter; an error if it is not safe there.
-    pub(super) async fn send(&self, consumer: &str, letter: &Letter) -> Result<(), Undelivered> {
+    pub(super) async fn send(
+        &self,
+        consumer: &str,
+        message: &Message,
+        reason: &LetterReason,
+    ) -> Result<(), Undelivered> {
         let Some(deliver) = &self.0 else { return Ok(()) };
-        match deliver(stored(consumer, letter)).await {
+        match deliver(stored(consumer, message, reason)).await {
             Ok(verdicts) if verdicts == [Verdict::Taken] => Ok(()),
             Ok(verdicts) => Err(Undelivered(format!("{verdicts:?}").into())),
             Err(outage) => Err(Undelivered(outage.into())),
@@ -84,7 +89,7 @@ impl fmt::Debug for DeadLetters {
 pub(super) struct Undelivered(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 /// A letter as an event: its id is the same however often it is sent.
-fn stored(consumer: &str, Letter { message, reason }: &Letter) -> Stored {
+fn stored(consumer: &str, message: &Message, reason: &LetterReason) -> Stored {
     let key = message.key.clone().unwrap_or_else(|| message.id.as_str().to_owned());
     let header = |name: &str, value: &str| {
         let value = value.to_owned().into();

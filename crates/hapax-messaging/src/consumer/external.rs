@@ -4,7 +4,7 @@ use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 use hapax_core::{
     InvalidName, Operation, Scope, StoreError, Tenant,
-    inbox::{Letter, LetterReason, Message, Partition, Proof, Taken},
+    inbox::{LetterReason, Message, Partition, Proof, Taken},
 };
 use hapax_engine::{Engine, Ran, Workflows};
 
@@ -156,9 +156,8 @@ impl Worker for ExternalWorker {
     }
 
     async fn put_aside(&self, message: Arc<Message>, reason: LetterReason) -> DeliveryEnd {
-        let letter = Letter { message, reason };
-        tracing::warn!(id = letter.message.id.as_str(), reason = %letter.reason, "a dead letter");
-        match self.dead.send(self.name.as_str(), &letter).await {
+        tracing::warn!(id = message.id.as_str(), %reason, "a dead letter");
+        match self.dead.send(self.name.as_str(), &message, &reason).await {
             Ok(()) => DeliveryEnd::Final,
             Err(error) => self.later(&error),
         }

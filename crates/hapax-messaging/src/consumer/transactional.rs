@@ -8,9 +8,9 @@ use futures_util::FutureExt;
 use hapax_core::{
     Faults, OneLine, Scope, StoreError, TransactionError,
     inbox::{
-        First, Guard, Inbox, Letter, LetterReason, Message, MessageAnswer, MessageArrival,
-        MessageEnd, MessageEntered, Partition, Proof, RegisteredConsumer, Taken, Turn, Waiting,
-        turn,
+        First, Guard, Inbox, KeptMessage, Letter, LetterReason, Message, MessageAnswer,
+        MessageArrival, MessageEnd, MessageEntered, Partition, Proof, RegisteredConsumer, Taken,
+        Turn, Waiting, turn,
     },
 };
 use hapax_engine::transactional::lend;
@@ -100,13 +100,16 @@ where
     }
 
     async fn put_aside(&self, message: Arc<Message>, reason: LetterReason) -> DeliveryEnd {
-        let letter = Letter { message, reason };
-        tracing::warn!(id = letter.message.id.as_str(), reason = %letter.reason, "a dead letter");
+        let letter = self.letter(&message, reason);
+        tracing::warn!(id = message.id.as_str(), reason = %letter.reason, "a dead letter");
         let name = self.consumer.name.as_str();
         let kept = async {
             self.pass(place::BEFORE_LETTER)?;
             if self.dead.leave() {
-                self.dead.send(name, &letter).await.map_err(StoreError::unavailable)?;
+                self.dead
+                    .send(name, &message, &letter.reason)
+                    .await
+                    .map_err(StoreError::unavailable)?;
             } else {
                 self.inbox.bury(&self.consumer, &letter).await?;
             }
@@ -161,7 +164,10 @@ where
             (Turn::NotYet | Turn::Full, Proof::Held) => {
                 self.give_up(message, transaction, held).await
             }
-            (Turn::NotYet, _) => self.leave(transaction, &MessageEnd::Held, 0).await,
+            (Turn::NotYet, _) => {
+                let kept = KeptMessage::clear(self.consumer.clone(), Arc::clone(message));
+                self.leave(transaction, &MessageEnd::Held(kept), 0).await
+            }
             (Turn::Full, _) => {
                 self.inbox.take_back(transaction).await;
                 // Nobody has patience with this gap any more.
@@ -308,6 +314,10 @@ where
         })
     }
 
+    fn letter(&self, message: &Arc<Message>, reason: LetterReason) -> Letter {
+        Letter { kept: KeptMessage::clear(self.consumer.clone(), Arc::clone(message)), reason }
+    }
+
     /// Makes a message a dead letter, and final.
     async fn bury(
         &self,
@@ -326,7 +336,8 @@ where
         if let Err(error) = self.pass(place::BEFORE_LETTER) {
             return self.outage(&error);
         }
-        let ended = self.conclude(message, proof, MessageEnd::Dead(reason)).await;
+        let letter = self.letter(message, reason);
+        let ended = self.conclude(message, proof, MessageEnd::Dead(letter)).await;
         self.pass(place::AFTER_LETTER).map_or_else(|error| self.outage(&error), |()| ended)
     }
 
@@ -353,6 +364,14 @@ where
         let mut waiting = Waiting { key, first, patience, limit: WAITING_MAX };
         for _ in 0..WAITING_MAX {
             let found = match self.inbox.waiting(&self.consumer, &waiting).await {
+                Ok(found) if found.iter().any(|message| message.is_sealed()) => {
+                    let name = self.consumer.name.as_str();
+                    tracing::error!(
+                        consumer = name,
+                        "held messages are encrypted, and this inbox was not given the keys"
+                    );
+                    return;
+                }
                 Ok(found) => found,
                 Err(error) => return tracing::warn!(%error, "held messages were not looked for"),
             };
@@ -360,7 +379,10 @@ where
             waiting.patience = self.options.gap.patience;
             let mut went_on = false;
             for message in found {
-                let tried = Box::pin(self.attempt(&message, Proof::Held)).await;
+                let tried = match message.unreadable_because() {
+                    None => Box::pin(self.attempt(&message, Proof::Held)).await,
+                    Some(why) => self.bury_unread(&message, why).await,
+                };
                 went_on |= matches!(
                     tried,
                     TryOutcome::Done { .. } | TryOutcome::Ended(DeliveryEnd::Final)
@@ -370,6 +392,14 @@ where
                 return;
             }
         }
+    }
+
+    /// Makes a held message a dead letter that nobody can ever decrypt, so that those behind it go on. It
+    /// stays in the database: no sink is given ciphertext.
+    async fn bury_unread(&self, message: &Arc<Message>, why: &str) -> TryOutcome {
+        tracing::error!(id = message.id.as_str(), why, "a held message cannot be decrypted");
+        let letter = self.letter(message, LetterReason::unreadable(why));
+        TryOutcome::Ended(self.conclude(message, Proof::Held, MessageEnd::Dead(letter)).await)
     }
 
     fn is_in_the_way(&self, error: &(dyn Error + Send + Sync + 'static)) -> bool {

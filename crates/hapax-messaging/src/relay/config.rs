@@ -16,6 +16,7 @@ pub const RELAY_SETTINGS: &[&str] = &[
     "topics",
     "from",
     "on_failure",
+    "encrypted_only",
     "attempts",
     "refusals",
     "lease",

@@ -10,6 +10,7 @@
 //! - `pipe`: one of the streams in which they go, `stuck_key`: a key that is stuck in it,
 //!   `parking_keys`: those whose events are being parked;
 //! - `runner`: the loop that reads, sends, acknowledges and leases; `step`: what it waits for;
+//! - `opening`: encrypted events, which a sink is given in the clear or not at all;
 //! - `config`: what it is told about a destination;
 //! - `status`: what can be seen from outside, `meter`: that and how far behind it is.
 
@@ -17,6 +18,7 @@ mod config;
 mod episode;
 mod error;
 mod meter;
+mod opening;
 mod options;
 mod parking_keys;
 mod pipe;
@@ -28,7 +30,7 @@ mod stuck_key;
 
 use std::sync::Arc;
 
-use hapax_core::outbox::{Destination, OutboxLog, Start};
+use hapax_core::outbox::{Destination, EventOpener, OutboxLog, Start};
 use tokio::{sync::watch, task::JoinHandle};
 
 pub use self::{
@@ -69,6 +71,7 @@ pub struct Relay<O, S> {
     outbox: Arc<O>,
     destination: Destination,
     sink: Arc<S>,
+    opener: Option<Arc<dyn EventOpener>>,
     start: Start,
     options: RelayOptions,
     counters: Arc<RelayCounters>,
@@ -81,6 +84,7 @@ impl<O: OutboxLog, S: Sink> Relay<O, S> {
             outbox: outbox.into(),
             destination,
             sink: Arc::new(sink),
+            opener: None,
             start: Start::Beginning,
             options: RelayOptions::default(),
             counters: Arc::default(),
@@ -91,6 +95,12 @@ impl<O: OutboxLog, S: Sink> Relay<O, S> {
     #[must_use]
     pub fn start(self, start: Start) -> Self {
         Self { start, ..self }
+    }
+
+    /// Who opens encrypted events. Without anybody they wait, and an outage says why.
+    #[must_use]
+    pub fn opening(self, opener: Arc<dyn EventOpener>) -> Self {
+        Self { opener: Some(opener), ..self }
     }
 
     /// How patient it is, and what becomes of events that are not taken.

@@ -21,6 +21,8 @@ use super::error::RelayError;
 pub struct RelayOptions {
     /// What becomes of an event that is not taken.
     pub on_failure: OnFailure,
+    /// Whether an event that is not encrypted is parked instead of being sent: somebody forgot to encrypt it.
+    pub encrypted_only: bool,
     /// How often and at what distance an event is tried that was missed.
     pub schedule: Schedule,
     /// How often an event is tried that was refused.
@@ -70,6 +72,7 @@ impl Default for RelayOptions {
     fn default() -> Self {
         Self {
             on_failure: OnFailure::ParkTail,
+            encrypted_only: false,
             schedule: patient(),
             refusals_max: 3,
             pipes: 8,

@@ -9,6 +9,7 @@ use hapax_core::outbox::{DeliverySource, Hold, Lane, Parking};
 use tokio::time::Instant;
 
 use super::{
+    opening::FlightVerdict,
     options::{OnFailure, RelayOptions},
     parking_keys::{ParkingKeys, follow},
     queues::{FlightOutcome, Item},
@@ -92,7 +93,7 @@ impl Pipe {
     pub(super) fn landed(
         &mut self,
         items: Vec<Item>,
-        verdicts: Vec<Verdict>,
+        verdicts: Vec<FlightVerdict>,
         options: &RelayOptions,
         now: Instant,
     ) -> Vec<FlightOutcome> {
@@ -101,6 +102,13 @@ impl Pipe {
         let mut outcomes = Vec::with_capacity(items.len());
         let mut troubled = Vec::new();
         for (item, verdict) in items.into_iter().zip(verdicts) {
+            let verdict = match verdict {
+                FlightVerdict::Sink(verdict) => verdict,
+                FlightVerdict::Unsendable(reason) => {
+                    outcomes.push(unsendable(item, reason));
+                    continue;
+                }
+            };
             match verdict {
                 Verdict::Taken => outcomes.push(sent(&item)),
                 Verdict::Missed(_) | Verdict::Refused(_) => {
@@ -249,6 +257,14 @@ impl Pipe {
             }
         }
     }
+}
+
+/// What is never sent is parked at once, whatever becomes of what is not taken, and later events of
+/// its key go on without it.
+fn unsendable(item: Item, reason: String) -> FlightOutcome {
+    let (lane, name) = (item.event.lane, item.name());
+    let parking = Parking::new(item.event.position, Hold::Message, 0, reason);
+    FlightOutcome::Park { lane, name, events: vec![(item, parking)] }
 }
 
 fn sent(item: &Item) -> FlightOutcome {

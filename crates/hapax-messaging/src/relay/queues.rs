@@ -9,6 +9,7 @@ use hapax_core::{
 use tokio::time::Instant;
 
 use super::{
+    opening::FlightVerdict,
     options::RelayOptions,
     pipe::{Name, Pipe},
 };
@@ -121,7 +122,7 @@ impl Queues {
     pub(super) fn landed(
         &mut self,
         flight: InFlightEvents,
-        verdicts: Result<Vec<Verdict>, Outage>,
+        verdicts: Result<Vec<FlightVerdict>, Outage>,
         options: &RelayOptions,
         now: Instant,
     ) -> Landed {
@@ -199,15 +200,21 @@ impl Queues {
     }
 
     /// Leaves out what was read in an earlier life of its lane, and what is not to be sent again.
-    fn sift(&mut self, items: Vec<Item>, verdicts: Vec<Verdict>) -> (Vec<Item>, Vec<Verdict>) {
-        let silent = || Verdict::Missed("the sink said nothing of it".to_owned());
+    fn sift(
+        &mut self,
+        items: Vec<Item>,
+        verdicts: Vec<FlightVerdict>,
+    ) -> (Vec<Item>, Vec<FlightVerdict>) {
+        let taken = FlightVerdict::Sink(Verdict::Taken);
+        let silent =
+            || FlightVerdict::Sink(Verdict::Missed("the sink said nothing of it".to_owned()));
         let mut verdicts = verdicts.into_iter();
         let mut kept = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
         for item in items {
             let verdict = verdicts.next().unwrap_or_else(silent);
             let lane = item.event.lane;
             let stale = item.epoch != self.epochs[lane.index()];
-            if stale || (verdict != Verdict::Taken && self.leaving.contains(&lane)) {
+            if stale || (verdict != taken && self.leaving.contains(&lane)) {
                 self.gone(&item.event);
             } else {
                 kept.0.push(item);

@@ -9,8 +9,12 @@ use hapax_core::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{pipe::Name, queues::InFlightEvents};
-use crate::sink::{Outage, Sink, Verdict};
+use super::{
+    opening::{self, FlightVerdict, Opening},
+    pipe::Name,
+    queues::InFlightEvents,
+};
+use crate::sink::{Outage, Sink};
 
 /// Something that ended.
 pub(super) enum RelayStep {
@@ -25,7 +29,7 @@ pub(super) enum RelayStep {
     Listed(Result<Vec<Writer>, StoreError>),
     Landed {
         flight: InFlightEvents,
-        verdicts: Result<Vec<Verdict>, Outage>,
+        verdicts: Result<Vec<FlightVerdict>, Outage>,
     },
     Acknowledged {
         progress: LaneProgress,
@@ -66,11 +70,12 @@ pub(super) fn list<O: OutboxLog>(outbox: &Arc<O>) -> Waiting {
 
 /// Sends in a task of its own, so that sinks may use every core. A sink that panics took nothing, as
 /// far as anybody knows.
-pub(super) fn send<S: Sink>(sink: &Arc<S>, flight: InFlightEvents) -> Waiting {
-    let sink = Arc::clone(sink);
+pub(super) fn send<S: Sink>(sink: &Arc<S>, opening: &Opening, flight: InFlightEvents) -> Waiting {
+    let (sink, opening) = (Arc::clone(sink), opening.clone());
     let flight = Arc::new(flight);
     let flying = Arc::clone(&flight);
-    let task = tokio::spawn(async move { sink.send(&flying.events).await });
+    let task =
+        tokio::spawn(async move { opening::send(sink.as_ref(), &opening, &flying.events).await });
     Box::pin(async move {
         let verdicts = task.await.unwrap_or_else(|panicked| Err(Outage::new(panicked)));
         let flight = Arc::try_unwrap(flight).unwrap_or_else(|shared| shared.as_ref().clone());

@@ -8,6 +8,7 @@
 
 mod audit;
 mod consumer;
+mod encrypted;
 mod relay;
 #[cfg(any(feature = "kafka", feature = "nats", feature = "rabbitmq", feature = "sqs"))]
 mod servers;

@@ -8,7 +8,6 @@ use hapax_core::{
     clock::{ClockMark, ClockReading},
     inbox::{
         Identity, Letter, Message, Partition, RegisteredConsumer, Taken, Waiting, decode_headers,
-        encode_headers,
     },
     time::micros,
 };
@@ -53,10 +52,10 @@ pub async fn bury(
     session: &mut impl Session,
     InboxContext { statements, now, .. }: InboxContext,
     consumer: &RegisteredConsumer,
-    Letter { message, reason }: &Letter,
+    letter: &Letter,
 ) -> Result<(), StoreError> {
-    let (digest, headers) = (message.digest(), encode_headers(&message.headers));
-    let values = values::letter(consumer.number, message, reason, &digest, &headers);
+    let (digest, headers) = (letter.kept.message().digest(), letter.kept.stored_headers());
+    let values = values::letter(consumer.number, letter, &digest, &headers);
     session.ask(statements.bury, &stamped(values, now)).await.map(|_| ()).map_err(written)
 }
 

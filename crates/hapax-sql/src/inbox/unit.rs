@@ -4,7 +4,7 @@ use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
     inbox::{
         Digest, Judgement, MessageAnswer, MessageArrival, MessageEnd, MessageState, Proof,
-        StoredMessage, encode_headers, judge,
+        StoredMessage, judge,
     },
     limits::CLAIM_ROUNDS_MAX,
 };
@@ -135,9 +135,10 @@ async fn leave_one(
         MessageEnd::Done => {}
         MessageEnd::Passed if has_record => notes.push(mark(MessageState::Passed)),
         MessageEnd::Passed => {}
-        MessageEnd::Held => {
-            headers = encode_headers(&message.headers);
-            notes.push((statements.hold, stamped(values::held(arrival, &headers)?, now)));
+        MessageEnd::Held(kept) => {
+            headers = kept.stored_headers();
+            let payload = kept.stored_payload();
+            notes.push((statements.hold, stamped(values::held(arrival, &headers, payload)?, now)));
             if has_record {
                 notes.push(mark(MessageState::Held));
             }
@@ -146,10 +147,10 @@ async fn leave_one(
             (digest, reason) = (message.digest(), storable(why));
             notes.push((statements.fail, failed(arrival, &digest, &reason, now)));
         }
-        MessageEnd::Dead(why) => {
-            (digest, reason) = (message.digest(), storable(&why.to_string()));
-            headers = encode_headers(&message.headers);
-            let letter = values::letter(consumer.number, message, why, &digest, &headers);
+        MessageEnd::Dead(letter) => {
+            (digest, reason) = (message.digest(), storable(&letter.reason.to_string()));
+            headers = letter.kept.stored_headers();
+            let letter = values::letter(consumer.number, letter, &digest, &headers);
             notes.push((statements.bury, stamped(letter, now)));
             notes.push((statements.fail, failed(arrival, &digest, &reason, now)));
         }

@@ -2,9 +2,7 @@
 
 use hapax_core::{
     Fence, StoreError, Timestamp, TransactionError,
-    inbox::{
-        Digest, Identity, LetterId, LetterReason, Message, MessageArrival, MessageState, Place,
-    },
+    inbox::{Digest, Identity, Letter, LetterId, MessageArrival, MessageState, Place},
 };
 
 use crate::Value;
@@ -56,6 +54,7 @@ pub(super) fn versioned(arrival: &MessageArrival) -> Result<[Value<'_>; 3], Tran
 pub(super) fn held<'a>(
     arrival: &'a MessageArrival,
     headers: &'a [u8],
+    payload: &'a [u8],
 ) -> Result<[Value<'a>; 8], TransactionError> {
     let message = &arrival.message;
     let [consumer, key, version] = versioned(arrival)?;
@@ -67,7 +66,7 @@ pub(super) fn held<'a>(
         (message.identity == Identity::Business).into(),
         (&*message.source).into(),
         headers.into(),
-        (&*message.payload).into(),
+        payload.into(),
     ])
 }
 
@@ -79,11 +78,11 @@ pub(super) fn mark<'a>(arrival: &'a MessageArrival, state: &MessageState) -> [Va
 /// A dead letter, with its headers as they are kept.
 pub(super) fn letter<'a>(
     consumer: i32,
-    message: &'a Message,
-    reason: &'a LetterReason,
+    Letter { kept, reason }: &'a Letter,
     digest: &'a Digest,
     headers: &'a [u8],
 ) -> [Value<'a>; 9] {
+    let message = kept.message();
     [
         consumer.into(),
         message.id.as_str().into(),
@@ -93,7 +92,7 @@ pub(super) fn letter<'a>(
         (&*message.source).into(),
         message.key.as_deref().into(),
         headers.into(),
-        (&*message.payload).into(),
+        (&**kept.stored_payload()).into(),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use hapax_core::{Event, Faults, Key, Scope, Store as _, inbox::Inbox};
 use hapax_sqlite::{Clock, Store, inbox};
-use hapax_verify::conformance::inbox::InboxBackend;
+use hapax_verify::conformance::inbox::{EncryptedMessages, InboxBackend};
 
 use crate::backend::Sqlite;
 
@@ -14,6 +14,11 @@ const PATIENCE: Duration = Duration::from_millis(300);
 mod through_rusqlite {
     use super::*;
     hapax_verify::inbox_conformance!(Blocking);
+}
+
+mod encrypted {
+    use super::*;
+    hapax_verify::inbox_conformance!(EncryptedMessages<Blocking>);
 }
 
 #[cfg(feature = "sqlx")]

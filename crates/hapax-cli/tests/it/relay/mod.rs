@@ -1,5 +1,6 @@
 //! `hapax relay` as a process, and relays inside `hapax serve`.
 
+mod encrypted;
 mod faults;
 mod inside;
 mod pages;

@@ -251,6 +251,9 @@ impl From<NextDelivery> for DeliveryDocument {
 pub struct LetterContentDocument {
     /// Its headers; none if they cannot be read.
     pub headers: Option<Vec<LetterHeader>>,
+    /// Whether it is encrypted, and whoever tells it cannot decrypt it.
+    #[serde(default)]
+    pub encrypted: bool,
     /// How many bytes of its payload follow.
     pub shown_bytes: usize,
     /// They, if they are text.
@@ -295,7 +298,12 @@ impl LetterDocument {
 }
 
 impl LetterContentDocument {
-    fn of(LetterContent { letter, headers, payload }: &LetterContent) -> Self {
+    fn of(content: &LetterContent) -> Self {
+        if content.is_sealed() {
+            let (headers, payload, payload_base64) = (None, None, None);
+            return Self { headers, encrypted: true, shown_bytes: 0, payload, payload_base64 };
+        }
+        let LetterContent { letter, headers, payload } = content;
         let is_cut = u64::try_from(payload.len()).is_ok_and(|shown| shown < letter.payload_bytes);
         let text = match std::str::from_utf8(payload) {
             Ok(text) => Some(text),
@@ -314,6 +322,7 @@ impl LetterContentDocument {
         });
         Self {
             headers,
+            encrypted: false,
             shown_bytes: text.map_or(payload.len(), str::len),
             payload: text.map(str::to_owned),
             payload_base64: text.is_none().then(|| BASE64_STANDARD.encode(payload)),

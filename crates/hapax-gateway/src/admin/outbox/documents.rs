@@ -144,6 +144,9 @@ pub struct ParkedEvent {
     pub reason: String,
     /// What its payload is.
     pub content_type: String,
+    /// Whether it is encrypted, and whoever tells it cannot decrypt it.
+    #[serde(default)]
+    pub encrypted: bool,
     /// The payload, if it was asked for and is text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
@@ -156,7 +159,8 @@ impl ParkedEvent {
     /// The document of a parked event, with its payload or without.
     pub fn of(parked: &Parked, now: Timestamp, with_payload: bool) -> Self {
         let event = &parked.event;
-        let bytes = with_payload.then_some(&event.payload);
+        let encrypted = event.is_sealed();
+        let bytes = (with_payload && !encrypted).then_some(&event.payload);
         let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
         let opaque = bytes.filter(|_| text.is_none());
         Self {
@@ -171,6 +175,7 @@ impl ParkedEvent {
             replaying: parked.replaying,
             reason: parked.reason.clone(),
             content_type: event.content_type.clone(),
+            encrypted,
             payload: text.map(str::to_owned),
             payload_base64: opaque.map(|bytes| BASE64_STANDARD.encode(bytes)),
         }

@@ -10,6 +10,7 @@ use super::{OUTBOX_PAUSE, OutboxRequest, Runner, RunnerMode, timers::ReadResult}
 use crate::{
     relay::{
         error::RelayError,
+        opening::FlightVerdict,
         pipe::Name,
         queues::{FlightOutcome, InFlightEvents, Landed},
         status::RelayCounters,
@@ -200,7 +201,7 @@ impl<O: OutboxLog, S: Sink> Runner<O, S> {
     fn landed(
         &mut self,
         flight: InFlightEvents,
-        verdicts: Result<Vec<Verdict>, Outage>,
+        verdicts: Result<Vec<FlightVerdict>, Outage>,
         now: Instant,
     ) {
         self.count(verdicts.as_deref().unwrap_or_default());
@@ -216,8 +217,14 @@ impl<O: OutboxLog, S: Sink> Runner<O, S> {
         self.apply(outcomes);
     }
 
-    fn count(&self, verdicts: &[Verdict]) {
-        let sum = |wanted: fn(&Verdict) -> bool| verdicts.iter().filter(|it| wanted(it)).count();
+    fn count(&self, verdicts: &[FlightVerdict]) {
+        let sum = |wanted: fn(&Verdict) -> bool| {
+            let is_wanted = |verdict: &&FlightVerdict| match verdict {
+                FlightVerdict::Sink(verdict) => wanted(verdict),
+                FlightVerdict::Unsendable(_) => false,
+            };
+            verdicts.iter().filter(is_wanted).count()
+        };
         let counters = &self.counters;
         RelayCounters::count(&counters.sent, sum(|it| matches!(it, Verdict::Taken)));
         RelayCounters::count(&counters.missed, sum(|it| matches!(it, Verdict::Missed(_))));

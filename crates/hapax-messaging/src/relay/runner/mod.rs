@@ -21,8 +21,8 @@ use tokio::{
 
 use self::timers::Timers;
 use super::{
-    Relay, episode::OutageEpisode, error::RelayError, options::RelayOptions, queues::Queues,
-    status::RelayCounters, step::Waiting,
+    Relay, episode::OutageEpisode, error::RelayError, opening::Opening, options::RelayOptions,
+    queues::Queues, status::RelayCounters, step::Waiting,
 };
 use crate::sink::Sink;
 
@@ -34,6 +34,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Runner<O, S> {
     outbox: Arc<O>,
     sink: Arc<S>,
+    opening: Opening,
     destination: Destination,
     start: Start,
     options: RelayOptions,
@@ -79,10 +80,11 @@ enum RunnerMode {
 
 impl<O: OutboxLog, S: Sink> Runner<O, S> {
     pub(super) fn new(relay: Relay<O, S>) -> Self {
-        let Relay { outbox, destination, sink, start, options, counters } = relay;
+        let Relay { outbox, destination, sink, opener, start, options, counters } = relay;
         Self {
             outbox,
             sink,
+            opening: Opening { opener, encrypted_only: options.encrypted_only },
             destination,
             start,
             counters,

@@ -200,7 +200,7 @@ impl<O: OutboxLog, S: Sink> Runner<O, S> {
         }
         for flight in self.queues.flights(now, self.options.batch) {
             RelayCounters::count(&self.counters.batches, 1);
-            self.steps.push(step::send(&self.sink, flight));
+            self.steps.push(step::send(&self.sink, &self.opening, flight));
         }
     }
 

@@ -86,11 +86,11 @@ impl Base for Sqlite {
 }
 
 impl Sqlite {
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.path().join("shop.db")
     }
 
-    fn client(&self) -> rusqlite::Connection {
+    pub(crate) fn client(&self) -> rusqlite::Connection {
         let client = rusqlite::Connection::open(self.path()).unwrap();
         client.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
         client
@@ -155,7 +155,7 @@ impl Drop for Postgres {
     }
 }
 
-fn config(name: &str) -> Config {
+pub(crate) fn config(name: &str) -> Config {
     let mut config = server();
     config.dbname(name);
     config

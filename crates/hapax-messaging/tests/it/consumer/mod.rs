@@ -1,6 +1,6 @@
 //! Consumers on real databases, fed by a queue and a log that deliver again what is not settled.
 
-mod base;
+pub(crate) mod base;
 mod batches;
 mod crashes;
 mod dead;
@@ -9,8 +9,8 @@ mod external;
 mod guards;
 mod log;
 mod offsets;
-mod queue;
-mod scene;
+pub(crate) mod queue;
+pub(crate) mod scene;
 
 /// Makes each of these tests one for every database.
 macro_rules! on_every_base {
@@ -29,4 +29,4 @@ macro_rules! on_every_base {
         }
     };
 }
-use on_every_base;
+pub(crate) use on_every_base;

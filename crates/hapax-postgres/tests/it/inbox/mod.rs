@@ -6,7 +6,10 @@ use std::marker::PhantomData;
 
 use hapax_core::{Event, inbox::Inbox};
 use hapax_postgres::Store;
-use hapax_verify::conformance::{Backend as _, inbox::InboxBackend};
+use hapax_verify::conformance::{
+    Backend as _,
+    inbox::{EncryptedMessages, InboxBackend},
+};
 
 use crate::{
     backend::Postgres,
@@ -16,6 +19,11 @@ use crate::{
 mod through_deadpool {
     use super::*;
     hapax_verify::inbox_conformance!(Effects<Deadpool>);
+}
+
+mod encrypted {
+    use super::*;
+    hapax_verify::inbox_conformance!(EncryptedMessages<Effects<Deadpool>>);
 }
 
 mod through_sqlx {

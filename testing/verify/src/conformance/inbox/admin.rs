@@ -1,6 +1,6 @@
 //! What the people who look after consumers are told, and what they change.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use hapax_core::{
     Timestamp,
@@ -42,7 +42,8 @@ async fn letters<B: InboxBackend>(scene: &InboxScene<B>) -> Vec<StoredLetter> {
 
 async fn die<B: InboxBackend>(scene: &InboxScene<B>, message: Message) -> LetterReason {
     let poison = LetterReason::poison(5, "it explodes");
-    let dead = MessageEnd::Dead(poison.clone());
+    let dead = Letter { kept: scene.kept(message.clone()), reason: poison.clone() };
+    let dead = MessageEnd::Dead(dead);
     scene.end(message, Proof::Record, dead).await.unwrap();
     poison
 }
@@ -61,7 +62,7 @@ pub async fn consumers_are_told_with_how_much_they_have<B: InboxBackend>() {
         scene.inbox.enlist(&scope(name), WEEK * 2).await.unwrap();
     }
     scene.deliver(message("m-1")).await;
-    scene.end(version("k", 2), Proof::Record, MessageEnd::Held).await.unwrap();
+    scene.hold(version("k", 2)).await;
     die(&scene, message("m-2")).await;
     miss(&scene, "m-3", 2).await;
     let told = admin.consumers(None, 2).await.unwrap();
@@ -109,7 +110,7 @@ pub async fn a_message_that_is_done_is_not_being_tried_again<B: InboxBackend>() 
 /// It may fail when its turn has come.
 pub async fn a_held_message_may_be_one_that_is_tried_again<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
-    scene.end(version("k", 2), Proof::Record, MessageEnd::Held).await.unwrap();
+    scene.hold(version("k", 2)).await;
     miss(&scene, "k-2", 1).await;
     assert_eq!(counts(&scene).await, [1, 1, 1, 0]);
 }
@@ -122,7 +123,7 @@ pub async fn held_messages_are_told_by_key_with_the_gap_before_them<B: InboxBack
     let mut since = Vec::new();
     for held in [version("b", 5), version("b", 4), version("a", 9), version("c", 2)] {
         since.push(scene.inbox.clock().await.unwrap().now);
-        scene.end(held, Proof::Record, MessageEnd::Held).await.unwrap();
+        scene.hold(held).await;
         scene.pass(MINUTE).await;
     }
     let held = admin.held(scene.consumer.number, None, 2).await.unwrap();
@@ -163,7 +164,7 @@ pub async fn letters_come_by_pages_with_their_payload_on_demand<B: InboxBackend>
     let number = scene.consumer.number;
     for content in ["four", "sevens!"] {
         let letter = Letter {
-            message: Arc::new(saying("m-1", content)),
+            kept: scene.kept(saying("m-1", content)),
             reason: LetterReason::id_conflict(),
         };
         scene.inbox.bury(&scene.consumer, &letter).await.unwrap();
@@ -175,7 +176,7 @@ pub async fn letters_come_by_pages_with_their_payload_on_demand<B: InboxBackend>
     assert_eq!(ids, ["m-1", "m-1", "m-2"]);
     let mut sizes = [all[0].payload_bytes, all[1].payload_bytes];
     sizes.sort_unstable();
-    assert_eq!(sizes, [4, 7]);
+    assert_eq!(sizes, [4, 7].map(|size| size + B::KEPT_BYTES_MORE));
     let last = &all[2];
     assert_eq!((&*last.reason, &*last.detail), (poison.code(), poison.detail()));
     assert_eq!((&*last.source, last.key.as_deref(), last.come_to), ("orders", Some("k"), None));
@@ -190,7 +191,9 @@ pub async fn letters_come_by_pages_with_their_payload_on_demand<B: InboxBackend>
     }
     assert_eq!(paged, all);
     let one = admin.letter(number, "m-2".to_owned(), last.id.content, 4).await.unwrap().unwrap();
-    assert_eq!((&one.letter, &one.payload[..]), (last, &b"hell"[..]));
+    let payload_bytes = one.letter.payload_bytes + B::KEPT_BYTES_MORE;
+    assert_eq!((payload_bytes, &one.payload[..]), (last.payload_bytes, &b"hell"[..]));
+    assert_eq!(StoredLetter { payload_bytes, ..one.letter.clone() }, *last);
     assert_eq!(one.headers.unwrap(), dead.headers);
     let other = Digest::of(b"other");
     assert_eq!(admin.letter(number, "m-2".to_owned(), other, 3).await.unwrap(), None);
@@ -201,7 +204,7 @@ pub async fn a_letter_tells_what_the_next_delivery_meets<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
     scene.deliver(message("m-1")).await;
     let conflict =
-        Letter { message: Arc::new(saying("m-1", "other")), reason: LetterReason::id_conflict() };
+        Letter { kept: scene.kept(saying("m-1", "other")), reason: LetterReason::id_conflict() };
     scene.inbox.bury(&scene.consumer, &conflict).await.unwrap();
     die(&scene, message("m-2")).await;
     let meets = async || {
@@ -253,7 +256,7 @@ pub async fn a_letter_is_changed_only_while_it_is_the_one_that_was_seen<B: Inbox
     let number = scene.consumer.number;
     let poison = die(&scene, message("m-1")).await;
     let conflict =
-        Letter { message: Arc::new(saying("m-1", "other")), reason: LetterReason::id_conflict() };
+        Letter { kept: scene.kept(saying("m-1", "other")), reason: LetterReason::id_conflict() };
     scene.inbox.bury(&scene.consumer, &conflict).await.unwrap();
     let all = letters(&scene).await;
     let of = |digest| all.iter().find(|letter| letter.id.content == digest).unwrap().id.clone();

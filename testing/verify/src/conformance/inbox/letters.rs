@@ -1,7 +1,5 @@
 //! Messages that could not be acted on.
 
-use std::sync::Arc;
-
 use hapax_core::inbox::{Inbox, Letter, LetterReason, Message, MessageAnswer, MessageEnd, Proof};
 
 use super::{
@@ -9,8 +7,8 @@ use super::{
     scene::{InboxScene, message, saying},
 };
 
-fn letter(message: Message) -> Letter {
-    Letter { message: Arc::new(message), reason: LetterReason::id_conflict() }
+fn letter<B: InboxBackend>(scene: &InboxScene<B>, message: Message) -> Letter {
+    Letter { kept: scene.kept(message), reason: LetterReason::id_conflict() }
 }
 
 /// Each message has its own count.
@@ -28,7 +26,7 @@ pub async fn failed_attempts_are_counted_one_by_one<B: InboxBackend>() {
 pub async fn a_letter_is_kept_once_however_often_it_is_told<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
     for _ in 0..2 {
-        scene.inbox.bury(&scene.consumer, &letter(message("m-1"))).await.unwrap();
+        scene.inbox.bury(&scene.consumer, &letter(&scene, message("m-1"))).await.unwrap();
     }
     assert_eq!(scene.backend.dead().await, [("m-1".to_owned(), "id-conflict".to_owned())]);
 }
@@ -37,7 +35,8 @@ pub async fn a_letter_is_kept_once_however_often_it_is_told<B: InboxBackend>() {
 pub async fn a_dead_message_is_kept_with_its_record<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
     let poison = LetterReason::poison(5, "it explodes");
-    scene.end(message("m-1"), Proof::Record, MessageEnd::Dead(poison.clone())).await.unwrap();
+    let dead = Letter { kept: scene.kept(message("m-1")), reason: poison.clone() };
+    scene.end(message("m-1"), Proof::Record, MessageEnd::Dead(dead)).await.unwrap();
     assert_eq!(scene.backend.dead().await, [("m-1".to_owned(), "poison".to_owned())]);
     assert_eq!(scene.answer(message("m-1")).await, MessageAnswer::Failed(poison.to_string()));
 }
@@ -46,7 +45,7 @@ pub async fn a_dead_message_is_kept_with_its_record<B: InboxBackend>() {
 pub async fn two_contents_of_one_name_are_two_letters<B: InboxBackend>() {
     let scene = InboxScene::<B>::new().await;
     for payload in ["a", "b"] {
-        let letter = letter(saying("m-1", payload));
+        let letter = letter(&scene, saying("m-1", payload));
         scene.inbox.bury(&scene.consumer, &letter).await.unwrap();
     }
     assert_eq!(scene.backend.dead().await.len(), 2);

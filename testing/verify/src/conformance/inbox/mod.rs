@@ -10,6 +10,7 @@ use hapax_core::{
 
 pub mod admin;
 pub mod batches;
+mod encrypted;
 pub mod letters;
 pub mod places;
 pub mod records;
@@ -17,8 +18,13 @@ pub mod retention;
 mod scene;
 pub mod turns;
 
+pub use self::encrypted::EncryptedMessages;
+
 /// What the suite needs from an inbox under test.
 pub trait InboxBackend: Sized + Send + Sync + 'static {
+    /// How many bytes more a payload of the suite takes where it is kept.
+    const KEPT_BYTES_MORE: u64 = 0;
+
     /// The inbox.
     type Inbox: Inbox;
 

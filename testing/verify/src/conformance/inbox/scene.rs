@@ -6,8 +6,8 @@ use bytes::Bytes;
 use hapax_core::{
     Fence, Header, Key, Scope, TransactionError,
     inbox::{
-        First, Identity, Inbox, Message, MessageAnswer, MessageArrival, MessageEnd, MessageEntered,
-        Partition, Place, Proof, RegisteredConsumer,
+        First, Identity, Inbox, KeptMessage, Message, MessageAnswer, MessageArrival, MessageEnd,
+        MessageEntered, Partition, Place, Proof, RegisteredConsumer,
     },
     time::micros,
 };
@@ -42,6 +42,17 @@ impl<B: InboxBackend> InboxScene<B> {
             proof,
             in_turn,
         }
+    }
+
+    /// The message as it is kept.
+    pub(super) fn kept(&self, message: Message) -> KeptMessage {
+        KeptMessage::clear(self.consumer.clone(), Arc::new(message))
+    }
+
+    /// Has the message held for its turn.
+    pub(super) async fn hold(&self, message: Message) {
+        let held = MessageEnd::Held(self.kept(message.clone()));
+        self.end(message, Proof::Record, held).await.unwrap();
     }
 
     pub(super) async fn enter(&self, message: Message) -> MessageEntered<Tx<B>> {

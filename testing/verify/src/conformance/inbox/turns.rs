@@ -17,7 +17,7 @@ async fn waiting<B: InboxBackend>(scene: &InboxScene<B>, key: Option<&str>) -> V
 }
 
 async fn hold<B: InboxBackend>(scene: &InboxScene<B>, message: Message) {
-    scene.end(message, Proof::Record, MessageEnd::Held).await.unwrap();
+    scene.hold(message).await;
 }
 
 fn ids(messages: &[Arc<Message>]) -> Vec<&str> {

@@ -100,14 +100,14 @@ function letters(shown, { letters, next }, of, context) {
 }
 
 function letter(one) {
-  const shown = one.payload ?? (one.payload_base64 ? `in base64:\n${one.payload_base64}` : "");
-  const cut = one.shown_bytes < one.payload_bytes && `, the first ${count(one.shown_bytes)} of them below`;
+  const shown = one.encrypted ? "encrypted" : one.payload ?? (one.payload_base64 ? `in base64:\n${one.payload_base64}` : "");
+  const cut = !one.encrypted && one.shown_bytes < one.payload_bytes && `, the first ${count(one.shown_bytes)} of them below`;
   const headers = (one.headers ?? []).map(({ name, value }) => `${name}: ${value}`).join("\n");
   return make("section", { class: "stack", "aria-label": `Dead letter ${one.message_id}` },
     facts([
       ["Message", mono(one.message_id)], ["Why", `${one.reason}: ${one.detail}`], ["From", mono(one.source)], ["Key", one.key !== null && mono(one.key)],
       ["Its key has come to", one.come_to !== null && `version ${one.come_to}`], ["Digest", mono(one.content)], ["Payload", make("span", null, counted(one.payload_bytes, "byte"), cut)],
-      ["Headers", one.headers ? headers && make("pre", { tabindex: "0", "aria-label": "Headers" }, headers) : "cannot be read"]].filter(([, value]) => value !== false)),
+      ["Headers", one.headers ? headers && make("pre", { tabindex: "0", "aria-label": "Headers" }, headers) : one.encrypted ? "encrypted" : "cannot be read"]].filter(([, value]) => value !== false)),
     make("pre", { tabindex: "0", "aria-label": "Payload" }, shown || "empty"));
 }
 
