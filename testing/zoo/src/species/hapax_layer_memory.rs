@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hapax::Hapax;
-
 use tokio::sync::OnceCell;
 
 use crate::{Conduct, Enclosure, PlainResponse, Species, Submission, layered::respond};
@@ -24,7 +23,7 @@ impl Conduct for HapaxLayerMemory {
         submission: Submission,
     ) -> BoxFuture<'a, PlainResponse> {
         Box::pin(async move {
-            match self.hapax.get_or_try_init(|| Hapax::open("memory:")).await {
+            match self.hapax.get_or_try_init(|| Box::pin(Hapax::open("memory:"))).await {
                 Ok(hapax) => respond(hapax, enclosure, submission).await,
                 Err(error) => PlainResponse::problem(500, &error.to_string()),
             }

@@ -31,7 +31,8 @@ impl Conduct for HapaxLayerSqlite {
     ) -> BoxFuture<'a, PlainResponse> {
         Box::pin(async move {
             let file = self.folder.path().join("keys.db");
-            let opened = async { Hapax::open(&format!("sqlite:{}", file.display())).await };
+            let address = format!("sqlite:{}", file.display());
+            let opened = Box::pin(Hapax::open(&address));
             match self.hapax.get_or_try_init(|| opened).await {
                 Ok(hapax) => respond(hapax, enclosure, submission).await,
                 Err(error) => PlainResponse::problem(500, &error.to_string()),
