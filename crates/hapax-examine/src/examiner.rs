@@ -1,0 +1,203 @@
+//! What probes ask through.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use thiserror::Error;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    ApiUnderTest, EffectBudget, ExamRequest, Examination, Exchange, HttpAddress, LearnedConduct,
+    OracleFault, ProbeLog, Wire,
+};
+
+/// Asks the API under test, and counts what came of it.
+#[derive(Debug)]
+pub struct Examiner {
+    examination: Arc<Examination>,
+    wire: Wire,
+    budget: EffectBudget,
+    learned: LearnedConduct,
+    operations: AtomicU32,
+    cancelled: Arc<AtomicBool>,
+}
+
+/// Why a probe cannot go on.
+#[derive(Debug, Error)]
+pub enum Interruption {
+    /// Effects cannot be counted.
+    #[error(transparent)]
+    Oracle(#[from] OracleFault),
+    /// More effects than were agreed to.
+    #[error("the {allowed} effects that were allowed are spent: `--max-effects` allows more")]
+    BudgetSpent {
+        /// How many were.
+        allowed: u32,
+    },
+    /// A hook failed.
+    #[error("{0}")]
+    Hook(String),
+    /// Somebody wants it to end.
+    #[error("it was interrupted")]
+    Cancelled,
+}
+
+impl Examiner {
+    pub(crate) fn new(
+        examination: Arc<Examination>,
+        learned: LearnedConduct,
+        cancelled: Arc<AtomicBool>,
+    ) -> Self {
+        let budget = EffectBudget::new(examination.bounds.effects_max);
+        let wire = examination.wire.clone();
+        Self { examination, wire, budget, learned, operations: AtomicU32::new(0), cancelled }
+    }
+
+    /// What is examined.
+    pub fn examination(&self) -> &Examination {
+        &self.examination
+    }
+
+    /// The API under test.
+    pub fn api(&self) -> &ApiUnderTest {
+        &self.examination.api
+    }
+
+    /// Where it is, first of all.
+    pub fn address(&self) -> &HttpAddress {
+        &self.examination.api.addresses[0]
+    }
+
+    /// What is known of it.
+    pub fn learned(&self) -> &LearnedConduct {
+        &self.learned
+    }
+
+    pub(crate) fn learn(&mut self, learned: LearnedConduct) {
+        self.learned = learned;
+    }
+
+    /// What sends bytes.
+    pub fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// How many operations were begun.
+    pub fn effects_spent(&self) -> u32 {
+        self.budget.spent()
+    }
+
+    /// A number by which what random choices a probe makes can be made again.
+    pub fn seed(&self) -> u64 {
+        self.examination.seed
+    }
+
+    /// An operation that nobody has asked for, with a key and a marker of its own.
+    pub fn fresh(&self) -> Result<ExamRequest, Interruption> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Interruption::Cancelled);
+        }
+        self.budget.spend(1)?;
+        let number = self.operations.fetch_add(1, Ordering::Relaxed);
+        let marker = format!("hpx-{:08x}-{number}", self.examination.seed & 0xffff_ffff);
+        let key = self.key(&marker, number);
+        let api = self.api();
+        let mut headers = vec![("Content-Type".to_owned(), api.body.content_type.clone())];
+        headers.extend(api.headers.iter().cloned());
+        Ok(ExamRequest {
+            method: api.method.clone(),
+            path: api.path.replace("{marker}", &marker),
+            headers,
+            credentials: api.credentials.main.clone(),
+            key_header: api.key.name.clone(),
+            keys: vec![self.learned.syntax.write(&key).into_bytes()],
+            body: api.body.marked(&marker).into(),
+            marker,
+        })
+    }
+
+    /// A key that nobody has used: a UUID where keys must be such.
+    fn key(&self, marker: &str, number: u32) -> String {
+        if !self.api().key.uuids {
+            return format!("key-{marker}");
+        }
+        let mut random = fastrand::Rng::with_seed(self.seed() ^ (u64::from(number) << 32));
+        let (high, low) = (random.u64(..), random.u64(..));
+        format!(
+            "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xffff,
+            high & 0xfff,
+            0x8000 | ((low >> 48) & 0x3fff),
+            low & 0xffff_ffff_ffff
+        )
+    }
+
+    /// Asks, and waits for the answer.
+    pub async fn ask(&self, log: &ProbeLog, label: &str, request: &ExamRequest) -> Exchange {
+        let patience = self.patience();
+        self.wire.ask(log, label, self.address(), request, patience).await
+    }
+
+    /// Asks until the answer is not that somebody should come back, at most for as long as keys may be stuck.
+    ///
+    /// The last exchange in any case: who is still told to come back is stuck.
+    pub async fn ask_until_settled(
+        &self,
+        log: &ProbeLog,
+        label: &str,
+        request: &ExamRequest,
+    ) -> Exchange {
+        let until = Instant::now() + self.examination.bounds.recovery;
+        let mut wait = Duration::from_millis(20);
+        loop {
+            let exchange = self.ask(log, label, request).await;
+            let is_settled = exchange.answer().is_some_and(|answer| !answer.asks_to_come_back());
+            if is_settled
+                || Instant::now() + wait >= until
+                || self.cancelled.load(Ordering::Relaxed)
+            {
+                return exchange;
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_millis(500));
+        }
+    }
+
+    /// How often the effect of this marker happened, once that has stopped changing; nothing where nobody counts.
+    pub async fn effects(&self, log: &ProbeLog, marker: &str) -> Result<Option<u64>, Interruption> {
+        let Some(oracle) = &self.examination.oracle else { return Ok(None) };
+        let rest = self.learned.count_lag.max(Duration::from_millis(10));
+        let mut before = oracle.count(marker).await?;
+        // What was begun may still be at work.
+        for _ in 0..3 {
+            sleep(rest).await;
+            let count = oracle.count(marker).await?;
+            let is_stable = count == before;
+            before = count;
+            if is_stable {
+                break;
+            }
+        }
+        log.note(format!("{before} effects of {marker}"));
+        Ok(Some(before))
+    }
+
+    /// How often it has happened by now, without waiting.
+    pub async fn effects_now(&self, marker: &str) -> Result<Option<u64>, Interruption> {
+        match &self.examination.oracle {
+            Some(oracle) => Ok(Some(oracle.count(marker).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// How long an answer is waited for.
+    pub fn patience(&self) -> Duration {
+        (self.learned.latency * 20).clamp(Duration::from_secs(5), self.examination.bounds.answer)
+    }
+}

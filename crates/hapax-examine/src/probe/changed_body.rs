@@ -1,0 +1,17 @@
+//! V05:
+
+use super::{Probe, ProbeFuture, ProbeVerdict};
+use crate::{Examiner, ProbeLog};
+
+pub(super) const PROBE: Probe = Probe {
+    id: "V05",
+    name: "changed-body",
+    question: "Is another request under a used key refused?",
+    needs: &[],
+    operations_max: 4,
+    run: |examiner, log| run(examiner, log),
+};
+
+fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+}

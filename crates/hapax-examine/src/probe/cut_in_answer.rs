@@ -1,0 +1,17 @@
+//! V12:
+
+use super::{Probe, ProbeFuture, ProbeVerdict};
+use crate::{Examiner, ProbeLog};
+
+pub(super) const PROBE: Probe = Probe {
+    id: "V12",
+    name: "cut-in-answer",
+    question: "Whoever leaves within the answer, and asks again: is there one effect, and the whole answer?",
+    needs: &[],
+    operations_max: 12,
+    run: |examiner, log| run(examiner, log),
+};
+
+fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+}

@@ -1,0 +1,3 @@
+//! Examinations of servers that are known.
+
+mod zoo;
