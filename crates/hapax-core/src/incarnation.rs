@@ -95,7 +95,7 @@ pub struct Quarantine {
     pub seen_before: Timestamp,
 }
 
-/// A person's word that absent keys may be run again.
+/// The word that absent keys may be run again: a person's, or ours once everybody vouched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lifted {
     /// When they said so.
@@ -293,6 +293,15 @@ pub fn may_end(reading: &IncarnationReading) -> bool {
         if is_here { process.vouches } else { has_waited(process) }
     });
     is_witnessed && from_before.all(|process| has_waited(process) || was_gone(process))
+}
+
+/// The mark of a store whose quarantine [may end](may_end), as it is kept from now on.
+///
+/// Says so, because whoever looks later must be able to tell that a loss was noticed.
+pub fn ended(reading: &IncarnationReading, next: IncarnationMark) -> IncarnationMark {
+    let reason =
+        Reason::of_hapax("everybody who was at work before the change vouched or was waited for");
+    IncarnationMark { quarantine: None, lifted: Some(Lifted { at: reading.now, reason }), ..next }
 }
 
 /// What is missing of something that was acknowledged.

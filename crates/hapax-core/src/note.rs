@@ -115,6 +115,11 @@ impl Reason {
         Ok(Self { who: who.into(), why: why.into() })
     }
 
+    /// A reason of Hapax's own, for what nobody had to decide.
+    pub(crate) fn of_hapax(why: &str) -> Self {
+        Self { who: "hapax".into(), why: why.into() }
+    }
+
     /// Who does it.
     pub fn who(&self) -> &str {
         &self.who

@@ -17,7 +17,7 @@ use hapax_core::{
     StoreError,
     incarnation::{
         Finding, IncarnationChange, IncarnationMark, IncarnationReading, IncarnationSeen,
-        LossCause, ProcessMark, Quarantine, compare, first_mark, may_end, noted,
+        LossCause, ProcessMark, Quarantine, compare, ended, first_mark, may_end, noted,
     },
     limits::{ACKNOWLEDGED_KEPT, PROCESS_LISTED, PROCESS_SEEN_EVERY, PROCESS_SILENT_MAX},
 };
@@ -214,7 +214,7 @@ impl Inner {
         if is_over || self.is_sign_due(known, reading) {
             next = moved_on(mark);
             if is_over {
-                next.quarantine = None;
+                next = ended(reading, next);
             }
             let (position, sent_at) = (next.position, Instant::now());
             let present = self.sign_of_life(reading, known.vouches);

@@ -115,6 +115,9 @@ async fn commits_that_waited_for_a_standby_need_nobody_to_vouch() {
     assert_eq!(replayed(&engine.begin(&ask("kept")).await.unwrap()), outcome("paid"));
     pay(&engine, &ask("new"), "paid").await;
     assert_eq!(engine.quarantine(), None);
+    // Whoever looks later can tell that it was noticed.
+    let lifted = world.operator().incarnation().await.unwrap().mark.unwrap().lifted.unwrap();
+    assert_eq!(lifted.reason.who(), "hapax");
 }
 
 #[tokio::test(start_paused = true)]

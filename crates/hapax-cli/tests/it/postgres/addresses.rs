@@ -78,7 +78,7 @@ async fn an_address_may_be_in_a_file_for_every_command() {
     said(&[], &["quarantine", "show", "--store-file", &file]);
     said(&[], &["encryption", "show", "--store-file", &file]);
     let told = text(&hapax(&[], &["doctor", "--store-file", &file]).stdout);
-    assert!(told.contains("the server answers"), "{told}");
+    assert!(told.contains("this server takes writes"), "{told}");
     let told = text(
         &hapax(
             &[],

@@ -71,6 +71,8 @@ async function decidesADoubtAsThePersonTheyAre() {
   await page.goto(`${PROVIDER}/.well-known/openid-configuration`);
   const [refused] = await Promise.all([
     page.waitForResponse(`${DASHBOARD}/session/oidc`),
+    // To its end: what is begun before that is interrupted by it.
+    page.waitForURL(`${DASHBOARD}/session/oidc`),
     page.evaluate((url) => (location.href = url), `${DASHBOARD}/session/oidc`),
   ]);
   assert.equal(refused.status(), 403);
