@@ -1,3 +1,4 @@
 //! Examinations of servers that are known.
 
+mod grade;
 mod zoo;
