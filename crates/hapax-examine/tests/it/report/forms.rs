@@ -93,7 +93,9 @@ fn nothing_is_called_safe() {
             render_junit(&report),
             render_badge(&report),
         ] {
-            assert!(!form.to_lowercase().contains("safe"), "{form}");
+            // A page forbids styles from elsewhere in such words.
+            let words = form.to_lowercase().replace("'unsafe-inline'", "");
+            assert!(!words.contains("safe"), "{form}");
         }
     }
 }

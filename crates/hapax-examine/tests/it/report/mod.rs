@@ -11,6 +11,7 @@ use hapax_examine::{
 
 use crate::grade::flawless;
 
+mod action;
 mod baseline;
 mod document;
 mod forms;

@@ -34,9 +34,29 @@ fn a_page_says_what_happened_and_what_to_do() {
 }
 
 #[test]
+fn what_the_same_exchanges_show_is_pictured_once() {
+    let defects = vec![
+        defect(DefectClass::Safety, "two effects", &[1]),
+        defect(DefectClass::Contract, "a `Retry-After` is missing", &[1]),
+        defect(DefectClass::Hygiene, "the last", &[2]),
+    ];
+    let exchanges = vec![
+        exchange(1, "first", (0, 9), answer(201, "{}")),
+        exchange(2, "retry", (9, 19), answer(201, "{}")),
+    ];
+    let verdict = ProbeVerdict::Fail { trials: 1, defects };
+    let record = ExaminationRecord { probes: vec![probe("V01", verdict, exchanges)], ..record() };
+    let html = render_html(&ReportDocument::of(&record, &api(), WHEN));
+    assert_eq!(html.matches("<svg class=\"timeline\"").count(), 2);
+    assert!(html.contains("the same exchanges as <a href=\"#finding-1\">finding 1</a>"), "{html}");
+    assert!(html.contains("2. A <code>Retry-After</code> is missing"), "{html}");
+    assert_eq!(open_elements(body_of(&html)), Vec::<String>::new());
+}
+
+#[test]
 fn a_page_needs_nothing_else() {
     let html = render_html(&report());
-    for word in ["<script", "<link", "<img", "src=", "url(", "@import", "href=\"http"] {
+    for word in ["<script", "<link", "<img", " src=", "url(", "@import", "href=\"http"] {
         assert!(!html.contains(word), "{word}");
     }
     assert!(html.contains("default-src 'none'"));
