@@ -10,29 +10,35 @@
 //! - `probe` has a file for each probe. A probe asks through the [`Examiner`], and judges what it heard.
 //! - `oracle` counts effects.
 //! - `grade` and `statistics` say what all of it comes to, and how much that is worth.
+//! - `report` makes a [`ReportDocument`] of it, without secrets, and shows that in many forms; `baseline` compares two.
 //!
 //! It shares no code with the rest of Hapax, so that it judges Hapax as it judges others.
 
 mod address;
 mod api;
+mod baseline;
 mod budget;
 mod controls;
 mod defect;
 mod examination;
 mod examiner;
 mod exchange;
+mod grade;
 mod hooks;
 mod judge;
 mod learned;
 mod log;
 mod oracle;
 mod probe;
+mod report;
 mod request;
+mod statistics;
 mod wire;
 
 pub use self::{
     address::{AddressError, HttpAddress},
     api::{ApiUnderTest, BodyTemplate, CredentialHeaders, Credentials, KeyHeader, KeySyntax},
+    baseline::{BaselineComparison, ComparedFinding},
     budget::EffectBudget,
     controls::{Control, ControlVerdict},
     defect::{Defect, DefectClass},
@@ -41,11 +47,23 @@ pub use self::{
     },
     examiner::{Examiner, Interruption},
     exchange::{Exchange, ExchangeEnd, RawAnswer, WireProtocol},
+    grade::{
+        Coverage, ExaminationExit, GivenGrade, Grade, GradeBasis, GradeLetter, ProbeStanding,
+        Standing,
+    },
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
     oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
+    report::{
+        ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
+        DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,
+        NoteDocument, OracleDocument, ProbeDocument, REDACTED, REPORT_FORMAT, RacesDocument,
+        Redaction, ReportDocument, ReportFault, TargetDocument, TerminalColour, VerdictDocument,
+        render_badge, render_html, render_junit, render_sarif, render_terminal,
+    },
     request::ExamRequest,
+    statistics::{AT_ONCE, RaceOverlap, unseen_rate_max, unseen_text},
     wire::{CutEnd, Wire, WireCut, WireError},
 };

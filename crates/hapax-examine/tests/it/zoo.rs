@@ -13,7 +13,7 @@ fn bearer(name: &str) -> Vec<(String, String)> {
     vec![("Authorization".to_owned(), format!("Bearer {name}"))]
 }
 
-fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
+pub(crate) fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
     let address =
         |at: std::net::SocketAddr| HttpAddress::parse(&format!("http://{at}/")).unwrap().0;
     let wire = Wire::new(&[]).unwrap();
