@@ -58,6 +58,8 @@ const CONDUCT: &str = "How long does it take, and when is an effect counted?";
 
 /// Operations that are asked for to learn how long they take.
 const SAMPLES: usize = 5;
+/// Most operations that all controls begin: two ways of writing keys, one at rest, five samples, two keys, none.
+pub(crate) const CONTROL_OPERATIONS_MAX: u32 = 11;
 /// How late an effect may be counted.
 const COUNT_LAG_MAX: Duration = Duration::from_secs(5);
 

@@ -24,6 +24,8 @@ pub struct Examiner {
     budget: EffectBudget,
     learned: LearnedConduct,
     operations: AtomicU32,
+    /// By which no two runs have a key in common, though they have a seed.
+    run: u32,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,8 @@ impl Examiner {
     ) -> Self {
         let budget = EffectBudget::new(examination.bounds.effects_max);
         let wire = examination.wire.clone();
-        Self { examination, wire, budget, learned, operations: AtomicU32::new(0), cancelled }
+        let (operations, run) = (AtomicU32::new(0), fastrand::u32(..));
+        Self { examination, wire, budget, learned, operations, run, cancelled }
     }
 
     /// What is examined.
@@ -104,7 +107,8 @@ impl Examiner {
         }
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        let marker = format!("hpx-{:08x}-{number}", self.examination.seed & 0xffff_ffff);
+        let seed = self.examination.seed & 0xffff_ffff;
+        let marker = format!("hpx-{seed:08x}-{:08x}-{number}", self.run);
         let key = self.key(&marker, number);
         let api = self.api();
         let mut headers = vec![("Content-Type".to_owned(), api.body.content_type.clone())];
@@ -126,7 +130,9 @@ impl Examiner {
         if !self.api().key.uuids {
             return format!("key-{marker}");
         }
-        let mut random = fastrand::Rng::with_seed(self.seed() ^ (u64::from(number) << 32));
+        let mut random = fastrand::Rng::with_seed(
+            self.seed() ^ (u64::from(number) << 32) ^ u64::from(self.run).rotate_left(13),
+        );
         let (high, low) = (random.u64(..), random.u64(..));
         format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",

@@ -16,6 +16,7 @@
 mod address;
 mod api;
 mod budget;
+mod consent;
 mod controls;
 mod defect;
 mod examination;
@@ -25,8 +26,11 @@ mod hooks;
 mod judge;
 mod learned;
 mod log;
+mod openapi;
 mod oracle;
+mod outline;
 mod probe;
+mod profile;
 mod request;
 mod wire;
 
@@ -34,6 +38,7 @@ pub use self::{
     address::{AddressError, HttpAddress},
     api::{ApiUnderTest, BodyTemplate, CredentialHeaders, Credentials, KeyHeader, KeySyntax},
     budget::EffectBudget,
+    consent::{ConsentError, ConsentScope, LiveCredential},
     controls::{Control, ControlVerdict},
     defect::{Defect, DefectClass},
     examination::{
@@ -44,8 +49,11 @@ pub use self::{
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
+    openapi::{ApiProposal, OpenApiError, ProposedRoute},
+    outline::{ExaminationOutline, OutlinedProbe},
     oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
+    profile::{VENDOR_PROFILES, VendorProfile},
     request::ExamRequest,
     wire::{CutEnd, Wire, WireCut, WireError},
 };
