@@ -227,11 +227,12 @@ impl Examination {
 
     async fn probe(&self, examiner: &Examiner, probe: &'static Probe) -> ProbeRecord {
         let log = ProbeLog::begin();
-        let verdict = match self.missing_for(probe) {
+        let missing = self.missing_for(probe).or_else(|| {
+            let wants_http2 = probe.needs.contains(&ProbeNeed::Http2);
+            (wants_http2 && !examiner.learned().http2).then_some("the API does not speak HTTP/2")
+        });
+        let verdict = match missing {
             Some(missing) => ProbeVerdict::inconclusive(missing),
-            None if probe.needs.contains(&ProbeNeed::Http2) && !examiner.learned().http2 => {
-                ProbeVerdict::inconclusive("the API does not speak HTTP/2")
-            }
             None => match (probe.run)(examiner, &log).await {
                 Ok(verdict) => verdict,
                 Err(interruption) => ProbeVerdict::inconclusive(interruption.to_string()),
@@ -239,7 +240,8 @@ impl Examination {
         };
         let took = log.elapsed();
         let LoggedProbe { exchanges, notes, spreads } = log.end();
-        ProbeRecord { probe, verdict, exchanges, notes, spreads, took }
+        let was_run = missing.is_none();
+        ProbeRecord { probe, verdict, was_run, exchanges, notes, spreads, took }
     }
 
     /// What is assumed before anything was looked at.

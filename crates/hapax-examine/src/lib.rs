@@ -10,11 +10,13 @@
 //! - `probe` has a file for each probe. A probe asks through the [`Examiner`], and judges what it heard.
 //! - `oracle` counts effects.
 //! - `grade` and `statistics` say what all of it comes to, and how much that is worth.
+//! - `report` makes a [`ReportDocument`] of it, without secrets, and shows that in many forms; `baseline` compares two.
 //!
 //! It shares no code with the rest of Hapax, so that it judges Hapax as it judges others.
 
 mod address;
 mod api;
+mod baseline;
 mod budget;
 mod consent;
 mod controls;
@@ -22,6 +24,7 @@ mod defect;
 mod examination;
 mod examiner;
 mod exchange;
+mod grade;
 mod hooks;
 mod judge;
 mod learned;
@@ -31,12 +34,15 @@ mod oracle;
 mod outline;
 mod probe;
 mod profile;
+mod report;
 mod request;
+mod statistics;
 mod wire;
 
 pub use self::{
     address::{AddressError, HttpAddress},
     api::{ApiUnderTest, BodyTemplate, CredentialHeaders, Credentials, KeyHeader, KeySyntax},
+    baseline::{BaselineComparison, ComparedFinding},
     budget::EffectBudget,
     consent::{ConsentError, ConsentScope, LiveCredential},
     controls::{Control, ControlVerdict},
@@ -46,6 +52,10 @@ pub use self::{
     },
     examiner::{Examiner, Interruption},
     exchange::{Exchange, ExchangeEnd, RawAnswer, WireProtocol},
+    grade::{
+        Coverage, ExaminationExit, GivenGrade, Grade, GradeBasis, GradeLetter, ProbeStanding,
+        Standing,
+    },
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
@@ -54,6 +64,14 @@ pub use self::{
     oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
     profile::{VENDOR_PROFILES, VendorProfile},
+    report::{
+        ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
+        DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,
+        NoteDocument, OracleDocument, ProbeDocument, REDACTED, REPORT_FORMAT, RacesDocument,
+        Redaction, ReportDocument, ReportFault, TargetDocument, TerminalColour, VerdictDocument,
+        render_badge, render_html, render_junit, render_sarif, render_terminal,
+    },
     request::ExamRequest,
+    statistics::{AT_ONCE, RaceOverlap, unseen_rate_max, unseen_text},
     wire::{CutEnd, Wire, WireCut, WireError},
 };

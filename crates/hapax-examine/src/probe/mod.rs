@@ -113,6 +113,8 @@ pub struct ProbeRecord {
     pub probe: &'static Probe,
     /// What it found.
     pub verdict: ProbeVerdict,
+    /// Whether it was run at all: whether what it needs was given, and is spoken.
+    pub was_run: bool,
     /// What went over the wire.
     pub exchanges: Vec<Exchange>,
     /// What was done in between, and when.
