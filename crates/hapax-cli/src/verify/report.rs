@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use hapax::wall_clock;
+use hapax::{Timestamp, wall_clock};
 use hapax_examine::{
     BaselineComparison, ExaminationExit, ReportDocument, ReportFault, TerminalColour, render_badge,
     render_html, render_junit, render_sarif, render_terminal,
@@ -62,5 +62,5 @@ fn write(
 
 /// When it is, as reports say it.
 pub(super) fn when() -> String {
-    wall_clock().to_string()
+    Timestamp::from(wall_clock()).to_string()
 }

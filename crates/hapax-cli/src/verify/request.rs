@@ -1,10 +1,6 @@
 //! What is examined, put together from settings. Nothing has been sent when this fails.
 
-use std::{
-    fs,
-    path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{fs, path::Path, time::Duration};
 
 use hapax::wall_clock;
 use hapax_examine::{
@@ -53,7 +49,7 @@ pub(super) fn examination(
         seed: settings.seed.unwrap_or_else(|| fastrand::u32(..).into()),
         wire,
         earlier: interrupted.map(|run| run.memory.clone()).unwrap_or_default(),
-        now: now(),
+        now: wall_clock(),
     };
     fit(&mut examination, settings);
     Ok(examination)
@@ -219,12 +215,6 @@ fn probes(
     };
     let left: Vec<_> = PROBES.iter().filter(is_left).collect();
     if left.is_empty() { Err(VerifyError::NothingLeft) } else { Ok(left) }
-}
-
-/// The time of day, by which keys are waited for over the end of a run.
-fn now() -> SystemTime {
-    let micros = u64::try_from(wall_clock().as_micros()).unwrap_or_default();
-    UNIX_EPOCH + Duration::from_micros(micros)
 }
 
 fn certificates(path: Option<&Path>) -> Result<Vec<CertificateDer<'static>>, VerifyError> {

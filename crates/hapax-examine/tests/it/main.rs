@@ -1,3 +1,5 @@
 //! Examinations of servers that are known.
 
+mod consent;
+mod openapi;
 mod zoo;
