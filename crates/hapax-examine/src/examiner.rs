@@ -2,18 +2,18 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ApiUnderTest, EffectBudget, ExamRequest, Examination, Exchange, HttpAddress, LearnedConduct,
-    OracleFault, ProbeLog, Wire,
+    ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
+    HttpAddress, LearnedConduct, OracleFault, ProbeLog, Wire,
 };
 
 /// Asks the API under test, and counts what came of it.
@@ -24,6 +24,8 @@ pub struct Examiner {
     budget: EffectBudget,
     learned: LearnedConduct,
     operations: AtomicU32,
+    awaited: Mutex<Vec<AwaitedKey>>,
+    began: Instant,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,9 @@ impl Examiner {
     ) -> Self {
         let budget = EffectBudget::new(examination.bounds.effects_max);
         let wire = examination.wire.clone();
-        Self { examination, wire, budget, learned, operations: AtomicU32::new(0), cancelled }
+        let operations = AtomicU32::new(examination.earlier.operations);
+        let (awaited, began) = (Mutex::default(), Instant::now());
+        Self { examination, wire, budget, learned, operations, awaited, began, cancelled }
     }
 
     /// What is examined.
@@ -92,6 +96,27 @@ impl Examiner {
         self.budget.spent()
     }
 
+    /// What a later run must know.
+    pub(crate) fn memory(&self) -> ExaminationMemory {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ExaminationMemory { operations: self.operations.load(Ordering::Relaxed), awaited }
+    }
+
+    /// Keeps a key for a later run.
+    pub(crate) fn remember(&self, key: AwaitedKey) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> SystemTime {
+        self.examination.now + self.began.elapsed()
+    }
+
+    /// Whether somebody wants it to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// A number by which what random choices a probe makes can be made again.
     pub fn seed(&self) -> u64 {
         self.examination.seed
@@ -104,15 +129,14 @@ impl Examiner {
         }
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        let marker = format!("hpx-{:08x}-{number}", self.examination.seed & 0xffff_ffff);
+        // As long as any other: who counts by looking for one as a part of a text finds none that is longer.
+        let marker = format!("hpx-{:08x}-{number:06}", self.examination.seed & 0xffff_ffff);
         let key = self.key(&marker, number);
         let api = self.api();
-        let mut headers = vec![("Content-Type".to_owned(), api.body.content_type.clone())];
-        headers.extend(api.headers.iter().cloned());
         Ok(ExamRequest {
             method: api.method.clone(),
             path: api.path.replace("{marker}", &marker),
-            headers,
+            headers: api.plain_headers(),
             credentials: api.credentials.main.clone(),
             key_header: api.key.name.clone(),
             keys: vec![self.learned.syntax.write(&key).into_bytes()],

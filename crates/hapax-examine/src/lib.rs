@@ -25,9 +25,12 @@ mod hooks;
 mod judge;
 mod learned;
 mod log;
+mod memory;
 mod oracle;
 mod probe;
+mod recovery;
 mod request;
+mod shell;
 mod wire;
 
 pub use self::{
@@ -44,7 +47,11 @@ pub use self::{
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
-    oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
+    memory::{AwaitedKey, ExaminationMemory},
+    oracle::{
+        CountByCommand, CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel,
+        UpstreamConduct, UpstreamDouble, WebhookArrival, WebhookSink,
+    },
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
     request::ExamRequest,
     wire::{CutEnd, Wire, WireCut, WireError},
