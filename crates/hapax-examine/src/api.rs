@@ -76,6 +76,14 @@ pub struct Credentials {
     pub revoked: Option<CredentialHeaders>,
 }
 
+impl ApiUnderTest {
+    /// What every request brings beside its key and its credentials.
+    pub(crate) fn plain_headers(&self) -> Vec<(String, String)> {
+        let content_type = ("Content-Type".to_owned(), self.body.content_type.clone());
+        std::iter::once(content_type).chain(self.headers.iter().cloned()).collect()
+    }
+}
+
 impl BodyTemplate {
     /// The body of the operation that is marked so.
     pub fn marked(&self, marker: &str) -> String {

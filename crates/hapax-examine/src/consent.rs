@@ -136,9 +136,8 @@ fn looks_live(word: &str) -> Option<&'static str> {
     if is_aws {
         return Some("an access key of AWS (AKIA…)");
     }
-    let found =
-        LIVE_PREFIXES.iter().find(|(prefix, least, _)| {
-            word.starts_with(prefix) && word.len() > prefix.len().max(*least)
-        });
+    let found = LIVE_PREFIXES.iter().find(|(prefix, least, _)| {
+        word.starts_with(prefix) && word.len() > prefix.len().max(*least)
+    });
     found.map(|(.., looks_like)| *looks_like)
 }

@@ -56,10 +56,11 @@ const DISTINCT: &str = "Do two keys have two effects?";
 const STABLE: &str = "Does the count stay where it is when nothing happens?";
 const CONDUCT: &str = "How long does it take, and when is an effect counted?";
 
+/// Operations that all of them begin at most: two for the syntax, one for the count, the samples, two keys, and one
+/// without a key.
+pub(crate) const OPERATIONS_MAX: u32 = 2 + 1 + 5 + 2 + 1;
 /// Operations that are asked for to learn how long they take.
 const SAMPLES: usize = 5;
-/// Most operations that all controls begin: two ways of writing keys, one at rest, five samples, two keys, none.
-pub(crate) const CONTROL_OPERATIONS_MAX: u32 = 11;
 /// How late an effect may be counted.
 const COUNT_LAG_MAX: Duration = Duration::from_secs(5);
 

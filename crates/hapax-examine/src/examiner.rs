@@ -2,18 +2,18 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ApiUnderTest, EffectBudget, ExamRequest, Examination, Exchange, HttpAddress, LearnedConduct,
-    OracleFault, ProbeLog, Wire,
+    ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
+    HttpAddress, LearnedConduct, OracleFault, ProbeLog, Wire,
 };
 
 /// Asks the API under test, and counts what came of it.
@@ -26,6 +26,8 @@ pub struct Examiner {
     operations: AtomicU32,
     /// By which no two runs have a key in common, though they have a seed.
     run: u32,
+    awaited: Mutex<Vec<AwaitedKey>>,
+    began: Instant,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -57,8 +59,9 @@ impl Examiner {
     ) -> Self {
         let budget = EffectBudget::new(examination.bounds.effects_max);
         let wire = examination.wire.clone();
-        let (operations, run) = (AtomicU32::new(0), fastrand::u32(..));
-        Self { examination, wire, budget, learned, operations, run, cancelled }
+        let operations = AtomicU32::new(examination.earlier.operations);
+        let (run, awaited, began) = (fastrand::u32(..), Mutex::default(), Instant::now());
+        Self { examination, wire, budget, learned, operations, run, awaited, began, cancelled }
     }
 
     /// What is examined.
@@ -95,6 +98,27 @@ impl Examiner {
         self.budget.spent()
     }
 
+    /// What a later run must know.
+    pub(crate) fn memory(&self) -> ExaminationMemory {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ExaminationMemory { operations: self.operations.load(Ordering::Relaxed), awaited }
+    }
+
+    /// Keeps a key for a later run.
+    pub(crate) fn remember(&self, key: AwaitedKey) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> SystemTime {
+        self.examination.now + self.began.elapsed()
+    }
+
+    /// Whether somebody wants it to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// A number by which what random choices a probe makes can be made again.
     pub fn seed(&self) -> u64 {
         self.examination.seed
@@ -108,15 +132,14 @@ impl Examiner {
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
         let seed = self.examination.seed & 0xffff_ffff;
-        let marker = format!("hpx-{seed:08x}-{:08x}-{number}", self.run);
+        // As long as any other: who counts by looking for one as a part of a text finds none that is longer.
+        let marker = format!("hpx-{seed:08x}-{:08x}-{number:06}", self.run);
         let key = self.key(&marker, number);
         let api = self.api();
-        let mut headers = vec![("Content-Type".to_owned(), api.body.content_type.clone())];
-        headers.extend(api.headers.iter().cloned());
         Ok(ExamRequest {
             method: api.method.clone(),
             path: api.path.replace("{marker}", &marker),
-            headers,
+            headers: api.plain_headers(),
             credentials: api.credentials.main.clone(),
             key_header: api.key.name.clone(),
             keys: vec![self.learned.syntax.write(&key).into_bytes()],

@@ -29,13 +29,16 @@ mod hooks;
 mod judge;
 mod learned;
 mod log;
+mod memory;
 mod openapi;
 mod oracle;
 mod outline;
 mod probe;
 mod profile;
+mod recovery;
 mod report;
 mod request;
+mod shell;
 mod statistics;
 mod wire;
 
@@ -59,9 +62,13 @@ pub use self::{
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
+    memory::{AwaitedKey, ExaminationMemory},
     openapi::{ApiProposal, OpenApiError, ProposedRoute},
+    oracle::{
+        CountByCommand, CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel,
+        UpstreamConduct, UpstreamDouble, WebhookArrival, WebhookSink,
+    },
     outline::{ExaminationOutline, OutlinedProbe},
-    oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
     profile::{VENDOR_PROFILES, VendorProfile},
     report::{

@@ -83,7 +83,9 @@ impl ApiProposal {
         let reader = DocumentReader { document: &document, paths, prefix };
         let mut routes: Vec<_> = CHANGING
             .iter()
-            .flat_map(|method| paths.iter().filter_map(|(path, item)| reader.route(method, path, item)))
+            .flat_map(|method| {
+                paths.iter().filter_map(|(path, item)| reader.route(method, path, item))
+            })
             .collect();
         routes.sort_by_key(|route| route.key_header.is_none());
         if routes.is_empty() {
@@ -154,7 +156,9 @@ impl<'a> DocumentReader<'a> {
             return Some(example.clone());
         }
         let examples = media.get("examples").and_then(Value::as_object);
-        if let Some(example) = examples.and_then(|all| all.values().find_map(|one| one.get("value"))) {
+        if let Some(example) =
+            examples.and_then(|all| all.values().find_map(|one| one.get("value")))
+        {
             return Some(example.clone());
         }
         media.get("schema").map(|schema| self.sample(schema, DEPTH_MAX))
@@ -182,7 +186,8 @@ impl<'a> DocumentReader<'a> {
             String::new()
         } else {
             let properties = self.properties(schema);
-            let is_list = |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("array");
+            let is_list =
+                |schema: &Value| schema.get("type").and_then(Value::as_str) == Some("array");
             let (name, _) = properties.iter().find(|(_, schema)| is_list(self.resolved(schema)))?;
             format!("/{name}")
         };
@@ -225,10 +230,13 @@ impl<'a> DocumentReader<'a> {
                 return self.sample(first, depth - 1);
             }
         }
-        let kind = schema.get("type").and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
+        let kind =
+            schema.get("type").and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
         match kind {
             Some("string") => string_sample(schema),
-            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| json!(100)),
+            Some("integer" | "number") => {
+                schema.get("minimum").cloned().unwrap_or_else(|| json!(100))
+            }
             Some("boolean") => json!(true),
             Some("array") => match schema.get("items").filter(|_| depth > 0) {
                 Some(items) => json!([self.sample(items, depth - 1)]),
@@ -243,10 +251,10 @@ impl<'a> DocumentReader<'a> {
         let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
         let mut members = Map::new();
         for part in parts.map(|part| self.resolved(part)).chain([schema]) {
-            let required: Vec<_> = part.get("required").and_then(Value::as_array).map_or_else(
-                Vec::new,
-                |names| names.iter().filter_map(Value::as_str).collect(),
-            );
+            let required: Vec<_> = part
+                .get("required")
+                .and_then(Value::as_array)
+                .map_or_else(Vec::new, |names| names.iter().filter_map(Value::as_str).collect());
             let properties = part.get("properties").and_then(Value::as_object);
             for (name, schema) in properties.into_iter().flatten().filter(|_| depth > 0) {
                 let is_wanted = required.is_empty()

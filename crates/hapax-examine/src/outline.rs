@@ -1,6 +1,6 @@
 //! What an examination would do, before it does anything.
 
-use crate::{Examination, ExaminationBounds, Probe, controls::CONTROL_OPERATIONS_MAX};
+use crate::{Examination, Probe, controls};
 
 /// Which probes would be run, which not, and how many operations that begins at most.
 #[derive(Debug, Clone)]
@@ -30,12 +30,12 @@ impl Examination {
             match self.missing_for(probe) {
                 Some(missing) => left_out.push((probe, missing)),
                 None => {
-                    let operations_max = probe.operations_within(&self.bounds);
+                    let operations_max = self.operations_max_of(probe);
                     runs.push(OutlinedProbe { probe, operations_max });
                 }
             }
         }
-        ExaminationOutline { runs, left_out, control_operations_max: CONTROL_OPERATIONS_MAX }
+        ExaminationOutline { runs, left_out, control_operations_max: controls::OPERATIONS_MAX }
     }
 }
 
@@ -60,17 +60,5 @@ impl ExaminationOutline {
             left.push(run);
         }
         left
-    }
-}
-
-impl Probe {
-    /// How many operations it begins at most within these bounds.
-    pub fn operations_within(&self, bounds: &ExaminationBounds) -> u32 {
-        let races = u32::try_from(bounds.racers.len()).unwrap_or(u32::MAX);
-        match self.id {
-            "V02" | "V03" | "V04" => races.saturating_mul(bounds.race_trials),
-            "V22" => bounds.keys_between.saturating_add(1),
-            _ => self.operations_max,
-        }
     }
 }

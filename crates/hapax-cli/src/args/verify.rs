@@ -1,6 +1,6 @@
 //! What people type after `hapax verify`.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgAction, Args, ValueEnum, value_parser};
 use hapax_examine::VENDOR_PROFILES;
@@ -135,17 +135,25 @@ pub(crate) struct VerifySettings {
 
     /// Count effects by asking: GET, a path or URL, and where in the answer the count, or the list, is.
     #[arg(long, value_name = "GET PATH POINTER", help_heading = COUNTING)]
-    #[arg(conflicts_with_all = ["count_command", "count_sql"])]
+    #[arg(conflicts_with_all = ["count_command", "count_sql", "webhook_sink", "upstream_double"])]
     pub(crate) count: Option<String>,
-    /// Count them by a command that prints a number; $MARKER is the marker.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "count_sql", help_heading = COUNTING)]
+    /// Count them by a command that prints a number; {marker} in it is replaced.
+    #[arg(long, value_name = "COMMAND", help_heading = COUNTING)]
+    #[arg(conflicts_with_all = ["count_sql", "webhook_sink", "upstream_double"])]
     pub(crate) count_command: Option<String>,
     /// Count them by a statement that answers with a number; $1 is the marker. It runs read-only.
     #[arg(long, value_name = "SELECT", help_heading = COUNTING)]
+    #[arg(conflicts_with_all = ["webhook_sink", "upstream_double"])]
     pub(crate) count_sql: Option<String>,
     /// Where that runs: sqlite:PATH or postgres://user@host:port/database, or env:NAME.
     #[arg(long, value_name = "URL", help_heading = COUNTING)]
     pub(crate) count_store: Option<String>,
+    /// Count the webhooks that arrive here with the marker in them: let the API send them here.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "upstream_double", help_heading = COUNTING)]
+    pub(crate) webhook_sink: Option<SocketAddr>,
+    /// Play the provider that the API asks (a bank, a mail server), and count what it asks for.
+    #[arg(long, value_name = "HOST:PORT", help_heading = COUNTING)]
+    pub(crate) upstream_double: Option<SocketAddr>,
 
     /// Kills the server, as SIGKILL does.
     #[arg(long, value_name = "COMMAND", help_heading = HOOKS)]

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    net::SocketAddr,
     path::PathBuf,
 };
 
@@ -64,6 +65,12 @@ pub(super) enum VerifyError {
     NothingLeft,
     #[error("--count `{given}` is not understood: write 'GET /payments?ref={{marker}} /items/length'")]
     Count { given: String },
+    #[error("cannot listen at {address}")]
+    Listen {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
     #[error("--count-sql needs --count-store: sqlite:PATH or postgres://user@host:port/database")]
     NoCountStore,
     #[error("--count-store cannot be used")]

@@ -11,6 +11,7 @@
 
 mod announcement;
 mod body;
+mod count_by_sql;
 mod error;
 mod headers;
 mod interrupted_run;
@@ -71,7 +72,7 @@ async fn perform(args: &VerifyArgs) -> Result<ExitCode, VerifyError> {
         run.check(&settings)?;
     }
     let baseline = report::baseline(&settings)?;
-    let examination = request::examination(&settings, interrupted.as_ref())?;
+    let examination = request::examination(&settings, interrupted.as_ref()).await?;
     let allowed = safety::check(&examination, &settings, &args.consent)?;
     announcement::announce(&mut io::stderr().lock(), &examination, &allowed)?;
     if !args.consent.yes {

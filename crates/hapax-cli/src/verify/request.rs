@@ -22,7 +22,7 @@ const TRIALS_LEAST: u32 = 3;
 const KEYS_LEAST: u32 = 20;
 
 /// An examination as these settings say.
-pub(super) fn examination(
+pub(super) async fn examination(
     settings: &VerifySettings,
     interrupted: Option<&InterruptedRun>,
 ) -> Result<Examination, VerifyError> {
@@ -35,7 +35,7 @@ pub(super) fn examination(
         None => None,
     };
     let api = api(settings, profile)?;
-    let oracle = oracle(settings, &api, &wire)?;
+    let oracle = oracle(settings, &api, &wire).await?;
     if oracle.is_some() && ![&api.path, &api.body.text].iter().any(|text| text.contains("{marker}")) {
         return Err(VerifyError::NoMarker);
     }

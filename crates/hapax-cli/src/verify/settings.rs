@@ -8,8 +8,10 @@ use super::{error::VerifyError, interrupted_run::InterruptedRun};
 use crate::args::{RouteSettings, VerifyArgs, VerifySettings};
 
 /// Settings of which only one can be meant: whoever names one of them means none of the others.
-const EXCLUSIVE: [&[&str]; 2] =
-    [&["json", "body", "content_type"], &["count", "count_command", "count_sql", "count_store"]];
+const EXCLUSIVE: [&[&str]; 2] = [
+    &["json", "body"],
+    &["count", "count_command", "count_sql", "count_store", "webhook_sink", "upstream_double"],
+];
 
 /// Everything that was said, and the run that is gone on with.
 pub(super) fn read(

@@ -145,7 +145,7 @@ fn length(headers: &[(String, String)], status: u16, method: &str) -> Result<Bod
 }
 
 /// The content of chunks and how long they are, if all have come.
-fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
+pub(crate) fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let rest = bytes.get(at..).unwrap_or_default();

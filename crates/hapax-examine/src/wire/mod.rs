@@ -14,6 +14,7 @@ mod http2;
 mod race;
 mod stream;
 
+pub(crate) use self::answer::unchunk;
 pub use self::cut::{CutEnd, WireCut};
 use self::{
     answer::{AnswerEnd, read_answer},

@@ -50,7 +50,9 @@ fn credentials_that_look_live_are_seen_wherever_they_stand() {
         let live = api(("Authorization", value)).live_credential();
         assert!(live.is_some_and(|live| live.place == "the header Authorization"), "{value}");
     }
-    for value in ["Bearer sk_test_abc", "Bearer alice", "Basic c2tfdGVzdF9hYmM6", "delivered live_x"] {
+    for value in
+        ["Bearer sk_test_abc", "Bearer alice", "Basic c2tfdGVzdF9hYmM6", "delivered live_x"]
+    {
         assert_eq!(api(("Authorization", value)).live_credential(), None, "{value}");
     }
     let mut in_the_body = api(("Accept", "*/*"));
@@ -68,7 +70,11 @@ fn where_real_money_moves_is_known() {
     ] {
         assert!(whose(url).is_some(), "{url}");
     }
-    for url in ["https://connect.squareupsandbox.com/", "https://api-m.sandbox.paypal.com/", "http://localhost/"] {
+    for url in [
+        "https://connect.squareupsandbox.com/",
+        "https://api-m.sandbox.paypal.com/",
+        "http://localhost/",
+    ] {
         assert_eq!(whose(url), None, "{url}");
     }
 }

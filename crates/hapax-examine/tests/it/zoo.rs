@@ -1,11 +1,14 @@
 //! The zoo: each broken species fails by the probe that is meant for it, and correct ones fail none.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::SystemTime,
+};
 
 use hapax_examine::{
     ApiUnderTest, BodyTemplate, CountByGet, Credentials, DeclaredConduct, Examination,
-    ExaminationBounds, ExaminationRecord, Hooks, HttpAddress, JsonPath, KeyHeader, Probe,
-    ProbeVerdict, Wire,
+    ExaminationBounds, ExaminationMemory, ExaminationRecord, Hooks, HttpAddress, JsonPath,
+    KeyHeader, Probe, ProbeVerdict, Wire,
 };
 use hapax_zoo::{RunningSpecies, Species};
 
@@ -59,6 +62,8 @@ fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
         only: only.iter().map(|name| Probe::named(name).unwrap()).collect(),
         seed: 7,
         wire,
+        earlier: ExaminationMemory::default(),
+        now: SystemTime::UNIX_EPOCH,
     }
 }
 

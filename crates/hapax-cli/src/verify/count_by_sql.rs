@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Mutex;
 use tokio_postgres::{Client, Row, types::Type};
 
-use super::VerifyError;
+use super::error::VerifyError;
 use crate::{sentence, store::StoreAddress};
 
 const PATIENCE: Duration = Duration::from_secs(30);

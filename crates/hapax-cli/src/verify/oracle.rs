@@ -1,18 +1,17 @@
 //! Who counts effects, as it was typed.
 
-mod command;
-mod sql;
+use std::{net::SocketAddr, sync::Arc};
 
-use std::sync::Arc;
+use hapax_examine::{
+    ApiUnderTest, CountByCommand, CountByGet, EffectOracle, HttpAddress, JsonPath, UpstreamConduct,
+    UpstreamDouble, WebhookSink, Wire,
+};
 
-use hapax_examine::{ApiUnderTest, CountByGet, EffectOracle, HttpAddress, JsonPath, Wire};
-
-use self::{command::CountByCommand, sql::CountBySql};
-use super::{error::VerifyError, headers::from_environment};
+use super::{count_by_sql::CountBySql, error::VerifyError, headers::from_environment};
 use crate::args::VerifySettings;
 
 /// Whoever counts effects of this API, if anybody does.
-pub(super) fn oracle(
+pub(super) async fn oracle(
     settings: &VerifySettings,
     api: &ApiUnderTest,
     wire: &Wire,
@@ -21,12 +20,25 @@ pub(super) fn oracle(
         return Ok(Some(Arc::new(by_get(given, api, wire)?)));
     }
     if let Some(command) = &settings.count_command {
-        return Ok(Some(Arc::new(CountByCommand::new(command))));
+        let command = command.clone();
+        return Ok(Some(Arc::new(CountByCommand { command, pointer: None })));
+    }
+    if let Some(address) = settings.webhook_sink {
+        let sink = WebhookSink::listen(address).await;
+        return Ok(Some(Arc::new(sink.map_err(cannot_listen(address))?)));
+    }
+    if let Some(address) = settings.upstream_double {
+        let double = UpstreamDouble::listen(address, UpstreamConduct::default()).await;
+        return Ok(Some(Arc::new(double.map_err(cannot_listen(address))?)));
     }
     let Some(statement) = &settings.count_sql else { return Ok(None) };
     let store = settings.count_store.as_deref().ok_or(VerifyError::NoCountStore)?;
     let store = from_environment(store, "--count-store")?;
     Ok(Some(Arc::new(CountBySql::new(statement, &store)?)))
+}
+
+fn cannot_listen(address: SocketAddr) -> impl FnOnce(std::io::Error) -> VerifyError {
+    move |source| VerifyError::Listen { address, source }
 }
 
 /// Where effects are counted, if that is another place than the API.
