@@ -15,14 +15,17 @@
 
 mod address;
 mod api;
+mod body;
 mod budget;
 mod controls;
 mod defect;
 mod examination;
 mod examiner;
 mod exchange;
+mod findings;
 mod hooks;
 mod judge;
+mod key_pair;
 mod learned;
 mod log;
 mod oracle;
