@@ -261,6 +261,7 @@ impl Examination {
             success_status: 200,
             http2: false,
             count_lag: Duration::ZERO,
+            answers_differ: false,
         }
     }
 }

@@ -13,8 +13,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
-    HttpAddress, LearnedConduct, OracleFault, ProbeLog, Wire,
+    HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire,
 };
+
+/// Fresh operations that are asked for until one has success.
+const FIRST_TRIALS_MAX: u32 = 3;
+/// How long is rested where one is told to come back.
+const FIRST_REST: Duration = Duration::from_millis(500);
 
 /// Asks the API under test, and counts what came of it.
 #[derive(Debug)]
@@ -29,6 +34,17 @@ pub struct Examiner {
     awaited: Mutex<Vec<AwaitedKey>>,
     began: Instant,
     cancelled: Arc<AtomicBool>,
+}
+
+/// A request that had success.
+#[derive(Debug)]
+pub(crate) struct FirstSuccess {
+    /// What was asked.
+    pub(crate) request: ExamRequest,
+    /// How.
+    pub(crate) exchange: Exchange,
+    /// What was answered.
+    pub(crate) answer: RawAnswer,
 }
 
 /// Why a probe cannot go on.
@@ -131,9 +147,7 @@ impl Examiner {
         }
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        let seed = self.examination.seed & 0xffff_ffff;
-        // As long as any other: who counts by looking for one as a part of a text finds none that is longer.
-        let marker = format!("hpx-{seed:08x}-{:08x}-{number:06}", self.run);
+        let marker = self.marker(number);
         let key = self.key(&marker, number);
         let api = self.api();
         Ok(ExamRequest {
@@ -146,6 +160,49 @@ impl Examiner {
             body: api.body.marked(&marker).into(),
             marker,
         })
+    }
+
+    /// The same content under another key that nobody has used: one more operation.
+    pub(crate) fn under_another_key(
+        &self,
+        request: &ExamRequest,
+    ) -> Result<ExamRequest, Interruption> {
+        Ok(request.with_keys(self.fresh()?.keys))
+    }
+
+    /// A key that nobody has used, as it is before it is written.
+    pub(crate) fn fresh_key(&self) -> String {
+        let number = self.operations.fetch_add(1, Ordering::Relaxed);
+        self.key(&self.marker(number), number)
+    }
+
+    /// As long as any other: who counts by looking for one as a part of a text finds none that is longer.
+    fn marker(&self, number: u32) -> String {
+        format!("hpx-{:08x}-{:08x}-{number:06}", self.seed() & 0xffff_ffff, self.run)
+    }
+
+    /// Asks for a fresh operation, changed so, until one has success; nothing if none has.
+    ///
+    /// Somebody who is slow or wants less for a moment is given a second chance, with another operation.
+    pub(crate) async fn succeed(
+        &self,
+        log: &ProbeLog,
+        label: &str,
+        change: impl Fn(ExamRequest) -> ExamRequest,
+    ) -> Result<Option<FirstSuccess>, Interruption> {
+        for _ in 0..FIRST_TRIALS_MAX {
+            let request = change(self.fresh()?);
+            let exchange = self.ask(log, label, &request).await;
+            match exchange.answer() {
+                Some(answer) if answer.is_success() => {
+                    let answer = answer.clone();
+                    return Ok(Some(FirstSuccess { request, exchange, answer }));
+                }
+                Some(answer) if answer.asks_to_come_back() => sleep(FIRST_REST).await,
+                Some(_) | None => {}
+            }
+        }
+        Ok(None)
     }
 
     /// A key that nobody has used: a UUID where keys must be such.

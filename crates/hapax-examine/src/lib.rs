@@ -17,6 +17,7 @@
 mod address;
 mod api;
 mod baseline;
+mod body;
 mod budget;
 mod consent;
 mod controls;
@@ -25,8 +26,10 @@ mod examination;
 mod examiner;
 mod exchange;
 mod grade;
+mod findings;
 mod hooks;
 mod judge;
+mod key_pair;
 mod learned;
 mod log;
 mod memory;

@@ -127,7 +127,7 @@ fn over(below: &VerifySettings, above: &VerifySettings) -> Result<VerifySettings
     above.retain(|name, value| is_named(value) || is_answer(name));
     for group in EXCLUSIVE {
         if group.iter().any(|name| above.contains_key(*name)) {
-            below.retain(|name, _| !group.contains(&&**name));
+            below.retain(|name, _| !group.contains(&name));
         }
     }
     below.extend(above);
