@@ -4,15 +4,16 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use hapax_examine::{Examination, KeySyntax};
 
-use super::error::VerifyError;
+use super::{error::VerifyError, request::AffordedExamination};
 use crate::table::{columns, harmless};
 
 /// Shows what would be asked, how often, and by which probes.
 pub(super) fn announce(
     out: &mut impl Write,
-    examination: &Examination,
+    afforded: &AffordedExamination,
     allowed: &[String],
 ) -> io::Result<()> {
+    let AffordedExamination { examination, left_out } = afforded;
     let (api, outline) = (&examination.api, examination.outline());
     let first = api.addresses.first().map_or_else(String::new, ToString::to_string);
     writeln!(out, "Examines {} {first}{}", api.method, harmless(&api.path))?;
@@ -44,12 +45,15 @@ pub(super) fn announce(
         [format!("  {}", probe.id), probe.name.to_owned(), operations, probe.question.to_owned()]
     });
     columns(out, &runs.collect::<Vec<_>>())?;
-    if !outline.left_out.is_empty() {
-        writeln!(out, "Leaves out {}:", probes(outline.left_out.len()))?;
-        let left = outline.left_out.iter().map(|(probe, missing)| {
-            [format!("  {}", probe.id), probe.name.to_owned(), (*missing).to_owned()]
-        });
-        columns(out, &left.collect::<Vec<_>>())?;
+    let too_dear = format!("{most} operations do not suffice for it (`--max-effects`)");
+    let missing = outline.left_out.iter().map(|(probe, missing)| (*probe, *missing));
+    let left = left_out.iter().map(|probe| (*probe, too_dear.as_str())).chain(missing);
+    let left: Vec<_> = left
+        .map(|(probe, why)| [format!("  {}", probe.id), probe.name.to_owned(), why.to_owned()])
+        .collect();
+    if !left.is_empty() {
+        writeln!(out, "Leaves out {}:", probes(left.len()))?;
+        columns(out, &left)?;
     }
     out.flush()
 }

@@ -72,9 +72,10 @@ async fn perform(args: &VerifyArgs) -> Result<ExitCode, VerifyError> {
         run.check(&settings)?;
     }
     let baseline = report::baseline(&settings)?;
-    let examination = request::examination(&settings, interrupted.as_ref()).await?;
-    let allowed = safety::check(&examination, &settings, &args.consent)?;
-    announcement::announce(&mut io::stderr().lock(), &examination, &allowed)?;
+    let afforded = request::examination(&settings, interrupted.as_ref()).await?;
+    let allowed = safety::check(&afforded.examination, &settings, &args.consent)?;
+    announcement::announce(&mut io::stderr().lock(), &afforded, &allowed)?;
+    let examination = afforded.examination;
     if !args.consent.yes {
         announcement::may_go_on(safety::is_at_home(&examination, &settings))?;
     }

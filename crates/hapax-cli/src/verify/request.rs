@@ -18,14 +18,25 @@ use crate::args::{VerifySettings, WrittenKey};
 const THOROUGH_TRIALS: u32 = 334;
 const THOROUGH_KEYS: u32 = 10_000;
 /// What is made less of so that everything fits into the effects that are allowed: at least this much is left.
-const TRIALS_LEAST: u32 = 3;
+const TRIALS_LEAST: u32 = 5;
 const KEYS_LEAST: u32 = 20;
+/// Probes that are never left out unasked: without them, no grade is a good one.
+const FOR_A_GRADE: [&str; 18] = [
+    "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10", "V11", "V12", "V13", "V16", "V19", "V20",
+    "V21", "V25",
+];
+
+/// An examination, and what there are not enough effects for.
+pub(super) struct AffordedExamination {
+    pub(super) examination: Examination,
+    pub(super) left_out: Vec<&'static Probe>,
+}
 
 /// An examination as these settings say.
 pub(super) async fn examination(
     settings: &VerifySettings,
     interrupted: Option<&InterruptedRun>,
-) -> Result<Examination, VerifyError> {
+) -> Result<AffordedExamination, VerifyError> {
     let wire = Wire::new(&certificates(settings.ca.as_deref())?)?;
     let profile = match &settings.profile {
         Some(name) => {
@@ -51,8 +62,8 @@ pub(super) async fn examination(
         earlier: interrupted.map(|run| run.memory.clone()).unwrap_or_default(),
         now: wall_clock(),
     };
-    fit(&mut examination, settings);
-    Ok(examination)
+    let left_out = fit(&mut examination, settings);
+    Ok(AffordedExamination { examination, left_out })
 }
 
 fn api(
@@ -168,29 +179,44 @@ fn bounds(settings: &VerifySettings) -> ExaminationBounds {
     }
 }
 
-/// Makes as little of races and keys as is needed for all of it to stay within what is allowed. Who asks to be
-/// thorough is allowed what that takes, unless a number was given.
-fn fit(examination: &mut Examination, settings: &VerifySettings) {
+/// Makes as little of races and keys as is needed for all of it to stay within what is allowed, and then leaves out
+/// what a grade does not need, which is returned. Who asks to be thorough is allowed what that takes.
+///
+/// Where a number was given, or probes, that is what is meant: it fits, or is refused.
+fn fit(examination: &mut Examination, settings: &VerifySettings) -> Vec<&'static Probe> {
     if settings.thorough {
         if settings.max_effects.is_none() {
-            examination.bounds.effects_max = examination.outline().operations_max();
+            examination.bounds.effects_max = examination.operations_max();
         }
-        return;
+        return Vec::new();
     }
     let usual = ExaminationBounds::default();
+    let most = examination.bounds.effects_max;
     let keys = [usual.keys_between, usual.keys_between / 2, KEYS_LEAST];
-    let most = if settings.race_trials.is_some() { TRIALS_LEAST } else { usual.race_trials };
-    for trials in (TRIALS_LEAST..=most).rev() {
-        for keys_between in keys {
+    for keys_between in keys {
+        for trials in (TRIALS_LEAST..=usual.race_trials).rev() {
             examination.bounds.keys_between = keys_between;
-            if settings.race_trials.is_none() {
-                examination.bounds.race_trials = trials;
-            }
-            if examination.outline().operations_max() <= examination.bounds.effects_max {
-                return;
+            examination.bounds.race_trials = settings.race_trials.unwrap_or(trials);
+            if examination.operations_max() <= most {
+                return Vec::new();
             }
         }
     }
+    if settings.max_effects.is_some() || !settings.only.is_empty() {
+        return Vec::new();
+    }
+    let mut left_out = Vec::new();
+    let mut dearest = examination.outline().runs;
+    dearest.retain(|run| !FOR_A_GRADE.contains(&run.probe.id));
+    dearest.sort_by_key(|run| std::cmp::Reverse(run.operations_max));
+    for run in dearest {
+        if examination.operations_max() <= most {
+            break;
+        }
+        examination.only.retain(|probe| probe.id != run.probe.id);
+        left_out.push(run.probe);
+    }
+    left_out
 }
 
 /// The probes that are asked for; all, where nothing is left out.
