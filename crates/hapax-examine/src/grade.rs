@@ -250,11 +250,10 @@ impl GradeBasis {
         let effects_unproven = self.oracle < OracleLevel::Counted;
         if effects_unproven {
             let level = self.oracle.name();
-            reasons
-                .push(format!("no better than B: effects unproven, nobody counted them ({level})"));
+            reasons.push(format!("at most B: effects unproven, nobody counted them ({level})"));
         }
         if letter == GradeLetter::B && !for_an_a.is_empty() {
-            reasons.push("no better than B: too little is known for an A".to_owned());
+            reasons.push("at most B: too little is known for an A".to_owned());
         }
         let wanting =
             if letter == GradeLetter::A { for_an_a_plus.into_iter().collect() } else { for_an_a };
@@ -296,7 +295,7 @@ impl GradeBasis {
             let ids: Vec<_> = found.map(|probe| probe.id.as_str()).collect();
             if !ids.is_empty() {
                 let (name, what) = (letter.name(), letter.allowed_by());
-                reasons.push(format!("no better than {name}: {} found {what}", ids.join(", ")));
+                reasons.push(format!("at most {name}: {} found {what}", ids.join(", ")));
             }
         }
         reasons

@@ -76,6 +76,20 @@ pub(super) fn markup(text: &str) -> String {
     escaped
 }
 
+/// The same, with what stands between two backticks as code.
+pub(super) fn prose(text: &str) -> String {
+    let parts: Vec<_> = text.split('`').collect();
+    // One backtick alone is a backtick.
+    if parts.len().is_multiple_of(2) {
+        return markup(text);
+    }
+    let parts = parts.iter().enumerate().map(|(at, part)| match at % 2 {
+        0 => markup(part),
+        _ => format!("<code>{}</code>", markup(part)),
+    });
+    parts.collect::<Vec<_>>().concat()
+}
+
 /// Text in lines of at most so many characters, each after `indent`; words that are longer are broken.
 pub(crate) fn wrapped(text: &str, indent: &str, columns: usize) -> String {
     let room = columns.saturating_sub(indent.chars().count()).max(8);

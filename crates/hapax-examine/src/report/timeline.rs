@@ -20,7 +20,7 @@ const LANE: f64 = 24.0;
 const TOP: f64 = 22.0;
 const LINE: f64 = 18.0;
 const LABEL_CHARS: usize = 27;
-const END_CHARS: usize = 24;
+const END_CHARS: usize = 21;
 const NOTE_CHARS: usize = 110;
 const TICKS: u32 = 4;
 

@@ -9,7 +9,7 @@ use super::{
         coverage_text, inconclusive, letter_text, meaning, micros_text, oracle_text, outcome_text,
         passed, severity, worth,
     },
-    text::markup,
+    text::{markup, prose},
 };
 use crate::GradeLetter;
 
@@ -54,16 +54,24 @@ fn header(report: &ReportDocument) -> String {
         markup(&report.when)
     );
     html.push_str(&format!(
-        "<p class=\"meaning\">{}</p>\n\
+        "<p class=\"meaning\">{}{}</p>\n\
          <p>Whoever does not hear an answer asks again, and sends the same key in <code>{key}</code>. The server \
-         must then do the work once, and say again what it said at first. This page shows what it did instead, \
-         and what was seen of it from outside.</p>\n",
-        markup(&meaning(report))
+         must then do the work once, and say again what it said at first. This page says what was seen of \
+         that from outside.</p>\n",
+        prose(&meaning(report)),
+        worst_seen(report)
     ));
     if let GradeDocument::Graded { reasons, wanting, .. } = &report.grade {
         html.push_str(&list(reasons.iter().chain(wanting)));
     }
     html
+}
+
+/// The worst of what happened, in its own words.
+fn worst_seen(report: &ReportDocument) -> String {
+    report.findings().first().map_or_else(String::new, |(_, defect)| {
+        format!(" <strong>What was seen:</strong> {}.", prose(&defect.sentence))
+    })
 }
 
 /// What to do, the worst first, each once.
@@ -77,7 +85,7 @@ fn to_mend(report: &ReportDocument) -> String {
         advice.push(&defect.advice);
         items.push_str(&format!(
             "<li>{} <small>(<a href=\"#{}\">{}</a>: {})</small></li>\n",
-            markup(&capital(&defect.advice)),
+            prose(&capital(&defect.advice)),
             slug(number),
             markup(&probe.id),
             severity(defect.at_most)
@@ -91,15 +99,19 @@ fn findings(report: &ReportDocument) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let sections: String = (1..)
-        .zip(findings)
-        .map(|(number, (probe, defect))| finding_section(number, probe, defect))
-        .collect();
+    let mut sections = String::new();
+    for (number, (probe, defect)) in (1..).zip(&findings) {
+        let earlier = (1..number).zip(&findings).find(|(_, (other, shown))| {
+            (&other.id, &shown.shown_by) == (&probe.id, &defect.shown_by)
+        });
+        let earlier = earlier.map(|(number, _)| number);
+        sections.push_str(&finding_section(number, earlier, probe, defect));
+    }
     format!(
         "<h2>What was found</h2>\n\
          <p class=\"soft\">In the pictures, time goes from left to right. Each line is a request: blue while it is \
-         sent, grey while its answer is waited for, a dot where the answer begins (red: no success of the server), \
-         a cross where the connection was broken off on purpose. Numbered lines show what was done in between.</p>\n\
+         sent, grey while its answer is waited for, a dot where the answer begins (red where the server failed or hung \
+         up), a cross where the connection was broken off on purpose. Numbered lines show what was done in between.</p>\n\
          {sections}"
     )
 }
@@ -142,7 +154,7 @@ fn table<'a>(probes: impl Iterator<Item = (&'a ProbeDocument, String)>) -> Strin
                 "<tr><th scope=\"row\">{}</th><td>{}<br><small>{}</small></td></tr>\n",
                 markup(&probe.id),
                 markup(&probe.question),
-                markup(&said)
+                prose(&said)
             )
         })
         .collect();
@@ -168,7 +180,7 @@ fn method(report: &ReportDocument) -> String {
             markup(&control.id),
             outcome_text(control.verdict),
             markup(&control.question),
-            markup(&control.text)
+            prose(&control.text)
         )
     });
     let rows: String = facts.chain(controls).collect();
@@ -193,7 +205,7 @@ fn words(report: &ReportDocument) -> String {
 }
 
 fn list<'a>(lines: impl Iterator<Item = &'a String>) -> String {
-    let items: String = lines.map(|line| format!("<li>{}</li>\n", markup(line))).collect();
+    let items: String = lines.map(|line| format!("<li>{}</li>\n", prose(line))).collect();
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
