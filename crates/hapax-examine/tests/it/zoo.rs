@@ -1,6 +1,7 @@
 //! The zoo: each broken species fails by the probe that is meant for it, and correct ones fail none.
 
 use std::{
+    net::SocketAddr,
     sync::{Arc, atomic::AtomicBool},
     time::SystemTime,
 };
@@ -17,10 +18,13 @@ fn bearer(name: &str) -> Vec<(String, String)> {
 }
 
 fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
-    let address =
-        |at: std::net::SocketAddr| HttpAddress::parse(&format!("http://{at}/")).unwrap().0;
+    examination_at([running.address, running.also], only)
+}
+
+pub(crate) fn examination_at(addresses: [SocketAddr; 2], only: &[&str]) -> Examination {
+    let address = |at: SocketAddr| HttpAddress::parse(&format!("http://{at}/")).unwrap().0;
     let wire = Wire::new(&[]).unwrap();
-    let addresses = vec![address(running.address), address(running.also)];
+    let addresses: Vec<_> = addresses.into_iter().map(address).collect();
     let oracle = CountByGet {
         wire: wire.clone(),
         address: addresses[0].clone(),
