@@ -4,5 +4,8 @@
 mod consent;
 mod grade;
 mod openapi;
+mod oracles;
+mod process;
+mod recovery;
 mod report;
 mod zoo;

@@ -28,13 +28,17 @@ fn bearer(name: &str) -> Vec<(String, String)> {
 
 /// All that is known of a species from its contract.
 pub(crate) fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
+    examination_at([running.address, running.also], only)
+}
+
+pub(crate) fn examination_at(addresses: [SocketAddr; 2], only: &[&str]) -> Examination {
     let address = |at: SocketAddr| HttpAddress::parse(&format!("http://{at}/")).unwrap().0;
     let hook = |path: &str| {
-        let url = format!("http://{}/_hooks/{path}", running.address);
+        let url = format!("http://{}/_hooks/{path}", addresses[0]);
         Some(Hook::Request { method: "POST".to_owned(), url })
     };
     let wire = Wire::new(&[]).unwrap();
-    let addresses = vec![address(running.address), address(running.also)];
+    let addresses: Vec<_> = addresses.into_iter().map(address).collect();
     let oracle = CountByGet {
         wire: wire.clone(),
         address: addresses[0].clone(),
