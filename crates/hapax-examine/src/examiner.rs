@@ -151,8 +151,9 @@ impl Examiner {
         self.key(&self.marker(number), number)
     }
 
+    /// As long as any other: who counts by looking for one as a part of a text finds none that is longer.
     fn marker(&self, number: u32) -> String {
-        format!("hpx-{:08x}-{number}", self.seed() & 0xffff_ffff)
+        format!("hpx-{:08x}-{number:06}", self.seed() & 0xffff_ffff)
     }
 
     /// Asks for a fresh operation, changed so, until one has success; nothing if none has.
@@ -230,7 +231,8 @@ impl Examiner {
     /// How often the effect of this marker happened, once that has stopped changing; nothing where nobody counts.
     pub async fn effects(&self, log: &ProbeLog, marker: &str) -> Result<Option<u64>, Interruption> {
         let Some(oracle) = &self.examination.oracle else { return Ok(None) };
-        let rest = self.learned.count_lag.max(Duration::from_millis(10));
+        // Somebody who counts late is later at times.
+        let rest = (self.learned.count_lag * 2).max(Duration::from_millis(10));
         let mut before = oracle.count(marker).await?;
         // What was begun may still be at work.
         for _ in 0..3 {

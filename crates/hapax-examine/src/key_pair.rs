@@ -64,7 +64,7 @@ impl KeyPair {
             AnswerLikeness::SameEffect => findings.seen([self.collided(&first, &second)]),
             AnswerLikeness::OtherEffect => findings.seen(None),
             AnswerLikeness::Unclear => findings.unclear(format!(
-                "{} were answered alike: have effects counted, or say where an answer names its effect",
+                "{} were answered alike: have effects counted (`--count`), or say where an answer names its effect (`--id`)",
                 self.alike
             )),
         }

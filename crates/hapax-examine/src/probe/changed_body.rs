@@ -44,12 +44,14 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             }
             if count > 0 && !is_judged {
                 findings.unclear(format!(
-                    "no changed body {kind} is valid by itself: give one that differs in a value"
+                    "no changed body {kind} is valid by itself: give one that differs in a value (`--changed-body`)"
                 ));
             }
         }
         if !is_changeable {
-            findings.unclear("the body is no JSON: give one that differs in a value");
+            findings.unclear(
+                "the body is no JSON: give one that differs in a value (`--changed-body`)",
+            );
         }
         Ok(findings.verdict())
     })

@@ -41,7 +41,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                      a client that forgets the key is never told, until a retry has its effect twice",
                     answer.status
                 ),
-                advice: "refuse requests without a key with 400, or say that keys are optional",
+                advice: "refuse requests without a key with 400, or say that keys are optional (`--key-required false`)",
                 shown_by: vec![exchange.number],
             });
         }

@@ -44,7 +44,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                 findings.seen([blind(examiner, &first.exchange, &second, answer)]);
             }
             (true, AnswerLikeness::Unclear) => findings.unclear(
-                "both operations are answered alike: say where an answer names its effect",
+                "both operations are answered alike: say where an answer names its effect (`--id`)",
             ),
             (true, AnswerLikeness::OtherEffect) => {
                 log.note("each operation has keys of its own");

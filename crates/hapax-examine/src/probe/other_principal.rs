@@ -50,7 +50,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                 shown_by: vec![first.exchange.number, second.number],
             }]),
             AnswerLikeness::Unclear => findings.unclear(
-                "everybody is answered alike: say where an answer names its effect",
+                "everybody is answered alike: say where an answer names its effect (`--id`)",
             ),
             AnswerLikeness::OtherEffect => {
                 log.note(match answer.status {

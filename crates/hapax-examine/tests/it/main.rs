@@ -1,3 +1,6 @@
 //! Examinations of servers that are known.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
+mod controls;
+mod played_api;
 mod zoo;
