@@ -13,7 +13,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "refused-then-corrected",
     question: "After a refusal: is the corrected request under the same key treated alike each time?",
     needs: &[],
-    operations_max: 6,
+    operations_max: 5,
     run: |examiner, log| run(examiner, log),
 };
 
@@ -77,7 +77,8 @@ async fn find_refusal(
     examiner: &Examiner,
     log: &ProbeLog,
 ) -> Result<Option<RefusedOperation>, Interruption> {
-    for body in 0..BODIES_MAX {
+    let template = &examiner.api().body;
+    for body in 0..refusable(template, &template.sample()).len().min(BODIES_MAX) {
         if let Some(refused) = refuse(examiner, log, body).await? {
             return Ok(Some(refused));
         }
