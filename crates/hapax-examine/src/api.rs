@@ -1,6 +1,6 @@
 //! What is examined, and how its effect is asked for.
 
-use crate::{HttpAddress, JsonPath};
+use crate::{ExamRequest, HttpAddress, JsonPath};
 
 /// An API that has an effect.
 #[derive(Debug, Clone)]
@@ -88,6 +88,12 @@ impl BodyTemplate {
     /// The body of the operation that is marked so.
     pub fn marked(&self, marker: &str) -> String {
         self.text.replace("{marker}", marker)
+    }
+
+    /// A request that is never sent, to see what can be made of the body.
+    pub(crate) fn sample(&self) -> ExamRequest {
+        let marker = "{marker}".to_owned();
+        ExamRequest { marker, ..ExamRequest::get("/", Vec::new()) }.with_body(self.text.clone())
     }
 }
 

@@ -72,10 +72,10 @@ const REST: Duration = Duration::from_millis(500);
 /// How much is shown of an answer that nobody expected.
 const EXCERPT_BYTES: usize = 200;
 
-type Look = for<'a> fn(&'a mut Examiner) -> BoxFuture<'a, Result<Control, Interruption>>;
+type ControlLook = for<'a> fn(&'a mut Examiner) -> BoxFuture<'a, Result<Control, Interruption>>;
 
 /// In the order in which one needs another: nothing is known of a count before a request had success.
-const CONTROLS: &[(&str, &str, Look)] = &[
+const CONTROLS: &[(&str, &str, ControlLook)] = &[
     ("C4", SYNTAX, |examiner| Box::pin(syntax(examiner))),
     ("C2", STABLE, |examiner| Box::pin(stable(examiner))),
     ("C3", CONDUCT, |examiner| Box::pin(conduct(examiner))),
@@ -139,7 +139,7 @@ fn no_success(examiner: &Examiner, exchange: &Exchange) -> String {
     match &exchange.end {
         ExchangeEnd::Answered(answer) => refused(answer),
         ExchangeEnd::Failed { reason } if examiner.address().tls => {
-            format!("{reason}: trust its certificate, or give http:// if it speaks no TLS")
+            format!("{reason}: trust its certificate (`--ca`), or give http:// if it speaks no TLS")
         }
         ExchangeEnd::Failed { reason } => format!("{reason}: is it running, and is it http://?"),
         ExchangeEnd::Closed { .. } => format!(
@@ -161,7 +161,10 @@ fn refused(answer: &RawAnswer) -> String {
             let to = answer.header("location").unwrap_or("another place");
             format!("it redirects ({}) to {to}: give that address instead", answer.status)
         }
-        401 | 403 => format!("it wants to know who asks ({}): give credentials", answer.status),
+        401 | 403 => format!(
+            "it wants to know who asks ({}): give credentials (`--credential`)",
+            answer.status
+        ),
         404 | 405 => {
             format!("nothing takes this request there ({}): look at method and path", answer.status)
         }
@@ -170,7 +173,7 @@ fn refused(answer: &RawAnswer) -> String {
                 .to_owned()
         }
         400 | 422 => format!(
-            "an ordinary request is refused with {}: look at its body, and at how its keys have to be written ({said})",
+            "an ordinary request is refused with {}: look at its body, and at how its keys have to be written (`--key-syntax`, `--uuid-keys`): {said}",
             answer.status
         ),
         status => format!("an ordinary request is answered with {status}: {said}"),

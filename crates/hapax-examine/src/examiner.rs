@@ -16,9 +16,9 @@ use crate::{
     HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire,
 };
 
-/// Fresh operations that are asked for until one has success.
+/// How often an operation is asked for until it has success.
 const FIRST_TRIALS_MAX: u32 = 3;
-/// How long is rested where one is told to come back.
+/// How long is rested between.
 const FIRST_REST: Duration = Duration::from_millis(500);
 
 /// Asks the API under test, and counts what came of it.
@@ -181,25 +181,25 @@ impl Examiner {
         format!("hpx-{:08x}-{:08x}-{number:06}", self.seed() & 0xffff_ffff, self.run)
     }
 
-    /// Asks for a fresh operation, changed so, until one has success; nothing if none has.
+    /// Asks for a fresh operation, changed so, until it has success; nothing if it has none.
     ///
-    /// Somebody who is slow or wants less for a moment is given a second chance, with another operation.
+    /// An API that was slow, or wanted less for a moment, is asked for the same operation again.
     pub(crate) async fn succeed(
         &self,
         log: &ProbeLog,
         label: &str,
         change: impl Fn(ExamRequest) -> ExamRequest,
     ) -> Result<Option<FirstSuccess>, Interruption> {
+        let request = change(self.fresh()?);
         for _ in 0..FIRST_TRIALS_MAX {
-            let request = change(self.fresh()?);
             let exchange = self.ask(log, label, &request).await;
             match exchange.answer() {
                 Some(answer) if answer.is_success() => {
                     let answer = answer.clone();
                     return Ok(Some(FirstSuccess { request, exchange, answer }));
                 }
-                Some(answer) if answer.asks_to_come_back() => sleep(FIRST_REST).await,
-                Some(_) | None => {}
+                Some(answer) if answer.is_refusal() && !answer.asks_to_come_back() => break,
+                Some(_) | None => sleep(FIRST_REST).await,
             }
         }
         Ok(None)
@@ -258,7 +258,8 @@ impl Examiner {
     /// How often the effect of this marker happened, once that has stopped changing; nothing where nobody counts.
     pub async fn effects(&self, log: &ProbeLog, marker: &str) -> Result<Option<u64>, Interruption> {
         let Some(oracle) = &self.examination.oracle else { return Ok(None) };
-        let rest = self.learned.count_lag.max(Duration::from_millis(10));
+        // Somebody who counts late is later at times.
+        let rest = (self.learned.count_lag * 2).max(Duration::from_millis(10));
         let mut before = oracle.count(marker).await?;
         // What was begun may still be at work.
         for _ in 0..3 {

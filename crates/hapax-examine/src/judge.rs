@@ -66,6 +66,17 @@ pub(crate) fn judge_duplicates(
     defects
 }
 
+/// Why nothing can be told by this: it was not answered, or only told to come back later.
+pub(crate) fn untold(exchange: &Exchange) -> Option<String> {
+    match exchange.status() {
+        None => Some(format!("{} was not answered: {}", exchange.label, exchange.end.describe())),
+        Some(status @ (429 | 503)) => {
+            Some(format!("{} was told to come back later ({status})", exchange.label))
+        }
+        Some(_) => None,
+    }
+}
+
 /// What is wrong with an answer of 5xx to this: `a changed body under a used key`. A 503 only says to come back.
 pub(crate) fn judge_crash(exchange: &Exchange, asked: &str) -> Option<Defect> {
     let answer = exchange.answer().filter(|answer| answer.status >= 500 && answer.status != 503)?;
@@ -134,7 +145,8 @@ pub(crate) fn likeness(
     second: &RawAnswer,
 ) -> AnswerLikeness {
     let name = |answer: &RawAnswer| examiner.api().id.as_ref()?.text(&answer.body);
-    let says_more = replay_marker(second).is_some() && replay_marker(first).is_none();
+    let is_marked = |answer| replay_marker(answer).is_some();
+    let says_more = second.is_success() && is_marked(second) && !is_marked(first);
     match (name(first), name(second)) {
         (Some(one), Some(other)) if one == other => AnswerLikeness::SameEffect,
         (Some(_), Some(_)) => AnswerLikeness::OtherEffect,
@@ -186,7 +198,11 @@ pub(crate) fn difference(first: &RawAnswer, second: &RawAnswer) -> Option<String
         let both = first.body.iter().zip(&second.body);
         let at = both.take_while(|(one, other)| one == other).count();
         let (was, is) = (excerpt(&first.body, at), excerpt(&second.body, at));
-        differences.push(format!("at byte {at} of its body stands `{is}` instead of `{was}`"));
+        differences.push(match (was.is_empty(), is.is_empty()) {
+            (_, true) => format!("its body ends where `{was}` stood"),
+            (true, _) => format!("its body goes on with `{is}`"),
+            (false, false) => format!("at byte {at} of its body stands `{is}` instead of `{was}`"),
+        });
     }
     (!differences.is_empty()).then(|| differences.join(", "))
 }

@@ -3,7 +3,7 @@
 use crate::{
     Defect, DefectClass, Examiner, Exchange, Interruption, ProbeLog,
     findings::ProbeFindings,
-    judge::{AnswerLikeness, judge_crash, judge_refusal, told_apart},
+    judge::{AnswerLikeness, judge_crash, judge_refusal, told_apart, untold},
 };
 
 /// Two keys as they are written in their header, and what they have in common.
@@ -35,7 +35,7 @@ impl KeyPair {
         findings: &mut ProbeFindings,
     ) -> Result<FirstKey, Interruption> {
         let request = examiner.fresh()?.with_key(self.first.as_slice());
-        let first = examiner.ask(log, &format!("first of {}", self.alike), &request).await;
+        let first = examiner.ask(log, &format!("the first of {}", self.alike), &request).await;
         let Some(original) = first.answer().filter(|answer| answer.is_success()) else {
             let effects = examiner.effects(log, &request.marker).await?;
             let refusal = judge_refusal(&first, effects);
@@ -50,21 +50,18 @@ impl KeyPair {
             return Ok(FirstKey::Refused);
         };
         let request = examiner.under_another_key(&request)?.with_key(self.second.as_slice());
-        let second = examiner.ask(log, &format!("second of {}", self.alike), &request).await;
+        let second = examiner.ask(log, &format!("the second of {}", self.alike), &request).await;
         let effects = examiner.effects(log, &request.marker).await?;
-        let Some(answer) = second.answer() else {
-            findings.unclear(format!("the second of {} was not answered", self.alike));
+        let (Some(answer), None) = (second.answer(), untold(&second)) else {
+            findings.unclear(untold(&second).unwrap_or_default());
             return Ok(FirstKey::Accepted);
         };
         match told_apart(examiner, original, answer, effects) {
-            _ if matches!(answer.status, 429 | 503) => {
-                findings.unclear("the API wanted to be asked later");
-            }
             _ if !answer.is_success() => findings.seen([self.refused(&first, &second)]),
             AnswerLikeness::SameEffect => findings.seen([self.collided(&first, &second)]),
             AnswerLikeness::OtherEffect => findings.seen(None),
             AnswerLikeness::Unclear => findings.unclear(format!(
-                "{} were answered alike: have effects counted, or say where an answer names its effect",
+                "{} were answered alike: have effects counted (`--count`), or say where an answer names its effect (`--id`)",
                 self.alike
             )),
         }

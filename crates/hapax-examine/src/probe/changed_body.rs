@@ -5,7 +5,7 @@ use crate::{
     BodyTemplate, Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
     body::{OtherBody, changed_in_length, changed_in_place},
     findings::{NO_SUCCESS, ProbeFindings},
-    judge::{judge_crash, judge_duplicates, statuses},
+    judge::{judge_crash, judge_duplicates, statuses, untold},
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -13,14 +13,14 @@ pub(super) const PROBE: Probe = Probe {
     name: "changed-body",
     question: "Is another request under a used key refused?",
     needs: &[],
-    operations_max: 12,
+    operations_max: 2 * (CHANGES_MAX + 1),
     run: |examiner, log| run(examiner, log),
 };
 
 type ChangedBodies = fn(&BodyTemplate, &ExamRequest) -> Vec<OtherBody>;
 
 /// Most changes of one kind that are tried until one is valid by itself.
-const CHANGES_MAX: usize = 3;
+const CHANGES_MAX: u32 = 3;
 
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
@@ -28,28 +28,30 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         // Some compare only how long bodies are.
         let kinds: [(&str, ChangedBodies); 2] =
             [("of the same length", changed_in_place), ("of another length", changed_in_length)];
+        let template = &examiner.api().body;
+        let sample = template.sample();
         let mut is_changeable = false;
         for (kind, changes) in kinds {
-            let template = &examiner.api().body;
-            let sample = examiner.fresh()?;
-            let count = changes(template, &sample).len().min(CHANGES_MAX);
-            is_changeable |= count > 0;
+            let most = changes(template, &sample).len().min(CHANGES_MAX as usize);
             let mut is_judged = false;
-            for at in 0..count {
+            for at in 0..most {
                 let change = |request: &ExamRequest| changes(template, request).into_iter().nth(at);
                 is_judged = judge(examiner, log, &change, &mut findings).await?;
                 if is_judged {
                     break;
                 }
             }
-            if count > 0 && !is_judged {
+            is_changeable |= most > 0;
+            if most > 0 && !is_judged {
                 findings.unclear(format!(
-                    "no changed body {kind} is valid by itself: give one that differs in a value"
+                    "no changed body {kind} is valid by itself: give one that differs in a value (`--changed-body`)"
                 ));
             }
         }
         if !is_changeable {
-            findings.unclear("the body is no JSON: give one that differs in a value");
+            findings.unclear(
+                "the body is no JSON: give one that differs in a value (`--changed-body`)",
+            );
         }
         Ok(findings.verdict())
     })
@@ -62,10 +64,11 @@ async fn judge(
     change: &impl Fn(&ExamRequest) -> Option<OtherBody>,
     findings: &mut ProbeFindings,
 ) -> Result<bool, Interruption> {
-    let alone = examiner.fresh()?;
-    let Some(other) = change(&alone) else { return Ok(false) };
-    let alone = alone.with_body(other.text);
-    if !examiner.ask(log, "changed, under its own key", &alone).await.succeeded() {
+    let to_changed = |request: ExamRequest| match change(&request) {
+        Some(other) => request.with_body(other.text),
+        None => request,
+    };
+    if examiner.succeed(log, "changed, under its own key", to_changed).await?.is_none() {
         return Ok(false);
     }
     let Some(first) = examiner.succeed(log, "first", |request| request).await? else {
@@ -74,10 +77,10 @@ async fn judge(
     };
     let Some(other) = change(&first.request) else { return Ok(false) };
     let request = first.request.with_body(other.text);
-    let second = examiner.ask(log, "changed, under the used key", &request).await;
+    let second = examiner.ask(log, "a changed body under a used key", &request).await;
     let effects = examiner.effects(log, &first.request.marker).await?;
-    if second.answer().is_none() {
-        findings.unclear(format!("the changed body was not answered: {}", second.end.describe()));
+    if let Some(why) = untold(&second) {
+        findings.unclear(why);
         return Ok(true);
     }
     findings.seen(judge_second(examiner, &first.exchange, &second, effects, &other.what));

@@ -12,7 +12,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "large-answer",
     question: "Is a large answer replayed to its last byte?",
     needs: &[ProbeNeed::LargeAnswer],
-    operations_max: 3,
+    operations_max: 1,
     run: |examiner, log| run(examiner, log),
 };
 

@@ -4,7 +4,7 @@ use super::{Probe, ProbeFuture, ProbeVerdict};
 use crate::{
     Defect, DefectClass, Examiner, ProbeLog,
     findings::ProbeFindings,
-    judge::{judge_crash, judge_refusal},
+    judge::{judge_crash, judge_refusal, untold},
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -19,14 +19,11 @@ pub(super) const PROBE: Probe = Probe {
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
         let request = examiner.fresh()?.without_key();
-        let exchange = examiner.ask(log, "without a key", &request).await;
+        let exchange = examiner.ask(log, "a request without a key", &request).await;
         let effects = examiner.effects(log, &request.marker).await?;
-        let Some(answer) = exchange.answer() else {
-            return Ok(ProbeVerdict::inconclusive("a request without a key was not answered"));
+        let (Some(answer), None) = (exchange.answer(), untold(&exchange)) else {
+            return Ok(ProbeVerdict::inconclusive(untold(&exchange).unwrap_or_default()));
         };
-        if matches!(answer.status, 429 | 503) {
-            return Ok(ProbeVerdict::inconclusive("the API wanted to be asked later"));
-        }
         let declared = examiner.examination().declared.key_required;
         let mut findings = ProbeFindings::default();
         let mut defects: Vec<_> = judge_crash(&exchange, "a request without a key")
@@ -41,7 +38,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                      a client that forgets the key is never told, until a retry has its effect twice",
                     answer.status
                 ),
-                advice: "refuse requests without a key with 400, or say that keys are optional",
+                advice: "refuse requests without a key with 400, or say that keys are optional (`--key-required false`)",
                 shown_by: vec![exchange.number],
             });
         }

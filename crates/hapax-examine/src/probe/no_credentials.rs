@@ -4,7 +4,7 @@ use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
     CredentialHeaders, Defect, DefectClass, Examiner, Exchange, ProbeLog, RawAnswer,
     findings::{NO_SUCCESS, ProbeFindings},
-    judge::{AnswerLikeness, judge_crash, judge_duplicates, likeness},
+    judge::{AnswerLikeness, judge_crash, judge_duplicates, likeness, untold},
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -12,7 +12,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "no-credentials",
     question: "Is a key without credentials refused, and nothing told by it?",
     needs: &[ProbeNeed::Credentials],
-    operations_max: 3,
+    operations_max: 1,
     run: |examiner, log| run(examiner, log),
 };
 
@@ -28,10 +28,10 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         ];
         for (who, credentials) in cases {
             let asked = first.request.asked_by(&credentials);
-            let second = examiner.ask(log, &format!("{who}, used key"), &asked).await;
+            let second = examiner.ask(log, &format!("a used key with {who}"), &asked).await;
             let effects = examiner.effects(log, &first.request.marker).await?;
-            let Some(answer) = second.answer() else {
-                findings.unclear(format!("a request with {who} was not answered"));
+            let (Some(answer), None) = (second.answer(), untold(&second)) else {
+                findings.unclear(untold(&second).unwrap_or_default());
                 continue;
             };
             let mut defects = judge_duplicates(examiner, &[&first.exchange, &second], effects);

@@ -12,7 +12,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "other-circumstances",
     question: "Is a retry with another date, from another address or client the same request?",
     needs: &[],
-    operations_max: 9,
+    operations_max: 3,
     run: |examiner, log| run(examiner, log),
 };
 

@@ -13,7 +13,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "refused-then-corrected",
     question: "After a refusal: is the corrected request under the same key treated alike each time?",
     needs: &[],
-    operations_max: 6,
+    operations_max: 5,
     run: |examiner, log| run(examiner, log),
 };
 
@@ -22,7 +22,7 @@ const BODIES_MAX: usize = 4;
 
 /// A request that was refused, and which of the invalid bodies it had.
 #[derive(Debug)]
-struct RefusedRequest {
+struct RefusedOperation {
     request: ExamRequest,
     refusal: Exchange,
     body: usize,
@@ -45,7 +45,9 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
         let mut findings = ProbeFindings::default();
         let Some(refused) = find_refusal(examiner, log).await? else {
-            findings.unclear("no invalid body was refused with a 4xx: give one that is");
+            findings.unclear(
+                "no invalid body was refused with a 4xx: give one that is (`--invalid-body`)",
+            );
             return Ok(findings.verdict());
         };
         let body = refused.body;
@@ -74,8 +76,9 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 async fn find_refusal(
     examiner: &Examiner,
     log: &ProbeLog,
-) -> Result<Option<RefusedRequest>, Interruption> {
-    for body in 0..BODIES_MAX {
+) -> Result<Option<RefusedOperation>, Interruption> {
+    let template = &examiner.api().body;
+    for body in 0..refusable(template, &template.sample()).len().min(BODIES_MAX) {
         if let Some(refused) = refuse(examiner, log, body).await? {
             return Ok(Some(refused));
         }
@@ -88,7 +91,7 @@ async fn refuse(
     examiner: &Examiner,
     log: &ProbeLog,
     body: usize,
-) -> Result<Option<RefusedRequest>, Interruption> {
+) -> Result<Option<RefusedOperation>, Interruption> {
     let request = examiner.fresh()?;
     let bodies = refusable(&examiner.api().body, &request);
     let Some(invalid) = bodies.into_iter().nth(body) else { return Ok(None) };
@@ -96,17 +99,17 @@ async fn refuse(
     let refusal = examiner.ask(log, &format!("invalid: {}", invalid.what), &asked).await;
     let answer = refusal.answer();
     let is_refused = answer.is_some_and(|one| one.is_refusal() && !one.asks_to_come_back());
-    Ok(is_refused.then_some(RefusedRequest { request, refusal, body }))
+    Ok(is_refused.then_some(RefusedOperation { request, refusal, body }))
 }
 
 /// Asks for what was refused with its valid body, until that is settled, and judges what came of it.
 async fn correct(
     examiner: &Examiner,
     log: &ProbeLog,
-    refused: &RefusedRequest,
+    refused: &RefusedOperation,
     findings: &mut ProbeFindings,
 ) -> Result<CorrectedEnd, Interruption> {
-    let RefusedRequest { request, refusal, .. } = refused;
+    let RefusedOperation { request, refusal, .. } = refused;
     let corrected = examiner.ask_until_settled(log, "corrected", request).await;
     let effects = examiner.effects(log, &request.marker).await?;
     let Some(answer) = corrected.answer() else {

@@ -12,7 +12,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "replayed-headers",
     question: "Do replays carry no cookies, and say that they are replays?",
     needs: &[],
-    operations_max: 6,
+    operations_max: 2,
     run: |examiner, log| run(examiner, log),
 };
 

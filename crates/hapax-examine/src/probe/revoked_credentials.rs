@@ -4,7 +4,7 @@ use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
     Defect, DefectClass, Examiner, ProbeLog,
     findings::{NO_SUCCESS, ProbeFindings},
-    judge::{AnswerLikeness, judge_crash, judge_duplicates, likeness},
+    judge::{AnswerLikeness, judge_crash, judge_duplicates, likeness, untold},
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -12,7 +12,7 @@ pub(super) const PROBE: Probe = Probe {
     name: "revoked-credentials",
     question: "Are revoked credentials refused, also by replays?",
     needs: &[ProbeNeed::RevokedCredentials],
-    operations_max: 3,
+    operations_max: 1,
     run: |examiner, log| run(examiner, log),
 };
 
@@ -25,10 +25,12 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             return Ok(ProbeVerdict::inconclusive(NO_SUCCESS));
         };
         let mut findings = ProbeFindings::default();
-        let second = examiner.ask(log, "revoked, used key", &first.request.asked_by(revoked)).await;
+        let second = examiner
+            .ask(log, "a used key with revoked credentials", &first.request.asked_by(revoked))
+            .await;
         let effects = examiner.effects(log, &first.request.marker).await?;
-        let Some(answer) = second.answer() else {
-            return Ok(ProbeVerdict::inconclusive("revoked credentials were not answered"));
+        let (Some(answer), None) = (second.answer(), untold(&second)) else {
+            return Ok(ProbeVerdict::inconclusive(untold(&second).unwrap_or_default()));
         };
         let mut defects = judge_duplicates(examiner, &[&first.exchange, &second], effects);
         defects.extend(judge_crash(&second, "a used key with revoked credentials"));
