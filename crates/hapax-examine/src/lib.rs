@@ -26,6 +26,7 @@ mod judge;
 mod learned;
 mod log;
 mod oracle;
+mod overlap;
 mod probe;
 mod request;
 mod wire;

@@ -1,3 +1,5 @@
 //! Examinations of servers that are known.
 
+mod wire;
 mod zoo;
+mod zoo_races;

@@ -13,7 +13,7 @@ fn bearer(name: &str) -> Vec<(String, String)> {
     vec![("Authorization".to_owned(), format!("Bearer {name}"))]
 }
 
-fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
+pub(crate) fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
     let address =
         |at: std::net::SocketAddr| HttpAddress::parse(&format!("http://{at}/")).unwrap().0;
     let wire = Wire::new(&[]).unwrap();
@@ -62,7 +62,7 @@ fn examination(running: &RunningSpecies, only: &[&str]) -> Examination {
     }
 }
 
-async fn examined(name: &str, only: &[&str]) -> ExaminationRecord {
+pub(crate) async fn examined(name: &str, only: &[&str]) -> ExaminationRecord {
     let running = Species::named(name).unwrap().start().await.unwrap();
     let examination = Arc::new(examination(&running, only));
     examination.run(Vec::new(), Arc::new(AtomicBool::new(false)), |_| {}).await.unwrap()
