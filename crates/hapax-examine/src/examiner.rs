@@ -145,7 +145,7 @@ impl Examiner {
         request: &'a ExamRequest,
     ) -> AddressedRequest<'a> {
         let found = self.api().addresses.get(index).map(|address| (address, index));
-        let (address, index) = found.unwrap_or((self.address(), 0));
+        let (address, index) = found.unwrap_or_else(|| (self.address(), 0));
         AddressedRequest { address, index, request }
     }
 

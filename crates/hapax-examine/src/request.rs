@@ -25,11 +25,11 @@ pub struct ExamRequest {
 
 /// A request as it goes over HTTP/1.1.
 #[derive(Debug, Clone)]
-pub struct RequestBytes {
+pub(crate) struct RequestBytes {
     /// All of it.
-    pub bytes: Bytes,
+    pub(crate) bytes: Bytes,
     /// Where the body begins.
-    pub body_at: usize,
+    pub(crate) body_at: usize,
 }
 
 impl ExamRequest {
@@ -92,7 +92,7 @@ impl ExamRequest {
     }
 
     /// As it goes over HTTP/1.1 to `authority`.
-    pub fn http1(&self, authority: &str) -> RequestBytes {
+    pub(crate) fn http1(&self, authority: &str) -> RequestBytes {
         let mut bytes =
             format!("{} {} HTTP/1.1\r\nHost: {authority}\r\n", self.method, self.path).into_bytes();
         for (name, value) in self.all_headers() {

@@ -179,12 +179,14 @@ impl Http2Connection {
     ) -> Result<OpenStream, (ExchangeDraft, String)> {
         let not_sent = |error| format!("it could not be sent over HTTP/2: {error}");
         let request = addressed.request;
+        let whole = request.http1(&self.authority);
+        let content = whole.bytes.slice(whole.body_at..);
         let uri = format!("{}://{}{}", self.scheme, self.authority, request.path);
         let mut head = Request::builder()
             .method(request.method.as_str())
             .uri(uri)
             .version(Version::HTTP_2)
-            .header("content-length", request.body.len());
+            .header("content-length", content.len());
         for (name, value) in request.all_headers() {
             head = head.header(name, value);
         }
@@ -192,18 +194,18 @@ impl Http2Connection {
             Ok(head) => head,
             Err(error) => return Err((draft, error.to_string())),
         };
-        let last = request.body.len().saturating_sub(1);
+        let last = content.len().saturating_sub(1);
         let opening = async {
             let mut sender = self.sender.clone().ready().await.map_err(not_sent)?;
             let (response, mut body) = sender.send_request(head, false).map_err(not_sent)?;
             if last > 0 {
-                body.send_data(request.body.slice(..last), false).map_err(not_sent)?;
+                body.send_data(content.slice(..last), false).map_err(not_sent)?;
             }
             Ok((response, body))
         };
         match timeout(GREETING_PATIENCE, opening).await {
             Ok(Ok((response, body))) => {
-                Ok(OpenStream { draft, response, body, last: request.body.slice(last..) })
+                Ok(OpenStream { draft, response, body, last: content.slice(last..) })
             }
             Ok(Err(reason)) => Err((draft, reason)),
             Err(_) => Err((draft, "no stream could be opened".to_owned())),

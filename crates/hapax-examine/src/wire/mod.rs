@@ -2,7 +2,7 @@
 //!
 //! Requests are bytes that we hold, so that a cut at an offset is exact and duplicates can leave together.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use rustls::ClientConfig;
 use thiserror::Error;
@@ -86,10 +86,19 @@ impl Wire {
     ) -> Result<WireStream, String> {
         let connecting = WireStream::connect(address, &self.tls, options);
         match tokio::time::timeout(self.connect_patience, connecting).await {
-            Ok(connected) => {
-                connected.map_err(|error| format!("{address} was not reached: {error}"))
-            }
+            Ok(connected) => connected.map_err(|error| unreached(address, &error)),
             Err(_) => Err(format!("{address} was not reached within {:?}", self.connect_patience)),
         }
+    }
+}
+
+/// Why there is no connection: it makes a difference to whoever has to do something about it.
+fn unreached(address: &HttpAddress, error: &io::Error) -> String {
+    let is_about_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+        || address.tls && error.kind() == io::ErrorKind::UnexpectedEof;
+    if is_about_tls {
+        format!("TLS with {address} failed: {error}")
+    } else {
+        format!("{address} was not reached: {error}")
     }
 }
