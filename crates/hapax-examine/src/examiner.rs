@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
-    HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire,
+    HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire, wire::AddressedRequest,
 };
 
 /// How often an operation is asked for until it has success.
@@ -222,6 +222,23 @@ impl Examiner {
             0x8000 | ((low >> 48) & 0x3fff),
             low & 0xffff_ffff_ffff
         )
+    }
+
+    /// This request, for the address of this number; the first one if there is none.
+    pub(crate) fn addressed<'a>(
+        &'a self,
+        index: usize,
+        request: &'a ExamRequest,
+    ) -> AddressedRequest<'a> {
+        let found = self.api().addresses.get(index).map(|address| (address, index));
+        let (address, index) = found.unwrap_or_else(|| (self.address(), 0));
+        AddressedRequest { address, index, request }
+    }
+
+    /// Waits until what was begun before is most likely over, where nobody waits for its answer.
+    pub(crate) async fn rest(&self) {
+        let latency = self.learned.latency;
+        sleep((latency * 2).clamp(Duration::from_millis(50), self.examination.bounds.answer)).await;
     }
 
     /// Asks, and waits for the answer.

@@ -72,7 +72,7 @@ async fn waited_for(
         return Ok(Some(ProbeVerdict::inconclusive("the first requests had no success")));
     };
     let rest = |until: Duration| until.saturating_sub(log.elapsed());
-    examiner.rest(rest(first.began + retention.saturating_sub(margin))).await?;
+    examiner.rest_for(rest(first.began + retention.saturating_sub(margin))).await?;
     let retry = examiner.ask(log, "retry before the end", &early).await;
     // It may have been forgotten as it should be.
     if retry.ended >= first.began + retention || !is_told(&retry) {
@@ -82,7 +82,7 @@ async fn waited_for(
     if !defects.is_empty() {
         return Ok(Some(ProbeVerdict::Fail { trials: 1, defects }));
     }
-    examiner.rest(rest(other.ended + retention + margin)).await?;
+    examiner.rest_for(rest(other.ended + retention + margin)).await?;
     let defects = afterwards(examiner, log, &late, other.answer()).await?;
     Ok(Some(ProbeVerdict::of(1, defects)))
 }

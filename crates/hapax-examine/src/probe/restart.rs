@@ -115,7 +115,7 @@ async fn is_kept(examiner: &Examiner, marker: &str) -> Result<bool, Interruption
         if Instant::now() >= until {
             return Ok(false);
         }
-        examiner.rest(Duration::from_millis(50)).await?;
+        examiner.rest_for(Duration::from_millis(50)).await?;
     }
     Ok(true)
 }

@@ -147,7 +147,7 @@ impl Examiner {
     }
 
     /// Waits, and ends before if the examination does.
-    pub(crate) async fn rest(&self, duration: Duration) -> Result<(), Interruption> {
+    pub(crate) async fn rest_for(&self, duration: Duration) -> Result<(), Interruption> {
         let until = Instant::now() + duration;
         loop {
             if self.is_cancelled() {

@@ -6,13 +6,13 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use hapax_examine::{
     ApiUnderTest, BodyTemplate, CountByGet, Credentials, DeclaredConduct, Examination,
-    ExaminationBounds, ExaminationRecord, Hooks, HttpAddress, JsonPath, KeyHeader, KeySyntax,
-    Probe, ProbeVerdict, Wire,
+    ExaminationBounds, ExaminationMemory, ExaminationRecord, Hooks, HttpAddress, JsonPath,
+    KeyHeader, KeySyntax, Probe, ProbeVerdict, Wire,
 };
 use tokio::time::Instant;
 
@@ -112,6 +112,8 @@ async fn examined(address: &HttpAddress) -> ExaminationRecord {
         only: vec![Probe::named("V01").unwrap()],
         seed: 7,
         wire,
+        earlier: ExaminationMemory::default(),
+        now: UNIX_EPOCH,
     };
     let cancelled = Arc::new(AtomicBool::new(false));
     Arc::new(examination).run(Vec::new(), cancelled, |_| {}).await.unwrap()

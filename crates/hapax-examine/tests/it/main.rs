@@ -9,5 +9,8 @@ mod oracles;
 mod played_api;
 mod process;
 mod recovery;
+mod relay;
 mod report;
+mod wire;
 mod zoo;
+mod zoo_races;

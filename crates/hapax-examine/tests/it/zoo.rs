@@ -9,8 +9,8 @@ use std::{
 use futures_util::{StreamExt, stream};
 use hapax_examine::{
     ApiUnderTest, BodyTemplate, CountByGet, Credentials, DeclaredConduct, DefectClass, Examination,
-    ExaminationBounds, ExaminationMemory, ExaminationRecord, Hook, Hooks, HttpAddress, JsonPath, KeyHeader, PROBES,
-    Probe, ProbeRecord, ProbeVerdict, Wire,
+    ExaminationBounds, ExaminationMemory, ExaminationRecord, Hook, Hooks, HttpAddress, JsonPath,
+    KeyHeader, PROBES, Probe, ProbeRecord, ProbeVerdict, Wire,
 };
 use hapax_zoo::{RunningSpecies, SPECIES, Species};
 
