@@ -27,6 +27,7 @@ mod telemetry;
 mod token;
 mod units;
 mod user;
+mod verify;
 
 use std::{
     error::Error,
@@ -96,6 +97,7 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
             plan::run(&args)?;
             ExitCode::SUCCESS
         }
+        Task::Verify(args) => verify::run(&args),
         Task::Simulate(task) => {
             simulate::run(&task)?;
             ExitCode::SUCCESS

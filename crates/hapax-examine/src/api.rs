@@ -1,6 +1,6 @@
 //! What is examined, and how its effect is asked for.
 
-use crate::{HttpAddress, JsonPath};
+use crate::{ExamRequest, HttpAddress, JsonPath};
 
 /// An API that has an effect.
 #[derive(Debug, Clone)]
@@ -76,10 +76,24 @@ pub struct Credentials {
     pub revoked: Option<CredentialHeaders>,
 }
 
+impl ApiUnderTest {
+    /// What every request brings beside its key and its credentials.
+    pub(crate) fn plain_headers(&self) -> Vec<(String, String)> {
+        let content_type = ("Content-Type".to_owned(), self.body.content_type.clone());
+        std::iter::once(content_type).chain(self.headers.iter().cloned()).collect()
+    }
+}
+
 impl BodyTemplate {
     /// The body of the operation that is marked so.
     pub fn marked(&self, marker: &str) -> String {
         self.text.replace("{marker}", marker)
+    }
+
+    /// A request that is never sent, to see what can be made of the body.
+    pub(crate) fn sample(&self) -> ExamRequest {
+        let marker = "{marker}".to_owned();
+        ExamRequest { marker, ..ExamRequest::get("/", Vec::new()) }.with_body(self.text.clone())
     }
 }
 

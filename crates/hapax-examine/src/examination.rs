@@ -5,15 +5,15 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tokio::time::Instant;
 
 use crate::{
-    ApiUnderTest, Control, EffectOracle, Examiner, Hooks, Interruption, KeySyntax, LearnedConduct,
-    OracleLevel, PROBES, Probe, ProbeLog, ProbeNeed, ProbeRecord, ProbeVerdict, Wire,
-    controls::control, log::LoggedProbe,
+    ApiUnderTest, Control, EffectOracle, ExaminationMemory, Examiner, Hooks, Interruption,
+    KeySyntax, LearnedConduct, OracleLevel, PROBES, Probe, ProbeLog, ProbeNeed, ProbeRecord,
+    ProbeVerdict, Wire, controls::control, log::LoggedProbe,
 };
 
 /// Everything that an examination needs.
@@ -35,6 +35,10 @@ pub struct Examination {
     pub seed: u64,
     /// What sends bytes.
     pub wire: Wire,
+    /// What the run that this one resumes had to remember; nothing if it resumes none.
+    pub earlier: ExaminationMemory,
+    /// The time of day at which it begins.
+    pub now: SystemTime,
 }
 
 /// What the makers of an API say it does, where more than one thing is right.
@@ -106,6 +110,8 @@ pub struct ExaminationRecord {
     pub probes: Vec<ProbeRecord>,
     /// How many operations were begun.
     pub operations: u32,
+    /// What a run that resumes this one must be given.
+    pub memory: ExaminationMemory,
     /// By which it can be repeated.
     pub seed: u64,
     /// How long it took.
@@ -128,6 +134,8 @@ impl Examination {
             control(&mut examiner, |done| tell(ExaminationEvent::Controlled(done))).await?;
         let is_graded = controls.iter().all(|control| control.refutation().is_none());
         let mut probes = earlier;
+        // What had to wait goes on now.
+        probes.retain(|done| done.probe.id != "V26" || self.earlier.awaited.is_empty());
         let chosen: Vec<_> = if is_graded { self.chosen().collect() } else { Vec::new() };
         for probe in chosen {
             if probes.iter().any(|done| done.probe.id == probe.id) {
@@ -152,6 +160,7 @@ impl Examination {
             learned: is_graded.then(|| examiner.learned().clone()),
             probes,
             operations: examiner.effects_spent(),
+            memory: examiner.memory(),
             seed: self.seed,
             took: began.elapsed(),
         })
@@ -252,6 +261,7 @@ impl Examination {
             success_status: 200,
             http2: false,
             count_lag: Duration::ZERO,
+            answers_differ: false,
         }
     }
 }

@@ -2,19 +2,24 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ApiUnderTest, EffectBudget, ExamRequest, Examination, Exchange, HttpAddress, LearnedConduct,
-    OracleFault, ProbeLog, Wire,
+    ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
+    HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire, wire::AddressedRequest,
 };
+
+/// How often an operation is asked for until it has success.
+const FIRST_TRIALS_MAX: u32 = 3;
+/// How long is rested between.
+const FIRST_REST: Duration = Duration::from_millis(500);
 
 /// Asks the API under test, and counts what came of it.
 #[derive(Debug)]
@@ -24,7 +29,22 @@ pub struct Examiner {
     budget: EffectBudget,
     learned: LearnedConduct,
     operations: AtomicU32,
+    /// By which no two runs have a key in common, though they have a seed.
+    run: u32,
+    awaited: Mutex<Vec<AwaitedKey>>,
+    began: Instant,
     cancelled: Arc<AtomicBool>,
+}
+
+/// A request that had success.
+#[derive(Debug)]
+pub(crate) struct FirstSuccess {
+    /// What was asked.
+    pub(crate) request: ExamRequest,
+    /// How.
+    pub(crate) exchange: Exchange,
+    /// What was answered.
+    pub(crate) answer: RawAnswer,
 }
 
 /// Why a probe cannot go on.
@@ -55,7 +75,9 @@ impl Examiner {
     ) -> Self {
         let budget = EffectBudget::new(examination.bounds.effects_max);
         let wire = examination.wire.clone();
-        Self { examination, wire, budget, learned, operations: AtomicU32::new(0), cancelled }
+        let operations = AtomicU32::new(examination.earlier.operations);
+        let (run, awaited, began) = (fastrand::u32(..), Mutex::default(), Instant::now());
+        Self { examination, wire, budget, learned, operations, run, awaited, began, cancelled }
     }
 
     /// What is examined.
@@ -92,6 +114,27 @@ impl Examiner {
         self.budget.spent()
     }
 
+    /// What a later run must know.
+    pub(crate) fn memory(&self) -> ExaminationMemory {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ExaminationMemory { operations: self.operations.load(Ordering::Relaxed), awaited }
+    }
+
+    /// Keeps a key for a later run.
+    pub(crate) fn remember(&self, key: AwaitedKey) {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+    }
+
+    /// The time of day.
+    pub(crate) fn now(&self) -> SystemTime {
+        self.examination.now + self.began.elapsed()
+    }
+
+    /// Whether somebody wants it to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
     /// A number by which what random choices a probe makes can be made again.
     pub fn seed(&self) -> u64 {
         self.examination.seed
@@ -104,15 +147,13 @@ impl Examiner {
         }
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
-        let marker = format!("hpx-{:08x}-{number}", self.examination.seed & 0xffff_ffff);
+        let marker = self.marker(number);
         let key = self.key(&marker, number);
         let api = self.api();
-        let mut headers = vec![("Content-Type".to_owned(), api.body.content_type.clone())];
-        headers.extend(api.headers.iter().cloned());
         Ok(ExamRequest {
             method: api.method.clone(),
             path: api.path.replace("{marker}", &marker),
-            headers,
+            headers: api.plain_headers(),
             credentials: api.credentials.main.clone(),
             key_header: api.key.name.clone(),
             keys: vec![self.learned.syntax.write(&key).into_bytes()],
@@ -121,12 +162,57 @@ impl Examiner {
         })
     }
 
+    /// The same content under another key that nobody has used: one more operation.
+    pub(crate) fn under_another_key(
+        &self,
+        request: &ExamRequest,
+    ) -> Result<ExamRequest, Interruption> {
+        Ok(request.with_keys(self.fresh()?.keys))
+    }
+
+    /// A key that nobody has used, as it is before it is written.
+    pub(crate) fn fresh_key(&self) -> String {
+        let number = self.operations.fetch_add(1, Ordering::Relaxed);
+        self.key(&self.marker(number), number)
+    }
+
+    /// As long as any other: who counts by looking for one as a part of a text finds none that is longer.
+    fn marker(&self, number: u32) -> String {
+        format!("hpx-{:08x}-{:08x}-{number:06}", self.seed() & 0xffff_ffff, self.run)
+    }
+
+    /// Asks for a fresh operation, changed so, until it has success; nothing if it has none.
+    ///
+    /// An API that was slow, or wanted less for a moment, is asked for the same operation again.
+    pub(crate) async fn succeed(
+        &self,
+        log: &ProbeLog,
+        label: &str,
+        change: impl Fn(ExamRequest) -> ExamRequest,
+    ) -> Result<Option<FirstSuccess>, Interruption> {
+        let request = change(self.fresh()?);
+        for _ in 0..FIRST_TRIALS_MAX {
+            let exchange = self.ask(log, label, &request).await;
+            match exchange.answer() {
+                Some(answer) if answer.is_success() => {
+                    let answer = answer.clone();
+                    return Ok(Some(FirstSuccess { request, exchange, answer }));
+                }
+                Some(answer) if answer.is_refusal() && !answer.asks_to_come_back() => break,
+                Some(_) | None => sleep(FIRST_REST).await,
+            }
+        }
+        Ok(None)
+    }
+
     /// A key that nobody has used: a UUID where keys must be such.
     fn key(&self, marker: &str, number: u32) -> String {
         if !self.api().key.uuids {
             return format!("key-{marker}");
         }
-        let mut random = fastrand::Rng::with_seed(self.seed() ^ (u64::from(number) << 32));
+        let mut random = fastrand::Rng::with_seed(
+            self.seed() ^ (u64::from(number) << 32) ^ u64::from(self.run).rotate_left(13),
+        );
         let (high, low) = (random.u64(..), random.u64(..));
         format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
@@ -136,6 +222,23 @@ impl Examiner {
             0x8000 | ((low >> 48) & 0x3fff),
             low & 0xffff_ffff_ffff
         )
+    }
+
+    /// This request, for the address of this number; the first one if there is none.
+    pub(crate) fn addressed<'a>(
+        &'a self,
+        index: usize,
+        request: &'a ExamRequest,
+    ) -> AddressedRequest<'a> {
+        let found = self.api().addresses.get(index).map(|address| (address, index));
+        let (address, index) = found.unwrap_or_else(|| (self.address(), 0));
+        AddressedRequest { address, index, request }
+    }
+
+    /// Waits until what was begun before is most likely over, where nobody waits for its answer.
+    pub(crate) async fn rest(&self) {
+        let latency = self.learned.latency;
+        sleep((latency * 2).clamp(Duration::from_millis(50), self.examination.bounds.answer)).await;
     }
 
     /// Asks, and waits for the answer.
@@ -172,7 +275,8 @@ impl Examiner {
     /// How often the effect of this marker happened, once that has stopped changing; nothing where nobody counts.
     pub async fn effects(&self, log: &ProbeLog, marker: &str) -> Result<Option<u64>, Interruption> {
         let Some(oracle) = &self.examination.oracle else { return Ok(None) };
-        let rest = self.learned.count_lag.max(Duration::from_millis(10));
+        // Somebody who counts late is later at times.
+        let rest = (self.learned.count_lag * 2).max(Duration::from_millis(10));
         let mut before = oracle.count(marker).await?;
         // What was begun may still be at work.
         for _ in 0..3 {

@@ -2,6 +2,16 @@
 
 use std::time::Duration;
 
+use crate::{
+    ExamRequest, HttpAddress, Interruption, ProbeLog, Wire,
+    shell::{excerpt, run_in_shell},
+};
+
+/// How long something that is done to the server may take.
+const HOOK_PATIENCE: Duration = Duration::from_secs(60);
+/// How slow the server is made where nobody says how slow.
+const SLOW_BY_DEFAULT: Duration = Duration::from_millis(500);
+
 /// Something that can be done to the server under test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hook {
@@ -33,6 +43,51 @@ pub struct Hooks {
     pub fast: Option<Hook>,
     /// Runs after everything, to remove what was made.
     pub clean_up: Option<Hook>,
-    /// How slow the server is made.
+    /// How slow the server is made; half a second if it is zero.
     pub slow_by: Duration,
+}
+
+impl Hooks {
+    /// How slow the server is made by `slow`.
+    pub fn slowness(&self) -> Duration {
+        if self.slow_by.is_zero() { SLOW_BY_DEFAULT } else { self.slow_by }
+    }
+}
+
+impl Hook {
+    /// Does it, and says in one sentence why it could not be done: `purpose` is what it was for (`kills the server`).
+    pub async fn run(
+        &self,
+        wire: &Wire,
+        purpose: &str,
+        milliseconds: Duration,
+    ) -> Result<(), Interruption> {
+        let number = milliseconds.as_millis().to_string();
+        let done = match self {
+            Self::Command(command) => {
+                let command = command.replace("{milliseconds}", &number);
+                run_in_shell(&command, HOOK_PATIENCE).await.map(|_| ())
+            }
+            Self::Request { method, url } => {
+                request(wire, method, &url.replace("{milliseconds}", &number)).await
+            }
+        };
+        done.map_err(|why| Interruption::Hook(format!("what {purpose} failed: {why}")))
+    }
+}
+
+async fn request(wire: &Wire, method: &str, url: &str) -> Result<(), String> {
+    let (address, path) = HttpAddress::parse(url).map_err(|error| error.to_string())?;
+    let request = ExamRequest { method: method.to_owned(), ..ExamRequest::get(&path, Vec::new()) };
+    // What is done to the server is no evidence against it.
+    let log = ProbeLog::begin();
+    let exchange = wire.ask(&log, "hook", &address, &request, HOOK_PATIENCE).await;
+    match exchange.answer() {
+        Some(answer) if answer.is_success() => Ok(()),
+        Some(answer) => {
+            let said = excerpt(&String::from_utf8_lossy(&answer.body));
+            Err(format!("{method} {url} was answered with {}: {said}", answer.status))
+        }
+        None => Err(format!("{method} {url}: {}", exchange.end.describe())),
+    }
 }

@@ -17,4 +17,6 @@ pub struct LearnedConduct {
     pub http2: bool,
     /// Whether an effect shows in the count only some time after its answer, and how late at most.
     pub count_lag: Duration,
+    /// Whether two operations with the same content are answered differently: then an equal answer is a replay.
+    pub answers_differ: bool,
 }

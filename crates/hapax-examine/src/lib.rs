@@ -17,21 +17,32 @@
 mod address;
 mod api;
 mod baseline;
+mod body;
 mod budget;
+mod consent;
 mod controls;
 mod defect;
 mod examination;
 mod examiner;
 mod exchange;
+mod findings;
 mod grade;
 mod hooks;
 mod judge;
+mod key_pair;
 mod learned;
 mod log;
+mod memory;
+mod openapi;
 mod oracle;
+mod outline;
+mod overlap;
 mod probe;
+mod profile;
+mod recovery;
 mod report;
 mod request;
+mod shell;
 mod statistics;
 mod wire;
 
@@ -40,6 +51,7 @@ pub use self::{
     api::{ApiUnderTest, BodyTemplate, CredentialHeaders, Credentials, KeyHeader, KeySyntax},
     baseline::{BaselineComparison, ComparedFinding},
     budget::EffectBudget,
+    consent::{ConsentError, ConsentScope, LiveCredential},
     controls::{Control, ControlVerdict},
     defect::{Defect, DefectClass},
     examination::{
@@ -54,8 +66,15 @@ pub use self::{
     hooks::{Hook, Hooks},
     learned::LearnedConduct,
     log::ProbeLog,
-    oracle::{CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel},
+    memory::{AwaitedKey, ExaminationMemory},
+    openapi::{ApiProposal, OpenApiError, ProposedRoute},
+    oracle::{
+        CountByCommand, CountByGet, EffectOracle, JsonPath, OracleFault, OracleLevel,
+        UpstreamConduct, UpstreamDouble, WebhookArrival, WebhookSink,
+    },
+    outline::{ExaminationOutline, OutlinedProbe},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
+    profile::{VENDOR_PROFILES, VendorProfile},
     report::{
         ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
         DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,

@@ -33,6 +33,13 @@ pub(crate) struct LoggedProbe {
     pub(crate) spreads: Vec<Duration>,
 }
 
+/// A place in a log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogMark {
+    number: u32,
+    at: Duration,
+}
+
 impl ProbeLog {
     /// An empty one, whose time begins now.
     pub fn begin() -> Self {
@@ -67,6 +74,19 @@ impl ProbeLog {
     pub fn forget(&self) {
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Where the log is now.
+    pub(crate) fn mark(&self) -> LogMark {
+        LogMark { number: self.numbers.load(Ordering::Relaxed), at: self.elapsed() }
+    }
+
+    /// Forgets what came after this: a trial that showed nothing new is no evidence.
+    pub(crate) fn forget_since(&self, mark: LogMark) {
+        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        exchanges.retain(|exchange| exchange.number < mark.number);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.retain(|(at, _)| *at < mark.at);
     }
 
     /// Notes what was done: `the server was killed`, `counted 2 effects`.

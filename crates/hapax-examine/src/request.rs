@@ -13,9 +13,9 @@ pub struct ExamRequest {
     pub headers: Vec<(String, String)>,
     /// Headers that say who asks.
     pub credentials: Vec<(String, String)>,
-    /// The name of the header that keys are sent in.
+    /// The name of the header that keys are sent in; empty where `{key}` in the body is replaced instead.
     pub key_header: String,
-    /// As many values as that header is sent with, raw: one as a rule.
+    /// As many values as that header is sent with, raw: one as a rule. In a body, the first one.
     pub keys: Vec<Vec<u8>>,
     /// The body.
     pub body: Bytes,
@@ -25,11 +25,11 @@ pub struct ExamRequest {
 
 /// A request as it goes over HTTP/1.1.
 #[derive(Debug, Clone)]
-pub struct RequestBytes {
+pub(crate) struct RequestBytes {
     /// All of it.
-    pub bytes: Bytes,
+    pub(crate) bytes: Bytes,
     /// Where the body begins.
-    pub body_at: usize,
+    pub(crate) body_at: usize,
 }
 
 impl ExamRequest {
@@ -88,11 +88,23 @@ impl ExamRequest {
     pub fn all_headers(&self) -> Vec<(String, Vec<u8>)> {
         let plain = self.headers.iter().chain(&self.credentials);
         let plain = plain.map(|(name, value)| (name.clone(), value.clone().into_bytes()));
-        plain.chain(self.keys.iter().map(|key| (self.key_header.clone(), key.clone()))).collect()
+        let keys = self.keys.iter().filter(|_| !self.key_header.is_empty());
+        plain.chain(keys.map(|key| (self.key_header.clone(), key.clone()))).collect()
+    }
+
+    /// The body as it is sent: where keys are no header, with the key in it, as text of JSON.
+    pub fn sent_body(&self) -> Bytes {
+        if !self.key_header.is_empty() || self.method == "GET" {
+            return self.body.clone();
+        }
+        let key = String::from_utf8_lossy(self.keys.first().map_or(&[][..], Vec::as_slice));
+        let quoted = serde_json::Value::from(key).to_string();
+        let key = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        String::from_utf8_lossy(&self.body).replace("{key}", key).into()
     }
 
     /// As it goes over HTTP/1.1 to `authority`.
-    pub fn http1(&self, authority: &str) -> RequestBytes {
+    pub(crate) fn http1(&self, authority: &str) -> RequestBytes {
         let mut bytes =
             format!("{} {} HTTP/1.1\r\nHost: {authority}\r\n", self.method, self.path).into_bytes();
         for (name, value) in self.all_headers() {
@@ -101,12 +113,13 @@ impl ExamRequest {
             bytes.extend_from_slice(&value);
             bytes.extend_from_slice(b"\r\n");
         }
-        if self.method != "GET" || !self.body.is_empty() {
-            bytes.extend_from_slice(format!("Content-Length: {}\r\n", self.body.len()).as_bytes());
+        let body = self.sent_body();
+        if self.method != "GET" || !body.is_empty() {
+            bytes.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
         }
         bytes.extend_from_slice(b"\r\n");
         let body_at = bytes.len();
-        bytes.extend_from_slice(&self.body);
+        bytes.extend_from_slice(&body);
         RequestBytes { bytes: bytes.into(), body_at }
     }
 }

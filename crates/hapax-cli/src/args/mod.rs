@@ -18,6 +18,7 @@ mod relay;
 mod serve;
 mod simulate;
 mod store_file;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -49,6 +50,7 @@ pub(crate) use self::{
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
     store_file::StoreFileArgs,
+    verify::{RouteSettings, VerifyArgs, VerifyConsentArgs, VerifySettings, WrittenKey},
 };
 use crate::parts;
 
@@ -83,6 +85,7 @@ pub(crate) enum Task {
     Backup(BackupArgs),
     Doctor(DoctorArgs),
     Plan(PlanArgs),
+    Verify(Box<VerifyArgs>),
     /// See what retries do, in simulated time.
     #[command(subcommand)]
     Simulate(SimulateTask),

@@ -5,10 +5,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::{EffectOracle, JsonPath, OracleFault, OracleLevel};
-use crate::{ExamRequest, HttpAddress, ProbeLog, Wire};
+use super::{EffectOracle, JsonPath, OracleFault, OracleLevel, counted};
+use crate::{ExamRequest, Exchange, HttpAddress, ProbeLog, RawAnswer, Wire, shell::excerpt};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Before it is asked once more.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// `GET /payments?ref={marker}`, and where in its answer the count is.
 #[derive(Debug)]
@@ -28,39 +30,18 @@ pub struct CountByGet {
 impl EffectOracle for CountByGet {
     fn count<'a>(&'a self, marker: &'a str) -> BoxFuture<'a, Result<u64, OracleFault>> {
         Box::pin(async move {
-            let request =
-                ExamRequest::get(&self.path.replace("{marker}", marker), self.headers.clone());
-            let log = ProbeLog::begin();
-            let exchange = self.wire.ask(&log, "count", &self.address, &request, PATIENCE).await;
-            let fault = |reason: String| OracleFault { reason };
-            let Some(answer) = exchange.answer() else {
-                return Err(fault(format!(
-                    "GET {} was not answered: {:?}",
-                    request.path, exchange.end
-                )));
+            let path = self.path.replace("{marker}", marker);
+            let mut asked = self.ask(&path).await;
+            // A connection that broke, or a server that is on its way up.
+            if asked.status().is_none_or(|status| status == 429 || status >= 500) {
+                tokio::time::sleep(AGAIN_AFTER).await;
+                asked = self.ask(&path).await;
+            }
+            let found = match asked.answer() {
+                Some(answer) => self.read(answer),
+                None => Err(format!("was not answered: {}", asked.end.describe())),
             };
-            // Nothing is known by this marker: no effect.
-            if answer.status == 404 {
-                return Ok(0);
-            }
-            if !answer.is_success() {
-                return Err(fault(format!(
-                    "GET {} was answered with {}",
-                    request.path, answer.status
-                )));
-            }
-            let document: Value = serde_json::from_slice(&answer.body).map_err(|error| {
-                fault(format!("the answer to GET {} is no JSON: {error}", request.path))
-            })?;
-            let found = self.pointer.find(&document);
-            let count = found.as_ref().and_then(|found| match found {
-                Value::Array(items) => Some(items.len() as u64),
-                Value::Number(number) => number.as_u64(),
-                Value::Null | Value::Bool(_) | Value::String(_) | Value::Object(_) => None,
-            });
-            count.ok_or_else(|| {
-                fault(format!("`{}` counts nothing in {document}", self.pointer.as_str()))
-            })
+            found.map_err(|why| OracleFault::new(format!("GET {}{path} {why}", self.address)))
         })
     }
 
@@ -70,5 +51,37 @@ impl EffectOracle for CountByGet {
 
     fn describe(&self) -> String {
         format!("GET {} {}", self.path, self.pointer.as_str())
+    }
+}
+
+impl CountByGet {
+    async fn ask(&self, path: &str) -> Exchange {
+        let request = ExamRequest::get(path, self.headers.clone());
+        // What is counted is no evidence by itself.
+        let log = ProbeLog::begin();
+        self.wire.ask(&log, "count", &self.address, &request, PATIENCE).await
+    }
+
+    fn read(&self, answer: &RawAnswer) -> Result<u64, String> {
+        let said = excerpt(&String::from_utf8_lossy(&answer.body));
+        match answer.status {
+            200..=299 => {}
+            // Nothing is known by this marker: no effect.
+            404 => return Ok(0),
+            300..=399 => {
+                let to = answer.header("location").unwrap_or("another place");
+                return Err(format!("redirects ({}) to {to}: give that address", answer.status));
+            }
+            401 | 403 => {
+                return Err(format!(
+                    "wants to know who asks ({}): give it credentials",
+                    answer.status
+                ));
+            }
+            status => return Err(format!("was answered with {status}: {said}")),
+        }
+        let document: Value = serde_json::from_slice(&answer.body)
+            .map_err(|error| format!("was answered with what is no JSON ({error}): {said}"))?;
+        counted(&self.pointer, &document).map_err(|why| format!("was answered, but {why}"))
     }
 }

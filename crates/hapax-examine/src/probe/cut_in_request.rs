@@ -1,17 +1,113 @@
-//! V13:
+//! V13: half a request comes, then the whole one.
+
+use std::collections::BTreeSet;
 
 use super::{Probe, ProbeFuture, ProbeVerdict};
-use crate::{Examiner, ProbeLog};
+use crate::{
+    CutEnd, Defect, DefectClass, ExamRequest, Examiner, Interruption, ProbeLog,
+    judge::judge_duplicates,
+    overlap::{TrialFindings, judge_settled},
+    wire::BrokenExchange,
+};
 
 pub(super) const PROBE: Probe = Probe {
     id: "V13",
     name: "cut-in-request",
     question: "Does half a request have no effect, and is its key free for the whole one?",
     needs: &[],
-    operations_max: 24,
+    operations_max: 18,
     run: |examiner, log| run(examiner, log),
 };
 
-fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
-    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+const ENDS: [CutEnd; 3] = [CutEnd::Finish, CutEnd::Reset, CutEnd::Silence];
+
+/// A request of which a part was sent.
+struct CutRequest {
+    request: ExamRequest,
+    bytes: usize,
+    left: BrokenExchange,
+}
+
+fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move {
+        let mut findings = TrialFindings::default();
+        for end in ENDS {
+            let cut = cut_all(examiner, log, end).await?;
+            // Whatever is done with what came before this is done when this is answered.
+            let later = examiner.fresh()?;
+            let later = examiner.ask(log, "a whole one, later", &later).await;
+            if !later.succeeded() {
+                return Ok(ProbeVerdict::inconclusive("an ordinary request had no success"));
+            }
+            examiner.rest().await;
+            let mut early = Vec::new();
+            for one in &cut {
+                early.push(examiner.effects(log, &one.request.marker).await?);
+            }
+            for (one, early) in cut.iter().zip(early) {
+                findings.add(retry(examiner, log, one, early).await?);
+            }
+            if findings.is_decided() {
+                break;
+            }
+        }
+        Ok(findings.verdict("no request could be sent in part"))
+    })
+}
+
+/// A fresh operation for each offset, sent up to there.
+async fn cut_all(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    end: CutEnd,
+) -> Result<Vec<CutRequest>, Interruption> {
+    let mut cut = Vec::new();
+    let mut tried = BTreeSet::new();
+    for part in [None, Some(0), Some(50), Some(99), Some(100)] {
+        let request = examiner.fresh()?;
+        let whole = request.http1(&examiner.address().authority());
+        let (all, head) = (whole.bytes.len(), whole.body_at);
+        // In the headers; at the beginning of the body, within it, and before its last byte.
+        let bytes = match part {
+            None => head / 2,
+            Some(percent) => (head + (all - head) * percent / 100).min(all - 1),
+        };
+        if !tried.insert(bytes) {
+            continue;
+        }
+        let label = format!("cut at byte {bytes} of {all}");
+        let addressed = examiner.addressed(0, &request);
+        match examiner.wire().cut_request(log, &label, addressed, (bytes, end)).await {
+            Ok(left) => cut.push(CutRequest { request, bytes, left }),
+            Err(failed) => log.note(format!("{label}: {}", failed.end.describe())),
+        }
+    }
+    Ok(cut)
+}
+
+/// Sends the whole one, and judges both.
+async fn retry(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    cut: &CutRequest,
+    early: Option<u64>,
+) -> Result<Vec<Defect>, Interruption> {
+    let CutRequest { request, bytes, left } = cut;
+    let retry = examiner.ask_until_settled(log, "whole", request).await;
+    let effects = examiner.effects(log, &request.marker).await?;
+    let mut defects = judge_duplicates(examiner, &[&left.exchange, &retry], effects);
+    if let Some(early @ 1..) = early {
+        defects.push(Defect {
+            class: DefectClass::Safety,
+            sentence: format!(
+                "a request that ended after {bytes} of its {} bytes had {early} effects",
+                left.exchange.request.len()
+            ),
+            advice: "act on a body only once as much of it has come as its length says",
+            shown_by: vec![left.exchange.number],
+        });
+    }
+    let after = format!("a request ended after {bytes} bytes");
+    defects.extend(judge_settled(examiner, &after, &retry));
+    Ok(defects)
 }

@@ -1,6 +1,9 @@
-//! V03:
+//! V03: duplicates on one HTTP/2 connection, whose last frames leave in one write.
 
-use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
+use super::{
+    Probe, ProbeFuture, ProbeNeed,
+    race::{RaceRoute, race_all},
+};
 use crate::{Examiner, ProbeLog};
 
 pub(super) const PROBE: Probe = Probe {
@@ -12,6 +15,14 @@ pub(super) const PROBE: Probe = Probe {
     run: |examiner, log| run(examiner, log),
 };
 
-fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
-    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+/// Duplicates that come at once; more of them show no more, as one is enough to be the second.
+const RACERS_MAX: usize = 8;
+
+fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move {
+        let bounds = &examiner.examination().bounds;
+        let mut racers: Vec<_> = bounds.racers.iter().map(|one| RACERS_MAX.min(*one)).collect();
+        racers.dedup();
+        race_all(examiner, log, RaceRoute::Streams, &racers).await
+    })
 }

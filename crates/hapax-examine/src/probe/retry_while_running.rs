@@ -1,17 +1,81 @@
-//! V16:
+//! V16: a retry comes while the first runs, and another one afterwards.
 
-use super::{Probe, ProbeFuture, ProbeVerdict};
-use crate::{Examiner, ProbeLog};
+use std::time::Duration;
+
+use futures_util::future::join;
+
+use super::{Probe, ProbeFuture};
+use crate::{
+    Defect, Examiner, Interruption, ProbeLog,
+    overlap::{TrialFindings, is_overlap, judge_overlapping, judge_settled},
+    wire::{OpenRequest, Receiving},
+};
 
 pub(super) const PROBE: Probe = Probe {
     id: "V16",
     name: "retry-while-running",
     question: "Does a retry wait or hear 409 while the first runs, and the answer afterwards?",
     needs: &[],
-    operations_max: 4,
+    operations_max: 16,
     run: |examiner, log| run(examiner, log),
 };
 
-fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
-    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+/// When the second comes, as parts of the time that an answer takes: leases may end while the first still runs.
+const MOMENTS: [f64; 4] = [0.1, 0.5, 0.65, 0.8];
+/// The first moment that is late.
+const LATE: f64 = 0.5;
+/// How often a moment is tried at which the first was done before the second came.
+const ATTEMPTS_MAX: u32 = 4;
+
+fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move {
+        let mut findings = TrialFindings::default();
+        let (mut early, mut late) = (0, 0);
+        for moment in MOMENTS {
+            let delay = examiner.learned().latency.mul_f64(moment);
+            for _ in 0..ATTEMPTS_MAX {
+                if let Some(defects) = retry(examiner, log, delay).await? {
+                    findings.add(defects);
+                    *(if moment < LATE { &mut early } else { &mut late }) += 1;
+                    break;
+                }
+            }
+            if findings.is_decided() {
+                return Ok(findings.verdict(""));
+            }
+        }
+        if early == 0 || late == 0 {
+            findings = findings.unless_sound();
+        }
+        Ok(findings
+            .verdict("the first was done before the second came: a slower operation would help"))
+    })
+}
+
+/// The second comes so long after the first; nothing if the first was done by then.
+async fn retry(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    delay: Duration,
+) -> Result<Option<Vec<Defect>>, Interruption> {
+    let request = examiner.fresh()?;
+    let addressed = examiner.addressed(0, &request);
+    let open = |label| examiner.wire().open(log, label, addressed, Receiving::Ordinary);
+    let (Ok(mut first), Ok(mut second)) = (open("first").await, open("second").await) else {
+        return Ok(None);
+    };
+    OpenRequest::drained(std::slice::from_ref(&second)).await;
+    first.release(log);
+    let later = async {
+        tokio::time::sleep(delay).await;
+        second.release(log);
+        second.read(log, examiner.patience()).await
+    };
+    let (first, second) = join(first.read(log, examiner.patience()), later).await;
+    let third = examiner.ask_until_settled(log, "afterwards", &request).await;
+    let effects = examiner.effects(log, &request.marker).await?;
+    let mut defects = judge_overlapping(examiner, &[&first, &second, &third], effects);
+    defects.extend(judge_settled(examiner, "a retry came while it ran", &third));
+    let is_told = first.succeeded() && is_overlap(&[&first, &second]);
+    Ok((is_told || !defects.is_empty()).then_some(defects))
 }

@@ -1,7 +1,13 @@
-//! V15:
+//! V15: an HTTP/2 stream is reset before its answer, and asked again.
 
-use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
-use crate::{Examiner, ProbeLog};
+use std::time::Duration;
+
+use super::{Probe, ProbeFuture, ProbeNeed};
+use crate::{
+    Defect, Examiner, ExchangeEnd, Interruption, ProbeLog,
+    judge::judge_duplicates,
+    overlap::{TrialFindings, judge_settled},
+};
 
 pub(super) const PROBE: Probe = Probe {
     id: "V15",
@@ -12,6 +18,48 @@ pub(super) const PROBE: Probe = Probe {
     run: |examiner, log| run(examiner, log),
 };
 
-fn run<'a>(_examiner: &'a Examiner, _log: &'a ProbeLog) -> ProbeFuture<'a> {
-    Box::pin(async move { Ok(ProbeVerdict::inconclusive("to be written")) })
+/// When it is reset, as parts of the time that an answer takes.
+const MOMENTS: [f64; 6] = [0.5, 0.25, 0.5, 0.25, 0.1, 0.0];
+const TRIALS: u32 = 2;
+
+fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
+    Box::pin(async move {
+        let mut findings = TrialFindings::default();
+        for moment in MOMENTS {
+            let after = examiner.learned().latency.mul_f64(moment);
+            if let Some(defects) = reset(examiner, log, after).await? {
+                findings.add(defects);
+            }
+            if findings.is_decided() || findings.trials() >= TRIALS {
+                break;
+            }
+        }
+        Ok(findings.verdict(
+            "every answer came before its stream could be reset: a slower operation would help",
+        ))
+    })
+}
+
+/// Asks, resets the stream after this time, and asks again; nothing if the answer had come before.
+async fn reset(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    after: Duration,
+) -> Result<Option<Vec<Defect>>, Interruption> {
+    let request = examiner.fresh()?;
+    let addressed = examiner.addressed(0, &request);
+    let left = examiner.wire().reset_http2(log, "reset", addressed, after).await;
+    let is_reset = match &left.end {
+        ExchangeEnd::BrokenOff { .. } => true,
+        ExchangeEnd::Answered(_)
+        | ExchangeEnd::Closed { .. }
+        | ExchangeEnd::Silent { .. }
+        | ExchangeEnd::Failed { .. } => false,
+    };
+    let retry = examiner.ask_until_settled(log, "retry", &request).await;
+    examiner.rest().await;
+    let effects = examiner.effects(log, &request.marker).await?;
+    let mut defects = judge_duplicates(examiner, &[&left, &retry], effects);
+    defects.extend(judge_settled(examiner, "its stream was reset before the answer", &retry));
+    Ok((is_reset || !defects.is_empty()).then_some(defects))
 }

@@ -15,7 +15,8 @@ const HEADERS_MAX: usize = 128;
 /// How reading an answer ended.
 #[derive(Debug)]
 pub(super) enum AnswerEnd {
-    Whole(RawAnswer),
+    /// With how many bytes it has.
+    Whole(RawAnswer, usize),
     Closed(Bytes),
     Silent(Bytes),
     Unreadable(String),
@@ -58,7 +59,7 @@ pub(super) async fn read_next_answer(
                     tell();
                 }
                 bytes.advance(length);
-                return AnswerEnd::Whole(answer);
+                return AnswerEnd::Whole(answer, length);
             }
             Ok(None) => false,
             Err(reason) => return AnswerEnd::Unreadable(reason),
@@ -71,7 +72,7 @@ pub(super) async fn read_next_answer(
             // The end, or an end without manners.
             Some(Ok(0) | Err(_)) => {
                 return match parse(bytes, method, true) {
-                    Ok(Some((answer, _))) => AnswerEnd::Whole(answer),
+                    Ok(Some((answer, length))) => AnswerEnd::Whole(answer, length),
                     Ok(None) | Err(_) => AnswerEnd::Closed(bytes.split().freeze()),
                 };
             }
@@ -145,7 +146,7 @@ fn length(headers: &[(String, String)], status: u16, method: &str) -> Result<Bod
 }
 
 /// The content of chunks and how long they are, if all have come.
-fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
+pub(crate) fn unchunk(bytes: &[u8]) -> Result<Option<(Vec<u8>, usize)>, String> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let rest = bytes.get(at..).unwrap_or_default();

@@ -2,24 +2,32 @@
 //!
 //! Requests are bytes that we hold, so that a cut at an offset is exact and duplicates can leave together.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use rustls::ClientConfig;
 use thiserror::Error;
 
 mod answer;
 mod cut;
+mod draft;
+mod held_output;
 mod http2;
+mod open;
+mod pipeline;
+mod proxy;
 mod race;
+mod send_queue;
 mod stream;
 
+pub(crate) use self::answer::unchunk;
 pub use self::cut::{CutEnd, WireCut};
-use self::{
-    answer::{AnswerEnd, read_answer},
-    stream::WireStream,
+use self::stream::{ConnectOptions, WireStream};
+pub(crate) use self::{
+    draft::AddressedRequest,
+    open::{BrokenExchange, OpenRequest, Receiving},
+    proxy::{ProxyFault, ResendingProxy},
 };
-use crate::{ExamRequest, Exchange, ExchangeEnd, HttpAddress, ProbeLog, WireProtocol};
+use crate::{ExamRequest, Exchange, HttpAddress, ProbeLog};
 
 /// Sends requests.
 #[derive(Debug, Clone)]
@@ -54,109 +62,44 @@ impl Wire {
         request: &ExamRequest,
         patience: Duration,
     ) -> Exchange {
-        let mut record = ExchangeDraft::begin(log, label, request, address);
-        let mut stream = match self.connect(address, &[b"http/1.1"]).await {
-            Ok(stream) => stream,
-            Err(reason) => return record.failed(log, reason),
-        };
-        if let Err(reason) = stream.write(&record.request).await {
-            return record.failed(log, reason);
-        }
-        record.sent = Some(log.elapsed());
-        record.read(log, &mut stream, &request.method, patience).await
+        let addressed = AddressedRequest { address, index: 0, request };
+        self.ask_at(log, label, addressed, patience).await
     }
 
-    /// Whether HTTP/2 is spoken there.
-    pub async fn speaks_http2(&self, address: &HttpAddress) -> bool {
-        http2::is_spoken(self, address).await
+    /// The same, at any of the API's addresses.
+    pub(crate) async fn ask_at(
+        &self,
+        log: &ProbeLog,
+        label: &str,
+        addressed: AddressedRequest<'_>,
+        patience: Duration,
+    ) -> Exchange {
+        match self.send(log, label, addressed, Receiving::Ordinary).await {
+            Ok(sent) => sent.read(log, patience).await,
+            Err(failed) => failed,
+        }
     }
 
     async fn connect(
         &self,
         address: &HttpAddress,
-        protocols: &[&[u8]],
+        options: ConnectOptions<'_>,
     ) -> Result<WireStream, String> {
-        let connecting = WireStream::connect(address, &self.tls, protocols);
+        let connecting = WireStream::connect(address, &self.tls, options);
         match tokio::time::timeout(self.connect_patience, connecting).await {
-            Ok(connected) => {
-                connected.map_err(|error| format!("{address} was not reached: {error}"))
-            }
+            Ok(connected) => connected.map_err(|error| unreached(address, &error)),
             Err(_) => Err(format!("{address} was not reached within {:?}", self.connect_patience)),
         }
     }
 }
 
-/// An exchange that is not over.
-#[derive(Debug, Clone)]
-struct ExchangeDraft {
-    number: u32,
-    label: String,
-    protocol: WireProtocol,
-    request: Bytes,
-    body_at: usize,
-    cut: Option<WireCut>,
-    began: Duration,
-    sent: Option<Duration>,
-    answered: Option<Duration>,
-}
-
-impl ExchangeDraft {
-    fn begin(log: &ProbeLog, label: &str, request: &ExamRequest, address: &HttpAddress) -> Self {
-        let bytes = request.http1(&address.authority());
-        Self {
-            number: log.number(),
-            label: label.to_owned(),
-            protocol: WireProtocol::Http1,
-            request: bytes.bytes,
-            body_at: bytes.body_at,
-            cut: None,
-            began: log.elapsed(),
-            sent: None,
-            answered: None,
-        }
-    }
-
-    /// Reads the answer to its end.
-    async fn read(
-        mut self,
-        log: &ProbeLog,
-        stream: &mut WireStream,
-        method: &str,
-        patience: Duration,
-    ) -> Exchange {
-        let mut answered = None;
-        let reading = read_answer(stream, method, || answered = Some(log.elapsed()), patience);
-        let end = match reading.await {
-            AnswerEnd::Whole(answer) => ExchangeEnd::Answered(answer),
-            AnswerEnd::Closed(received) => ExchangeEnd::Closed { received },
-            AnswerEnd::Silent(received) => ExchangeEnd::Silent { received },
-            AnswerEnd::Unreadable(reason) => ExchangeEnd::Failed { reason },
-        };
-        self.answered = answered;
-        self.end(log, end)
-    }
-
-    fn failed(self, log: &ProbeLog, reason: String) -> Exchange {
-        self.end(log, ExchangeEnd::Failed { reason })
-    }
-
-    fn end(self, log: &ProbeLog, end: ExchangeEnd) -> Exchange {
-        let Self { number, label, protocol, request, cut, began, sent, answered, .. } = self;
-        let ended = log.elapsed();
-        let exchange = Exchange {
-            number,
-            label,
-            address: 0,
-            protocol,
-            request,
-            cut,
-            began,
-            sent,
-            answered,
-            ended,
-            end,
-        };
-        log.keep(&exchange);
-        exchange
+/// Why there is no connection: it makes a difference to whoever has to do something about it.
+fn unreached(address: &HttpAddress, error: &io::Error) -> String {
+    let is_about_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+        || address.tls && error.kind() == io::ErrorKind::UnexpectedEof;
+    if is_about_tls {
+        format!("TLS with {address} failed: {error}")
+    } else {
+        format!("{address} was not reached: {error}")
     }
 }

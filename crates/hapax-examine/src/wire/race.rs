@@ -4,52 +4,40 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::{ExchangeDraft, Wire};
-use crate::{ExamRequest, Exchange, HttpAddress, ProbeLog};
+use super::{Wire, draft::AddressedRequest, open::OpenRequest, open::Receiving};
+use crate::{Exchange, ProbeLog};
 
 impl Wire {
-    /// Sends all but the last byte of each on a connection of its own, then the last bytes one right after the other.
+    /// Sends all but the last byte of each on a connection of its own, waits until the other side has that, then sends
+    /// the last bytes one right after the other. The exchanges are those of the racers, in their order.
     pub(crate) async fn race(
         &self,
         log: &ProbeLog,
-        racers: &[(&HttpAddress, ExamRequest)],
+        racers: &[AddressedRequest<'_>],
         patience: Duration,
     ) -> Vec<Exchange> {
-        let ready = racers.iter().enumerate().map(|(at, (address, request))| async move {
-            let label = format!("duplicate {}", at + 1);
-            let draft = ExchangeDraft::begin(log, &label, request, address);
-            let mut stream = match self.connect(address, &[b"http/1.1"]).await {
-                Ok(stream) => stream,
-                Err(reason) => return Err(draft.failed(log, reason)),
-            };
-            let most = draft.request.len().saturating_sub(1);
-            let held = draft.request.get(..most).unwrap_or_default();
-            match stream.write(held).await {
-                Ok(()) => Ok((draft, stream, request)),
-                Err(reason) => Err(draft.failed(log, reason)),
-            }
+        let labels = (1..=racers.len()).map(|number| format!("duplicate {number}"));
+        let opening = labels.zip(racers).map(|(label, racer)| async move {
+            self.open(log, &label, *racer, Receiving::Ordinary).await
         });
-        let mut ended = Vec::new();
-        let mut held = Vec::new();
-        for racer in join_all(ready).await {
+        let (mut opened, mut ended) = (Vec::new(), Vec::new());
+        for racer in join_all(opening).await {
             match racer {
-                Ok(racer) => held.push(racer),
+                Ok(open) => opened.push(open),
                 Err(failed) => ended.push(failed),
             }
         }
-        let mut reading = Vec::new();
-        for (mut draft, mut stream, request) in held {
-            let last = draft.request.len().saturating_sub(1);
-            let written = stream.write(draft.request.get(last..).unwrap_or_default()).await;
-            draft.sent = Some(log.elapsed());
-            reading.push(async move {
-                match written {
-                    Ok(()) => draft.read(log, &mut stream, &request.method, patience).await,
-                    Err(reason) => draft.failed(log, reason),
-                }
-            });
+        OpenRequest::drained(&opened).await;
+        // Nothing else is done between two of them.
+        for open in &mut opened {
+            open.release(log);
         }
-        ended.extend(join_all(reading).await);
+        let sent: Vec<_> = opened.iter().filter_map(OpenRequest::sent).collect();
+        if let (Some(first), Some(last)) = (sent.iter().min(), sent.iter().max()) {
+            log.raced(last.saturating_sub(*first));
+        }
+        ended.extend(join_all(opened.into_iter().map(|open| open.read(log, patience))).await);
+        ended.sort_by_key(|exchange| exchange.number);
         ended
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use hapax_examine::{
-    Control, ControlVerdict, Defect, DefectClass, ExaminationExit, ExaminationRecord, Grade,
-    GradeLetter, OracleLevel, PROBES, ProbeRecord, ProbeVerdict, RaceOverlap, unseen_rate_max,
-    unseen_text,
+    Control, ControlVerdict, Defect, DefectClass, ExaminationExit, ExaminationMemory,
+    ExaminationRecord, Grade, GradeLetter, OracleLevel, PROBES, ProbeRecord, ProbeVerdict,
+    RaceOverlap, unseen_rate_max, unseen_text,
 };
 
 /// A record in which every probe passed, and races had trials enough.
@@ -32,6 +32,7 @@ pub(crate) fn flawless() -> ExaminationRecord {
         learned: None,
         probes: probes.collect(),
         operations: 12,
+        memory: ExaminationMemory::default(),
         seed: 7,
         took: Duration::from_secs(3),
     }

@@ -1,6 +1,16 @@
 //! Examinations of servers that are known.
-#![expect(clippy::unwrap_used, reason = "what a test did not expect ends it")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
+mod consent;
+mod controls;
 mod grade;
+mod openapi;
+mod oracles;
+mod played_api;
+mod process;
+mod recovery;
+mod relay;
 mod report;
+mod wire;
 mod zoo;
+mod zoo_races;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub(super) const SPECIES: Species = Species::broken(
     "forwarded-for-in-key",
     "keeps with the key which way a request came, and runs what a proxy resends",
-    &["V32"],
+    &["V32", "V30"],
     || Arc::new(ForwardedForInKey),
 );
 

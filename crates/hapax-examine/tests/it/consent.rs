@@ -1,0 +1,92 @@
+//! Whom an examination may ask, and what it never sends.
+
+use hapax_examine::{
+    ApiUnderTest, BodyTemplate, ConsentError, ConsentScope, Credentials, HttpAddress, KeyHeader,
+};
+
+fn api(header: (&str, &str)) -> ApiUnderTest {
+    let (address, path) = HttpAddress::parse("http://127.0.0.1:8080/payments").unwrap();
+    let (name, value) = header;
+    ApiUnderTest {
+        addresses: vec![address],
+        method: "POST".to_owned(),
+        path,
+        headers: Vec::new(),
+        body: BodyTemplate {
+            content_type: "application/json".to_owned(),
+            text: r#"{"live_mode":false}"#.to_owned(),
+            changed: None,
+            invalid: None,
+        },
+        key: KeyHeader {
+            name: "Idempotency-Key".to_owned(),
+            syntax: None,
+            uuids: false,
+            first_sent: None,
+        },
+        credentials: Credentials {
+            main: vec![(name.to_owned(), value.to_owned())],
+            ..Credentials::default()
+        },
+        id: None,
+        other_path: None,
+        large_path: None,
+    }
+}
+
+#[test]
+fn credentials_that_look_live_are_seen_wherever_they_stand() {
+    let aws = format!("AKIA{}", "A1B2C3D4E5F6G7H8");
+    for value in [
+        "Bearer sk_live_abc",
+        "rk_live_abc",
+        "Bearer live_0123456789abcdef",
+        // sk_live_abc:
+        "Basic c2tfbGl2ZV9hYmM6",
+        &format!("AWS4-HMAC-SHA256 Credential={aws}/20300101/eu/s3/aws4_request"),
+        "Bearer sq0atp-0123456789",
+        "Bearer access_token$production$abc",
+    ] {
+        let live = api(("Authorization", value)).live_credential();
+        assert!(live.is_some_and(|live| live.place == "the header Authorization"), "{value}");
+    }
+    for value in
+        ["Bearer sk_test_abc", "Bearer alice", "Basic c2tfdGVzdF9hYmM6", "delivered live_x"]
+    {
+        assert_eq!(api(("Authorization", value)).live_credential(), None, "{value}");
+    }
+    let mut in_the_body = api(("Accept", "*/*"));
+    in_the_body.body.text = r#"{"key":"sk_live_abc"}"#.to_owned();
+    assert_eq!(in_the_body.live_credential().unwrap().place, "the body");
+}
+
+#[test]
+fn where_real_money_moves_is_known() {
+    let whose = |url: &str| HttpAddress::parse(url).unwrap().0.known_production();
+    for url in [
+        "https://connect.squareup.com/v2/payments",
+        "https://api-m.paypal.com/",
+        "https://1797a841fbb37ca7-AdyenDemo-checkout-live.adyenpayments.com/checkout",
+    ] {
+        assert!(whose(url).is_some(), "{url}");
+    }
+    for url in [
+        "https://connect.squareupsandbox.com/",
+        "https://api-m.sandbox.paypal.com/",
+        "http://localhost/",
+    ] {
+        assert_eq!(whose(url), None, "{url}");
+    }
+}
+
+#[test]
+fn a_host_may_be_examined_if_somebody_is_named_who_allowed_it() {
+    let text = "# payments team\n\napi.staging.example.com Ada Lovelace, OPS-12\n10.0.0.7: Grace\n";
+    let scope = ConsentScope::read(text).unwrap();
+    assert_eq!(scope.who_allowed("API.staging.example.com"), Some("Ada Lovelace, OPS-12"));
+    assert_eq!(scope.who_allowed("10.0.0.7"), Some("Grace"));
+    assert_eq!(scope.who_allowed("example.com"), None);
+    let nobody = ConsentScope::read("# x\nexample.com\n");
+    assert_eq!(nobody, Err(ConsentError::Nobody { line: 2, host: "example.com".to_owned() }));
+    assert_eq!(ConsentScope::read("# x\n"), Err(ConsentError::Empty));
+}
