@@ -14,7 +14,12 @@ async fn server(file: std::path::PathBuf, is_honest: bool) -> Raw {
     database.execute(table, ()).unwrap();
     let database = Mutex::new(database);
     Raw::start(move |head| {
-        let marker = head.split(['/', ' ']).nth(3).unwrap();
+        // It is asked, too, whether it speaks HTTP/2.
+        let Some(path) = head.strip_prefix("POST /payments/") else {
+            return b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                .to_vec();
+        };
+        let marker = path.split(' ').next().unwrap();
         let key = head.lines().find_map(|line| line.strip_prefix("Idempotency-Key: "));
         let database = database.lock().unwrap();
         let known = "SELECT count(*) FROM payments WHERE key = ?1";
