@@ -67,7 +67,7 @@ pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[NoteDocument]) 
 
 /// Whether a note says that the server was killed.
 fn is_kill(note: &NoteDocument) -> bool {
-    note.text.contains("kill")
+    note.text.contains("server was killed")
 }
 
 /// The notes that belong to what happened between these times, kills before others.
