@@ -29,7 +29,9 @@ impl JsonPath {
         match self.find(&document)? {
             Value::Null => None,
             Value::String(text) => Some(text),
-            other => Some(other.to_string()),
+            other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                Some(other.to_string())
+            }
         }
     }
 
