@@ -302,6 +302,7 @@ impl Examiner {
 
     /// How long an answer is waited for.
     pub fn patience(&self) -> Duration {
-        (self.learned.latency * 20).clamp(Duration::from_secs(5), self.examination.bounds.answer)
+        let most = self.examination.bounds.answer;
+        (self.learned.latency * 20).max(Duration::from_secs(5)).min(most)
     }
 }
