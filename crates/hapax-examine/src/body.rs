@@ -22,21 +22,26 @@ pub(crate) struct OtherBody {
 
 /// Bodies of the same length with another value, those to be tried first before the others.
 pub(crate) fn changed_in_place(template: &BodyTemplate, request: &ExamRequest) -> Vec<OtherBody> {
-    changed(template, request, neighbour_of_number, neighbour_of_text, |_| None)
+    changed(template, request, neighbour_of_number, neighbour_of_text, false)
 }
 
 /// Bodies of another length with another value.
 pub(crate) fn changed_in_length(template: &BodyTemplate, request: &ExamRequest) -> Vec<OtherBody> {
     let longer = |text: &str| Some(format!("{text}x"));
-    changed(template, request, number_of_other_length, longer, with_another_member)
+    changed(template, request, number_of_other_length, longer, true)
 }
 
-/// The same content with its members in another order and with other whitespace; nothing if it is no object of JSON.
-pub(crate) fn reordered(request: &ExamRequest) -> Option<String> {
+/// The same content with its members in another order and, in JSON, other whitespace; nothing if it has no members.
+pub(crate) fn reordered(template: &BodyTemplate, request: &ExamRequest) -> Option<String> {
     let text = str::from_utf8(&request.body).ok()?;
-    let json = JsonText::read(text)?;
-    let members: Vec<_> = json.members.iter().rev().map(|member| &text[member.clone()]).collect();
-    (!members.is_empty()).then(|| format!(" {{\n\t{} \n}}\n", members.join(" ,\n\t")))
+    let places = BodyPlaces::read(template, text)?;
+    let members: Vec<_> = places.members.iter().rev().map(|member| &text[member.clone()]).collect();
+    match places.form {
+        BodyForm::Json => {
+            (!members.is_empty()).then(|| format!(" {{\n\t{} \n}}\n", members.join(" ,\n\t")))
+        }
+        BodyForm::Pairs => (members.len() > 1).then(|| members.join("&")),
+    }
 }
 
 /// Bodies that an API ought to refuse, the likeliest first.
@@ -46,21 +51,22 @@ pub(crate) fn refusable(template: &BodyTemplate, request: &ExamRequest) -> Vec<O
         return vec![OtherBody { what: "the invalid body that was given".to_owned(), text }];
     }
     let Ok(text) = str::from_utf8(&request.body) else { return Vec::new() };
-    let Some(json) = JsonText::read(text) else { return Vec::new() };
-    let mut bodies = Vec::new();
-    for dropped in
-        json.members.iter().filter(|member| !text[(*member).clone()].contains(&request.marker))
-    {
-        let kept = json.members.iter().filter(|member| *member != dropped);
-        let kept: Vec<_> = kept.map(|member| &text[member.clone()]).collect();
-        let what = format!("without {}", &text[dropped.clone()]);
-        bodies.push(OtherBody { what, text: format!("{{{}}}", kept.join(",")) });
-    }
-    bodies.truncate(PLACES_MAX);
-    bodies.extend(json.numbers.first().map(|number| {
+    let Some(places) = BodyPlaces::read(template, text) else { return Vec::new() };
+    let is_marker = |place: &&Range<usize>| text[(*place).clone()].contains(&request.marker);
+    let dropped = places.members.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
+    let mut bodies: Vec<_> = dropped
+        .map(|dropped| {
+            let kept = places.members.iter().filter(|member| *member != dropped);
+            let kept: Vec<_> = kept.map(|member| &text[member.clone()]).collect();
+            let what = format!("without {}", &text[dropped.clone()]);
+            OtherBody { what, text: places.form.joined(&kept) }
+        })
+        .collect();
+    bodies.extend(places.numbers.first().map(|number| {
         let value = &text[number.clone()];
-        let what = format!("\"x{value}\" instead of {value}");
-        OtherBody { what, text: replaced(text, number, &format!("\"x{value}\"")) }
+        let other = places.form.text(&format!("x{value}"));
+        let what = format!("{other} instead of {value}");
+        OtherBody { what, text: replaced(text, number, &other) }
     }));
     bodies
 }
@@ -70,7 +76,7 @@ fn changed(
     request: &ExamRequest,
     number: fn(&str) -> Option<String>,
     string: fn(&str) -> Option<String>,
-    whole: fn(&str) -> Option<String>,
+    adds_member: bool,
 ) -> Vec<OtherBody> {
     let Ok(text) = str::from_utf8(&request.body) else { return Vec::new() };
     if let Some(given) = &template.changed {
@@ -78,12 +84,12 @@ fn changed(
         let what = "the changed body that was given".to_owned();
         return vec![OtherBody { what, text: given }];
     }
-    let Some(json) = JsonText::read(text) else { return Vec::new() };
+    let Some(places) = BodyPlaces::read(template, text) else { return Vec::new() };
     let is_marker = |place: &&Range<usize>| text[(*place).clone()].contains(&request.marker);
-    let numbers = json.numbers.iter().take(PLACES_MAX).map(|place| (place, number));
-    let strings = json.strings.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
-    let places = numbers.chain(strings.map(|place| (place, string)));
-    let mut bodies: Vec<_> = places
+    let numbers = places.numbers.iter().take(PLACES_MAX).map(|place| (place, number));
+    let strings = places.strings.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
+    let changed = numbers.chain(strings.map(|place| (place, string)));
+    let mut bodies: Vec<_> = changed
         .filter_map(|(place, change)| {
             let value = &text[place.clone()];
             let other = change(value)?;
@@ -91,9 +97,13 @@ fn changed(
             Some(OtherBody { what, text: replaced(text, place, &other) })
         })
         .collect();
-    bodies.extend(whole(text).map(|text| OtherBody { what: "one more member".to_owned(), text }));
-    // What was put together may be no JSON: a number may not begin with 0.
-    bodies.retain(|body| serde_json::from_str::<Value>(&body.text).is_ok());
+    if let Some(first) = places.members.first().filter(|_| adds_member) {
+        let another = places.form.another_member();
+        let text = format!("{}{another}{}", &text[..first.start], &text[first.start..]);
+        bodies.push(OtherBody { what: "one more member".to_owned(), text });
+    }
+    // What was put together may be none: a number of JSON may not begin with 0.
+    bodies.retain(|body| BodyPlaces::read(template, &body.text).is_some());
     bodies
 }
 
@@ -129,32 +139,90 @@ fn number_of_other_length(number: &str) -> Option<String> {
     })
 }
 
-fn with_another_member(text: &str) -> Option<String> {
-    let json = JsonText::read(text)?;
-    let first = json.members.first()?;
-    Some(format!("{}\"note\":\"changed\",{}", &text[..first.start], &text[first.start..]))
-}
-
 fn replaced(text: &str, place: &Range<usize>, by: &str) -> String {
     format!("{}{by}{}", &text[..place.start], &text[place.end..])
 }
 
-/// Where in a JSON text things are.
-#[derive(Debug, Default)]
-struct JsonText {
-    /// The members of the outermost object, each with its name.
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BodyForm {
+    Json,
+    /// `application/x-www-form-urlencoded`.
+    Pairs,
+}
+
+impl BodyForm {
+    /// These members as a body.
+    fn joined(self, members: &[&str]) -> String {
+        match self {
+            Self::Json => format!("{{{}}}", members.join(",")),
+            Self::Pairs => members.join("&"),
+        }
+    }
+
+    /// This text as a value.
+    fn text(self, text: &str) -> String {
+        match self {
+            Self::Json => format!("\"{text}\""),
+            Self::Pairs => text.to_owned(),
+        }
+    }
+
+    /// One more member, before another.
+    fn another_member(self) -> &'static str {
+        match self {
+            Self::Json => "\"note\":\"changed\",",
+            Self::Pairs => "note=changed&",
+        }
+    }
+}
+
+/// Where in a body things are.
+#[derive(Debug)]
+struct BodyPlaces {
+    form: BodyForm,
+    /// Each with its name; those of JSON of the outermost object.
     members: Vec<Range<usize>>,
     numbers: Vec<Range<usize>>,
-    /// Strings that are values, without their quotes.
+    /// Texts that are values, without their quotes.
     strings: Vec<Range<usize>>,
 }
 
-impl JsonText {
-    /// Nothing if it is no JSON.
-    fn read(text: &str) -> Option<Self> {
+impl BodyPlaces {
+    /// Nothing if it is neither JSON nor pairs.
+    fn read(template: &BodyTemplate, text: &str) -> Option<Self> {
+        if template.content_type.contains("x-www-form-urlencoded") {
+            return Some(Self::of_pairs(text));
+        }
         serde_json::from_str::<Value>(text).ok()?;
+        Some(Self::of_json(text))
+    }
+
+    fn empty(form: BodyForm) -> Self {
+        Self { form, members: Vec::new(), numbers: Vec::new(), strings: Vec::new() }
+    }
+
+    fn of_pairs(text: &str) -> Self {
+        let mut found = Self::empty(BodyForm::Pairs);
+        let mut at = 0;
+        for pair in text.split('&') {
+            let place = at..at + pair.len();
+            at = place.end + 1;
+            if let Some((name, value)) = pair.split_once('=') {
+                let is_number =
+                    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+                let of_value = if is_number { &mut found.numbers } else { &mut found.strings };
+                of_value.push(place.start + name.len() + 1..place.end);
+                found.members.push(place);
+            }
+        }
+        found
+    }
+
+    /// The text is JSON.
+    fn of_json(text: &str) -> Self {
+        let mut found = Self::empty(BodyForm::Json);
         let bytes = text.as_bytes();
-        let mut found = Self::default();
         let (mut at, mut depth, mut member) = (0, 0_u32, None::<usize>);
         while let Some(byte) = bytes.get(at) {
             let mut end = at + 1;
@@ -185,7 +253,7 @@ impl JsonText {
             }
             at = end;
         }
-        Some(found)
+        found
     }
 }
 
@@ -270,7 +338,7 @@ mod tests {
 
     #[test]
     fn members_are_reordered_and_stay_the_same() {
-        let other = reordered(&request(PAYMENT)).unwrap();
+        let other = reordered(&template(PAYMENT), &request(PAYMENT)).unwrap();
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(value(&other), value(&PAYMENT.replace("{marker}", "m-1")));
         assert!(other.find("ref") < other.find("amount"), "{other}");
@@ -290,10 +358,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_left_alone() {
-        let text = "amount=100&ref={marker}";
+    fn what_is_neither_json_nor_pairs_is_left_alone() {
+        let text = "<payment ref=\"{marker}\">100</payment>";
         assert_eq!(texts(changed_in_place(&template(text), &request(text))), [""; 0]);
-        assert_eq!(reordered(&request(text)), None);
+        assert_eq!(reordered(&template(text), &request(text)), None);
+    }
+
+    #[test]
+    fn pairs_of_a_form_are_changed_as_members_are() {
+        let text = "currency=eur&amount=100&metadata[ref]={marker}";
+        let mut form = template(text);
+        form.content_type = "application/x-www-form-urlencoded".to_owned();
+        assert_eq!(
+            texts(changed_in_place(&form, &request(text))),
+            [
+                "currency=eur&amount=101&metadata[ref]=m-1",
+                "currency=eus&amount=100&metadata[ref]=m-1"
+            ]
+        );
+        assert_eq!(
+            texts(changed_in_length(&form, &request(text)))[0],
+            "currency=eur&amount=10&metadata[ref]=m-1"
+        );
+        assert_eq!(
+            reordered(&form, &request(text)).unwrap(),
+            "metadata[ref]=m-1&amount=100&currency=eur"
+        );
+        assert_eq!(
+            texts(refusable(&form, &request(text))),
+            [
+                "amount=100&metadata[ref]=m-1",
+                "currency=eur&metadata[ref]=m-1",
+                "currency=eur&amount=x100&metadata[ref]=m-1",
+            ]
+        );
     }
 
     #[test]
