@@ -8,6 +8,7 @@
 //! - `wire` sends bytes: whole requests, races whose last bytes leave together, requests and answers that are cut at
 //!   a byte; it knows no meaning.
 //! - `probe` has a file for each probe. A probe asks through the [`Examiner`], and judges what it heard.
+//! - `judge` and `overlap` say what the answers to duplicates mean.
 //! - `oracle` counts effects.
 //! - `grade` and `statistics` say what all of it comes to, and how much that is worth.
 //!
