@@ -119,7 +119,6 @@ async fn each_probe_finds_the_fault_that_is_meant_for_it() {
 async fn check_correct(name: &str) {
     let mut doubted = Vec::new();
     for found in probed(name, None, PROBES).await {
-        println!("{name} {} {:?} {:?}", found.probe.id, found.took, found.verdict);
         if !matches!(found.verdict, ProbeVerdict::Pass { .. }) {
             doubted
                 .push(format!("{name} {}: {:?} {:?}", found.probe.id, found.verdict, found.notes));
