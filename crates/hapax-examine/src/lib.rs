@@ -8,6 +8,7 @@
 //! - `wire` sends bytes: whole requests, races whose last bytes leave together, requests and answers that are cut at
 //!   a byte; it knows no meaning.
 //! - `probe` has a file for each probe. A probe asks through the [`Examiner`], and judges what it heard.
+//! - `judge` and `overlap` say what the answers to duplicates mean.
 //! - `oracle` counts effects.
 //! - `recovery` kills and starts the server, and retries what it was killed in; `memory` is what a run must remember
 //!   for another one that resumes it days later.
