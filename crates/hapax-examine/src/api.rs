@@ -34,9 +34,9 @@ pub struct BodyTemplate {
     pub content_type: String,
     /// What is sent; `{marker}` is replaced.
     pub text: String,
-    /// The same with another value, for a key that comes twice; made from `text` if that is JSON and there is none.
+    /// The same with another value, for a key that comes twice; made from `text` if that is JSON or a form and there is none.
     pub changed: Option<String>,
-    /// One that the API refuses for its content; made from `text` if that is JSON and there is none.
+    /// One that the API refuses for its content; made from `text` if that is JSON or a form and there is none.
     pub invalid: Option<String>,
 }
 

@@ -62,9 +62,9 @@ const CONDUCT: &str = "How long does it take, and when is an effect counted?";
 
 /// Operations that all of them begin at most: two for the syntax, one for the count, the samples, two keys, and one
 /// without a key.
-pub(crate) const OPERATIONS_MAX: u32 = 2 + 1 + 5 + 2 + 1;
+pub(crate) const OPERATIONS_MAX: u32 = 2 + 1 + SAMPLES + 2 + 1;
 /// Operations that are asked for to learn how long they take.
-const SAMPLES: usize = 5;
+const SAMPLES: u32 = 5;
 /// How late an effect may be counted.
 const COUNT_LAG_MAX: Duration = Duration::from_secs(5);
 /// How long nothing is asked for while the count is watched.

@@ -257,7 +257,8 @@ impl Examination {
     fn unlearned(&self) -> LearnedConduct {
         LearnedConduct {
             syntax: self.api.key.syntax.unwrap_or(KeySyntax::Bare),
-            latency: Duration::from_millis(100),
+            // So slow that every answer is waited for as long as is allowed.
+            latency: self.bounds.answer,
             success_status: 200,
             http2: false,
             count_lag: Duration::ZERO,

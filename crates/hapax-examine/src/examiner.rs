@@ -18,6 +18,8 @@ use crate::{
 
 /// How often an operation is asked for until it has success.
 const FIRST_TRIALS_MAX: u32 = 3;
+/// How long an answer is waited for at least: a busy machine is no broken API.
+const PATIENCE_MIN: Duration = Duration::from_secs(10);
 /// How long is rested between.
 const FIRST_REST: Duration = Duration::from_millis(500);
 
@@ -302,6 +304,6 @@ impl Examiner {
 
     /// How long an answer is waited for.
     pub fn patience(&self) -> Duration {
-        (self.learned.latency * 20).clamp(Duration::from_secs(5), self.examination.bounds.answer)
+        (self.learned.latency * 20).max(PATIENCE_MIN).min(self.examination.bounds.answer)
     }
 }

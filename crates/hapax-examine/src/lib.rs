@@ -8,7 +8,10 @@
 //! - `wire` sends bytes: whole requests, races whose last bytes leave together, requests and answers that are cut at
 //!   a byte; it knows no meaning.
 //! - `probe` has a file for each probe. A probe asks through the [`Examiner`], and judges what it heard.
+//! - `judge` and `overlap` say what the answers to duplicates mean.
 //! - `oracle` counts effects.
+//! - `recovery` kills and starts the server, and retries what it was killed in; `memory` is what a run must remember
+//!   for another one that resumes it days later.
 //! - `grade` and `statistics` say what all of it comes to, and how much that is worth.
 //! - `report` makes a [`ReportDocument`] of it, without secrets, and shows that in many forms; `baseline` compares two.
 //!

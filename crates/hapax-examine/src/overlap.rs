@@ -1,6 +1,8 @@
 //! What duplicates may hear that were at work at the same time, and what many trials of that come to.
 
-use crate::{Defect, DefectClass, Examiner, Exchange, ProbeVerdict, judge::judge_duplicates};
+use crate::{
+    Defect, DefectClass, Examiner, Exchange, ExchangeEnd, ProbeVerdict, judge::judge_duplicates,
+};
 
 /// What the trials of one probe have shown so far.
 #[derive(Debug, Default)]
@@ -148,8 +150,17 @@ pub(crate) fn judge_overlapping(
 /// What is wrong with the last of several retries, which was asked until it was settled: `after` says what had happened
 /// to the request before.
 pub(crate) fn judge_settled(examiner: &Examiner, after: &str, last: &Exchange) -> Option<Defect> {
-    let answer = last.answer().filter(|answer| !answer.is_success())?;
     let recovery = examiner.examination().bounds.recovery.as_secs();
+    let advice = "let a key be taken over, or freed, when whoever has it is gone";
+    if matches!(last.end, ExchangeEnd::Silent { .. }) {
+        return Some(Defect {
+            class: DefectClass::Liveness,
+            sentence: format!("{recovery} s after {after}, its retry was still not answered"),
+            advice,
+            shown_by: vec![last.number],
+        });
+    }
+    let answer = last.answer().filter(|answer| !answer.is_success())?;
     let (class, sentence, advice) = if answer.asks_to_come_back() {
         (
             DefectClass::Liveness,
@@ -157,7 +168,7 @@ pub(crate) fn judge_settled(examiner: &Examiner, after: &str, last: &Exchange) -
                 "{recovery} s after {after}, its key was still answered with {}",
                 answer.status
             ),
-            "let a key be taken over, or freed, when whoever has it is gone",
+            advice,
         )
     } else if answer.is_refusal() {
         (

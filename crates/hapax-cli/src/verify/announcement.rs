@@ -30,7 +30,10 @@ pub(super) fn announce(
     row("effects", format!("{count} ({})", examination.level().name()));
     let (operations, most) = (outline.operations_max(), examination.bounds.effects_max);
     let controls = outline.control_operations_max;
-    row("operations", format!("at most {operations} of {most}, {controls} of them to learn how it behaves"));
+    row(
+        "operations",
+        format!("at most {operations} of {most}, {controls} of them to learn how it behaves"),
+    );
     for by in allowed {
         row("allowed by", by.clone());
     }

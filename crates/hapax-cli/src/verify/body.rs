@@ -10,7 +10,8 @@ use crate::args::VerifySettings;
 
 pub(super) fn template(settings: &VerifySettings) -> Result<BodyTemplate, VerifyError> {
     let is_json = settings.body.is_none();
-    let read = |given: &Option<String>| given.as_deref().map(|given| read(given, is_json)).transpose();
+    let read =
+        |given: &Option<String>| given.as_deref().map(|given| read(given, is_json)).transpose();
     let given = if is_json { read(&settings.json)? } else { read(&settings.body)? };
     let content_type = match (&settings.content_type, is_json) {
         (Some(content_type), _) => content_type.clone(),

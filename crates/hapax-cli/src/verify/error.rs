@@ -15,7 +15,9 @@ use crate::store::InvalidAddress;
 /// Nothing was asked when this is told, but for what says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VerifyError {
-    #[error("give a method and a URL in full, as in `POST http://127.0.0.1:8080/payments`, not `{given}`")]
+    #[error(
+        "give a method and a URL in full, as in `POST http://127.0.0.1:8080/payments`, not `{given}`"
+    )]
     Target { given: String },
     #[error("say what to examine: a URL, or --config FILE")]
     NoTarget,
@@ -55,15 +57,21 @@ pub(super) enum VerifyError {
     Variable { place: String, name: String },
     #[error("there is no profile `{0}`; see `hapax verify --help`")]
     Profile(String),
-    #[error("its keys stand in the body: write {{key}} into it, as in \"idempotency_key\":\"{{key}}\"")]
+    #[error(
+        "its keys stand in the body: write {{key}} into it, as in \"idempotency_key\":\"{{key}}\""
+    )]
     NoKeyPlace,
-    #[error("the run that is gone on with had {setting}, whose secrets are not kept: give it again")]
+    #[error(
+        "the run that is gone on with had {setting}, whose secrets are not kept: give it again"
+    )]
     NotKept { setting: String },
     #[error("there is no probe `{name}`: they are {all}")]
     Probe { name: String, all: String },
     #[error("no probe is left to run")]
     NothingLeft,
-    #[error("--count `{given}` is not understood: write 'GET /payments?ref={{marker}} /items/length'")]
+    #[error(
+        "--count `{given}` is not understood: write 'GET /payments?ref={{marker}} /items/length'"
+    )]
     Count { given: String },
     #[error("cannot listen at {address}")]
     Listen {
@@ -75,7 +83,9 @@ pub(super) enum VerifyError {
     NoCountStore,
     #[error("--count-store cannot be used")]
     CountStore(#[source] InvalidAddress),
-    #[error("what is counted in memory cannot be counted from here: --count-store sqlite:PATH or postgres://…")]
+    #[error(
+        "what is counted in memory cannot be counted from here: --count-store sqlite:PATH or postgres://…"
+    )]
     CountMemory,
     #[error("--ca {} holds no certificate in PEM", path.display())]
     Certificates { path: PathBuf },

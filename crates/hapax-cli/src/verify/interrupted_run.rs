@@ -52,7 +52,8 @@ impl InterruptedRun {
                 list.clear();
             }
         }
-        let has_password = |store: &String| !names_no_secret(store) && !store.starts_with("sqlite:");
+        let has_password =
+            |store: &String| !names_no_secret(store) && !store.starts_with("sqlite:");
         if settings.count_store.as_ref().is_some_and(has_password) {
             left_out.push("--count-store".to_owned());
             settings.count_store = None;

@@ -34,7 +34,8 @@ use std::{
 };
 
 use hapax_examine::{
-    Examination, ExaminationExit, ExaminationMemory, ExaminationRecord, Interruption, ReportDocument,
+    Examination, ExaminationExit, ExaminationMemory, ExaminationRecord, Interruption,
+    ReportDocument,
 };
 
 use self::{error::VerifyError, interrupted_run::InterruptedRun, progress::VerifyProgress};
@@ -116,11 +117,10 @@ impl VerifyRun<'_> {
     /// Runs it to its end; the first signal lets the request at work end, the second nothing.
     async fn examine(&self) -> Result<VerifyEnd, VerifyError> {
         let mut signals = Signals::listen().map_err(VerifyError::Runtime)?;
-        let progress = VerifyProgress::new(self.examination.chosen().count());
+        let progress = VerifyProgress::new(self.examination.outline().runs.len());
         let cancelled = Arc::new(AtomicBool::new(false));
         let examination = self.examination.clone();
-        let running =
-            examination.run(Vec::new(), cancelled.clone(), |event| progress.tell(&event));
+        let running = examination.run(Vec::new(), cancelled.clone(), |event| progress.tell(&event));
         let mut running = Box::pin(running);
         let mut stopped = None;
         let ended = loop {
@@ -153,15 +153,17 @@ impl VerifyRun<'_> {
         let (ended, stopped) = match ended {
             VerifyEnd::Over(ended, stopped) => (ended, stopped),
             VerifyEnd::Broken(signal) => {
-            say("ended at once: nothing is kept of this run, and nothing was cleaned up");
-            return Ok(ExitCode::from(after(signal)));
-        }};
+                say("ended at once: nothing is kept of this run, and nothing was cleaned up");
+                return Ok(ExitCode::from(after(signal)));
+            }
+        };
         match (ended, stopped) {
             (Ok(record), stopped) => {
                 let report = self.report(&record)?;
                 let is_over = stopped.is_none();
                 if !is_over || !record.memory.awaited.is_empty() {
-                    let when = if is_over { "when keys are about to be forgotten" } else { "any time" };
+                    let when =
+                        if is_over { "when keys are about to be forgotten" } else { "any time" };
                     self.keep(Some(report.clone()), record.memory, when)?;
                 }
                 match stopped {

@@ -48,6 +48,8 @@ impl VerifyProgress {
                     bar.set_message(format!("{} {}", probe.id, probe.question));
                 }
             }
+            // What is left out was announced.
+            ExaminationEvent::Ended(record) if !record.was_run => {}
             ExaminationEvent::Ended(record) => {
                 let probe = record.probe;
                 self.say(&line(probe.id, probe.name, &word(&record.verdict)));

@@ -71,7 +71,9 @@ fn write(path: &Path, text: &str) -> Result<(), VerifyError> {
 
 /// Settings, and comments where somebody has to look.
 fn file(proposal: &ApiProposal) -> String {
-    let mut text = String::from("# For `hapax verify --config`: every setting is an option of it, with _ for -.\n");
+    let mut text = String::from(
+        "# For `hapax verify --config`: every setting is an option of it, with _ for -.\n",
+    );
     match &proposal.url {
         Some(url) => text.push_str(&setting("url", url)),
         None => {
@@ -103,7 +105,9 @@ fn route_table(route: &ProposedRoute) -> String {
         Some(body) => {
             let body = body.to_string();
             if !body.contains("{marker}") {
-                text.push_str("# Write {marker} where the API keeps what clients call an operation.\n");
+                text.push_str(
+                    "# Write {marker} where the API keeps what clients call an operation.\n",
+                );
             }
             text.push_str(&setting("json", &body));
         }

@@ -9,9 +9,7 @@ use hapax_examine::{
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{
-    body, error::VerifyError, headers, interrupted_run::InterruptedRun, oracle::oracle,
-};
+use super::{body, error::VerifyError, headers, interrupted_run::InterruptedRun, oracle::oracle};
 use crate::args::{VerifySettings, WrittenKey};
 
 /// Trials of each race, for each number of duplicates, where all of them are to be a thousand.
@@ -22,8 +20,8 @@ const TRIALS_LEAST: u32 = 5;
 const KEYS_LEAST: u32 = 20;
 /// Probes that are never left out unasked: without them, no grade is a good one.
 const FOR_A_GRADE: [&str; 18] = [
-    "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10", "V11", "V12", "V13", "V16", "V19", "V20",
-    "V21", "V25",
+    "V01", "V02", "V03", "V04", "V05", "V06", "V07", "V08", "V09", "V10", "V11", "V12", "V13",
+    "V16", "V19", "V20", "V21", "V25",
 ];
 
 /// An examination, and what there are not enough effects for.
@@ -47,7 +45,8 @@ pub(super) async fn examination(
     };
     let api = api(settings, profile)?;
     let oracle = oracle(settings, &api, &wire).await?;
-    if oracle.is_some() && ![&api.path, &api.body.text].iter().any(|text| text.contains("{marker}")) {
+    if oracle.is_some() && ![&api.path, &api.body.text].iter().any(|text| text.contains("{marker}"))
+    {
         return Err(VerifyError::NoMarker);
     }
     let mut examination = Examination {

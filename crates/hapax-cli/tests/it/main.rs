@@ -45,6 +45,7 @@ mod truth;
 mod truth_answers;
 mod truth_upstream;
 mod usage;
+mod verify;
 mod wire;
 mod world;
 

@@ -50,7 +50,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         }
         if !is_changeable {
             findings.unclear(
-                "the body is no JSON: give one that differs in a value (`--changed-body`)",
+                "the body is neither JSON nor a form: give one that differs in a value (`--changed-body`)",
             );
         }
         Ok(findings.verdict())

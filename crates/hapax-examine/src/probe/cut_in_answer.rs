@@ -109,7 +109,7 @@ async fn leave(
     if !reference.is_chunked {
         defects.extend(judge_beginning(examiner, received, &broken.exchange, &retry));
     }
-    Ok((has_come || !defects.is_empty()).then_some(defects))
+    Ok(((has_come && retry.succeeded()) || !defects.is_empty()).then_some(defects))
 }
 
 async fn ask_settled(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Probe, ProbeFuture, ProbeVerdict};
+use super::{Probe, ProbeFuture};
 use crate::{
     CutEnd, Defect, DefectClass, ExamRequest, Examiner, Interruption, ProbeLog,
     judge::judge_duplicates,
@@ -37,7 +37,8 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             let later = examiner.fresh()?;
             let later = examiner.ask(log, "a whole one, later", &later).await;
             if !later.succeeded() {
-                return Ok(ProbeVerdict::inconclusive("an ordinary request had no success"));
+                findings = findings.unless_sound();
+                break;
             }
             examiner.rest().await;
             let mut early = Vec::new();
@@ -45,13 +46,15 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                 early.push(examiner.effects(log, &one.request.marker).await?);
             }
             for (one, early) in cut.iter().zip(early) {
-                findings.add(retry(examiner, log, one, early).await?);
+                if let Some(defects) = retry(examiner, log, one, early).await? {
+                    findings.add(defects);
+                }
             }
             if findings.is_decided() {
                 break;
             }
         }
-        Ok(findings.verdict("no request could be sent in part"))
+        Ok(findings.verdict("whole requests had no success"))
     })
 }
 
@@ -85,13 +88,13 @@ async fn cut_all(
     Ok(cut)
 }
 
-/// Sends the whole one, and judges both.
+/// Sends the whole one, and judges both; nothing if that told nothing.
 async fn retry(
     examiner: &Examiner,
     log: &ProbeLog,
     cut: &CutRequest,
     early: Option<u64>,
-) -> Result<Vec<Defect>, Interruption> {
+) -> Result<Option<Vec<Defect>>, Interruption> {
     let CutRequest { request, bytes, left } = cut;
     let retry = examiner.ask_until_settled(log, "whole", request).await;
     let effects = examiner.effects(log, &request.marker).await?;
@@ -109,5 +112,5 @@ async fn retry(
     }
     let after = format!("a request ended after {bytes} bytes");
     defects.extend(judge_settled(examiner, &after, &retry));
-    Ok(defects)
+    Ok((retry.succeeded() || !defects.is_empty()).then_some(defects))
 }

@@ -92,7 +92,7 @@ impl FailedRequest {
             if first.status().is_none_or(|status| status < 500) {
                 continue;
             }
-            let retries = examiner.retry_until_success(log, &request).await?;
+            let retries = examiner.retry_until_success(log, "retry", &request).await?;
             let effects = examiner.effects(log, &request.marker).await?;
             return Ok(Some(Self { place, request, first, retries, effects }));
         }

@@ -1,5 +1,7 @@
 //! V17: a request is refused for its content, and comes corrected with the same key.
 
+use std::time::Duration;
+
 use super::{Probe, ProbeFuture};
 use crate::{
     Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
@@ -136,7 +138,8 @@ async fn correct(
     defects.extend(judge_refusal(&corrected, effects));
     defects.extend(judge_crash(&corrected, "a corrected request under the key of a refused one"));
     let declared = examiner.examination().declared.refusals_kept;
-    defects.extend(judge_end(end, declared, refusal, &corrected));
+    let waited = examiner.examination().bounds.recovery;
+    defects.extend(judge_end(end, declared, waited, [refusal, &corrected]));
     findings.seen(defects);
     Ok(end)
 }
@@ -144,16 +147,16 @@ async fn correct(
 fn judge_end(
     end: CorrectedEnd,
     declared: Option<bool>,
-    refusal: &Exchange,
-    corrected: &Exchange,
+    waited: Duration,
+    [refusal, corrected]: [&Exchange; 2],
 ) -> Option<Defect> {
     let (was, is) = (refusal.status().unwrap_or_default(), corrected.status().unwrap_or_default());
     let (class, sentence, advice) = match (end, declared) {
         (CorrectedEnd::Stuck, None | Some(false)) => (
             DefectClass::Liveness,
             format!(
-                "a request was refused with {was}, and when it came corrected with the same key it was told \
-                 to come back ({is}) for ever: the key is stuck, and the client waits for nothing"
+                "a request was refused with {was}, and its corrected retry with the same key is still told to come \
+                 back ({is}) after {waited:.0?}: the key is stuck, and the client waits for nothing"
             ),
             "look at the body before the key is taken, or free the key when the request is refused",
         ),

@@ -23,9 +23,9 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         let Some(first) = examiner.succeed(log, "first", |request| request).await? else {
             return Ok(ProbeVerdict::inconclusive(NO_SUCCESS));
         };
-        let Some(text) = reordered(&first.request) else {
+        let Some(text) = reordered(&examiner.api().body, &first.request) else {
             return Ok(ProbeVerdict::inconclusive(
-                "the body is no object of JSON, whose members have an order",
+                "the body has no members whose order could be another: it is neither an object of JSON nor a form",
             ));
         };
         // From here on the first is over, and what it is answered does not depend on when one asks.

@@ -59,7 +59,7 @@ async fn retried(
     first: &Exchange,
 ) -> Result<Vec<Defect>, Interruption> {
     let is_kept = is_kept(examiner, &request.marker).await?;
-    let retries = examiner.retry_until_success(log, request).await?;
+    let retries = examiner.retry_until_success(log, "retry", request).await?;
     let effects = examiner.effects(log, &request.marker).await?;
     let asked: Vec<_> = std::iter::once(first).chain(&retries).collect();
     let mut defects = judge_duplicates(examiner, &asked, effects);

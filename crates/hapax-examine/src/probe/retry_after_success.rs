@@ -1,5 +1,7 @@
 //! V01: somebody who heard of a success asks once more.
 
+use std::time::Duration;
+
 use super::{Probe, ProbeFuture};
 use crate::{
     Defect, DefectClass, Examiner, Exchange, ProbeLog, RawAnswer,
@@ -36,7 +38,8 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             };
             // Of what happened twice, or was told as if it had, the answers differ anyway.
             if defects.is_empty() {
-                defects.extend(judge_replay(&first.answer, &retry, replay));
+                let waited = examiner.examination().bounds.recovery;
+                defects.extend(judge_replay(&first.answer, &retry, replay, waited));
                 defects.iter_mut().for_each(|one| one.shown_by.insert(0, first.exchange.number));
             }
             findings.seen(defects);
@@ -49,14 +52,19 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 }
 
 /// What is wrong with what a retry was told after a success.
-fn judge_replay(first: &RawAnswer, retry: &Exchange, replay: &RawAnswer) -> Option<Defect> {
+fn judge_replay(
+    first: &RawAnswer,
+    retry: &Exchange,
+    replay: &RawAnswer,
+    waited: Duration,
+) -> Option<Defect> {
     let status = replay.status;
     let (class, sentence, advice) = if replay.asks_to_come_back() {
         (
             DefectClass::Liveness,
             format!(
-                "a request was answered with {}, and its retries are told to come back ({status}) for ever: \
-                 who lost the first answer never learns what happened",
+                "a request was answered with {}, and after {waited:.0?} its retries are still told to come back \
+                 ({status}): who lost the first answer never learns what happened",
                 first.status
             ),
             "keep the answer with the key, and give it to whoever asks again",

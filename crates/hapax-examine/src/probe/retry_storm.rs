@@ -80,11 +80,12 @@ async fn storm(
     let effects = examiner.effects(log, &request.marker).await?;
     let after = "its client came again and again";
     let stuck = judge_settled(examiner, after, &last);
+    let is_settled = last.succeeded();
     exchanges.push(last);
     let all: Vec<_> = exchanges.iter().collect();
     let mut defects = judge_overlapping(examiner, &all, effects);
     defects.extend(stuck);
-    Ok((has_left || !defects.is_empty()).then_some(defects))
+    Ok(((has_left && is_settled) || !defects.is_empty()).then_some(defects))
 }
 
 /// Asks, and leaves if there is no answer within this time.

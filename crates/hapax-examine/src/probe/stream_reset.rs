@@ -61,5 +61,5 @@ async fn reset(
     let effects = examiner.effects(log, &request.marker).await?;
     let mut defects = judge_duplicates(examiner, &[&left, &retry], effects);
     defects.extend(judge_settled(examiner, "its stream was reset before the answer", &retry));
-    Ok((is_reset || !defects.is_empty()).then_some(defects))
+    Ok(((is_reset && retry.succeeded()) || !defects.is_empty()).then_some(defects))
 }

@@ -64,11 +64,12 @@ impl KillTrial {
             Ok::<_, Interruption>((ordered, lead))
         };
         let (first, killed) = tokio::join!(asking, killing);
-        // Some are slow also after a start.
-        examiner.fast_server().await?;
+        // Some are slow also after a start. Why there was none is told first.
+        let made_fast = examiner.fast_server().await;
         let (ordered, lead) = killed?;
+        made_fast?;
         let kept = examiner.effects(log, &request.marker).await?.unwrap_or_default();
-        let retries = examiner.retry_until_success(log, &request).await?;
+        let retries = examiner.retry_until_success(log, "retry", &request).await?;
         let effects = examiner.effects(log, &request.marker).await?.unwrap_or_default();
         let into = (ordered + lead).saturating_sub(first.began);
         Ok(Self { request, first, retries, into, lead, kept, effects })

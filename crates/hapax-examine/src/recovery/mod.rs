@@ -114,6 +114,7 @@ impl Examiner {
     pub(crate) async fn retry_until_success(
         &self,
         log: &ProbeLog,
+        label: &str,
         request: &ExamRequest,
     ) -> Result<Vec<Exchange>, Interruption> {
         let until = Instant::now() + self.examination().bounds.recovery;
@@ -121,7 +122,7 @@ impl Examiner {
         let mut retries: Vec<Exchange> = Vec::new();
         let mut same_failures = 0;
         loop {
-            let retry = self.ask(log, "retry", request).await;
+            let retry = self.ask(log, label, request).await;
             let is_same = retries.last().is_some_and(|last| is_same_failure(last, &retry));
             let is_over = is_final(&retry);
             retries.push(retry);
@@ -142,7 +143,7 @@ impl Examiner {
     /// Whether an operation that nobody has asked for succeeds, at last.
     pub(crate) async fn is_well(&self, log: &ProbeLog) -> Result<bool, Interruption> {
         let other = self.fresh()?;
-        let asked = self.retry_until_success(log, &other).await?;
+        let asked = self.retry_until_success(log, "another key", &other).await?;
         Ok(asked.last().is_some_and(Exchange::succeeded))
     }
 

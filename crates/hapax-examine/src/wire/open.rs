@@ -195,6 +195,7 @@ impl OpenRequest {
         self.complete(log).await;
         let mut received = BytesMut::new();
         if bytes == 0 {
+            // It is not waited for that the other side has confirmed the request: that may come with its answer.
             // Some readings need a while to be told of what is there.
             self.stream.read(&mut received, Duration::from_millis(1)).await;
         }

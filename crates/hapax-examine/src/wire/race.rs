@@ -33,7 +33,7 @@ impl Wire {
             open.release(log);
         }
         let sent: Vec<_> = opened.iter().filter_map(OpenRequest::sent).collect();
-        if let (Some(first), Some(last)) = (sent.iter().min(), sent.iter().max()) {
+        if let (2.., Some(first), Some(last)) = (sent.len(), sent.iter().min(), sent.iter().max()) {
             log.raced(last.saturating_sub(*first));
         }
         ended.extend(join_all(opened.into_iter().map(|open| open.read(log, patience))).await);

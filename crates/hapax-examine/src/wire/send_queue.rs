@@ -12,7 +12,7 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
 /// Waits until the other side's kernel has all that was written to connections of these ports (ours, theirs).
 ///
-/// The number is that of `SIOCOUTQ`, read from the tables of the kernel because asking for it needs unsafe code. Where
+/// It may take some 40 ms, as long as the other side may wait before it confirms. The number is that of `SIOCOUTQ`, read from the tables of the kernel because asking for it needs unsafe code. Where
 /// there are no such tables it is a short wait, which is enough on one machine and for most networks.
 pub(super) async fn drain(ports: &[(u16, u16)]) {
     let until = Instant::now() + DRAIN_PATIENCE;

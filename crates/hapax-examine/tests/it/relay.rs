@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
 };
 
@@ -12,9 +12,12 @@ use rustls::{
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpSocket,
 };
 use tokio_rustls::TlsAcceptor;
+
+/// Small, so that it does not take an answer from its server that its client does not take.
+const BUFFER_BYTES: u32 = 32 * 1024;
 
 /// What came on one connection.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +64,11 @@ impl Relay {
     }
 
     async fn start(server: SocketAddr, tls: Option<TlsAcceptor>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        // Connections have it from here.
+        socket.set_send_buffer_size(BUFFER_BYTES).unwrap();
+        socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let listener = socket.listen(1024).unwrap();
         let address = listener.local_addr().unwrap();
         let came_in = Arc::new(Mutex::new(Vec::new()));
         let all = came_in.clone();
@@ -97,7 +104,9 @@ async fn pass_on(
     server: SocketAddr,
     came_in: Arc<Mutex<CameIn>>,
 ) -> io::Result<()> {
-    let mut upstream = TcpStream::connect(server).await?;
+    let upstream = TcpSocket::new_v4()?;
+    upstream.set_recv_buffer_size(BUFFER_BYTES)?;
+    let mut upstream = upstream.connect(server).await?;
     upstream.set_nodelay(true)?;
     let (mut from_server, mut to_server) = upstream.split();
     let (mut from_client, mut to_client) = tokio::io::split(client);

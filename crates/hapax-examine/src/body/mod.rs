@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
-
+use self::places::{BodyForm, BodyPlaces};
 use crate::{BodyTemplate, ExamRequest};
+
+mod places;
 
 /// Most numbers and strings of a body that are changed in turn.
 const PLACES_MAX: usize = 3;
@@ -22,21 +23,26 @@ pub(crate) struct OtherBody {
 
 /// Bodies of the same length with another value, those to be tried first before the others.
 pub(crate) fn changed_in_place(template: &BodyTemplate, request: &ExamRequest) -> Vec<OtherBody> {
-    changed(template, request, neighbour_of_number, neighbour_of_text, |_| None)
+    changed(template, request, neighbour_of_number, neighbour_of_text, false)
 }
 
 /// Bodies of another length with another value.
 pub(crate) fn changed_in_length(template: &BodyTemplate, request: &ExamRequest) -> Vec<OtherBody> {
     let longer = |text: &str| Some(format!("{text}x"));
-    changed(template, request, number_of_other_length, longer, with_another_member)
+    changed(template, request, number_of_other_length, longer, true)
 }
 
-/// The same content with its members in another order and with other whitespace; nothing if it is no object of JSON.
-pub(crate) fn reordered(request: &ExamRequest) -> Option<String> {
+/// The same content with its members in another order and, in JSON, other whitespace; nothing if it has no members.
+pub(crate) fn reordered(template: &BodyTemplate, request: &ExamRequest) -> Option<String> {
     let text = str::from_utf8(&request.body).ok()?;
-    let json = JsonText::read(text)?;
-    let members: Vec<_> = json.members.iter().rev().map(|member| &text[member.clone()]).collect();
-    (!members.is_empty()).then(|| format!(" {{\n\t{} \n}}\n", members.join(" ,\n\t")))
+    let places = BodyPlaces::read(template, text)?;
+    let members: Vec<_> = places.members.iter().rev().map(|member| &text[member.clone()]).collect();
+    match places.form {
+        BodyForm::Json => {
+            (!members.is_empty()).then(|| format!(" {{\n\t{} \n}}\n", members.join(" ,\n\t")))
+        }
+        BodyForm::Pairs => (members.len() > 1).then(|| members.join("&")),
+    }
 }
 
 /// Bodies that an API ought to refuse, the likeliest first.
@@ -46,21 +52,22 @@ pub(crate) fn refusable(template: &BodyTemplate, request: &ExamRequest) -> Vec<O
         return vec![OtherBody { what: "the invalid body that was given".to_owned(), text }];
     }
     let Ok(text) = str::from_utf8(&request.body) else { return Vec::new() };
-    let Some(json) = JsonText::read(text) else { return Vec::new() };
-    let mut bodies = Vec::new();
-    for dropped in
-        json.members.iter().filter(|member| !text[(*member).clone()].contains(&request.marker))
-    {
-        let kept = json.members.iter().filter(|member| *member != dropped);
-        let kept: Vec<_> = kept.map(|member| &text[member.clone()]).collect();
-        let what = format!("without {}", &text[dropped.clone()]);
-        bodies.push(OtherBody { what, text: format!("{{{}}}", kept.join(",")) });
-    }
-    bodies.truncate(PLACES_MAX);
-    bodies.extend(json.numbers.first().map(|number| {
+    let Some(places) = BodyPlaces::read(template, text) else { return Vec::new() };
+    let is_marker = |place: &&Range<usize>| text[(*place).clone()].contains(&request.marker);
+    let dropped = places.members.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
+    let mut bodies: Vec<_> = dropped
+        .map(|dropped| {
+            let kept = places.members.iter().filter(|member| *member != dropped);
+            let kept: Vec<_> = kept.map(|member| &text[member.clone()]).collect();
+            let what = format!("without {}", &text[dropped.clone()]);
+            OtherBody { what, text: places.form.joined(&kept) }
+        })
+        .collect();
+    bodies.extend(places.numbers.first().map(|number| {
         let value = &text[number.clone()];
-        let what = format!("\"x{value}\" instead of {value}");
-        OtherBody { what, text: replaced(text, number, &format!("\"x{value}\"")) }
+        let other = places.form.text(&format!("x{value}"));
+        let what = format!("{other} instead of {value}");
+        OtherBody { what, text: replaced(text, number, &other) }
     }));
     bodies
 }
@@ -70,7 +77,7 @@ fn changed(
     request: &ExamRequest,
     number: fn(&str) -> Option<String>,
     string: fn(&str) -> Option<String>,
-    whole: fn(&str) -> Option<String>,
+    adds_member: bool,
 ) -> Vec<OtherBody> {
     let Ok(text) = str::from_utf8(&request.body) else { return Vec::new() };
     if let Some(given) = &template.changed {
@@ -78,12 +85,12 @@ fn changed(
         let what = "the changed body that was given".to_owned();
         return vec![OtherBody { what, text: given }];
     }
-    let Some(json) = JsonText::read(text) else { return Vec::new() };
+    let Some(places) = BodyPlaces::read(template, text) else { return Vec::new() };
     let is_marker = |place: &&Range<usize>| text[(*place).clone()].contains(&request.marker);
-    let numbers = json.numbers.iter().take(PLACES_MAX).map(|place| (place, number));
-    let strings = json.strings.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
-    let places = numbers.chain(strings.map(|place| (place, string)));
-    let mut bodies: Vec<_> = places
+    let numbers = places.numbers.iter().take(PLACES_MAX).map(|place| (place, number));
+    let strings = places.strings.iter().filter(|place| !is_marker(place)).take(PLACES_MAX);
+    let changed = numbers.chain(strings.map(|place| (place, string)));
+    let mut bodies: Vec<_> = changed
         .filter_map(|(place, change)| {
             let value = &text[place.clone()];
             let other = change(value)?;
@@ -91,9 +98,13 @@ fn changed(
             Some(OtherBody { what, text: replaced(text, place, &other) })
         })
         .collect();
-    bodies.extend(whole(text).map(|text| OtherBody { what: "one more member".to_owned(), text }));
-    // What was put together may be no JSON: a number may not begin with 0.
-    bodies.retain(|body| serde_json::from_str::<Value>(&body.text).is_ok());
+    if let Some(first) = places.members.first().filter(|_| adds_member) {
+        let another = places.form.another_member();
+        let text = format!("{}{another}{}", &text[..first.start], &text[first.start..]);
+        bodies.push(OtherBody { what: "one more member".to_owned(), text });
+    }
+    // What was put together may be none: a number of JSON may not begin with 0.
+    bodies.retain(|body| BodyPlaces::read(template, &body.text).is_some());
     bodies
 }
 
@@ -129,86 +140,14 @@ fn number_of_other_length(number: &str) -> Option<String> {
     })
 }
 
-fn with_another_member(text: &str) -> Option<String> {
-    let json = JsonText::read(text)?;
-    let first = json.members.first()?;
-    Some(format!("{}\"note\":\"changed\",{}", &text[..first.start], &text[first.start..]))
-}
-
 fn replaced(text: &str, place: &Range<usize>, by: &str) -> String {
     format!("{}{by}{}", &text[..place.start], &text[place.end..])
 }
 
-/// Where in a JSON text things are.
-#[derive(Debug, Default)]
-struct JsonText {
-    /// The members of the outermost object, each with its name.
-    members: Vec<Range<usize>>,
-    numbers: Vec<Range<usize>>,
-    /// Strings that are values, without their quotes.
-    strings: Vec<Range<usize>>,
-}
-
-impl JsonText {
-    /// Nothing if it is no JSON.
-    fn read(text: &str) -> Option<Self> {
-        serde_json::from_str::<Value>(text).ok()?;
-        let bytes = text.as_bytes();
-        let mut found = Self::default();
-        let (mut at, mut depth, mut member) = (0, 0_u32, None::<usize>);
-        while let Some(byte) = bytes.get(at) {
-            let mut end = at + 1;
-            match byte {
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' | b',' => {
-                    if depth == 1 {
-                        found.members.extend(member.take().map(|start| trimmed(text, start..at)));
-                    }
-                    depth -= u32::from(*byte != b',');
-                }
-                b'"' => {
-                    end = string_end(bytes, at);
-                    let is_name = text[end..].trim_start().starts_with(':');
-                    match (is_name, depth) {
-                        (true, 1) => member = Some(at),
-                        (true, _) => {}
-                        (false, _) => found.strings.push(at + 1..end - 1),
-                    }
-                }
-                b'-' | b'0'..=b'9' => {
-                    let is_more =
-                        |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
-                    end = at + bytes[at..].iter().take_while(is_more).count();
-                    found.numbers.push(at..end);
-                }
-                _ => {}
-            }
-            at = end;
-        }
-        Some(found)
-    }
-}
-
-fn trimmed(text: &str, place: Range<usize>) -> Range<usize> {
-    let length = text[place.clone()].trim_end().len();
-    place.start..place.start + length
-}
-
-/// Behind the quote that ends the string that begins here.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn template(text: &str) -> BodyTemplate {
@@ -270,7 +209,7 @@ mod tests {
 
     #[test]
     fn members_are_reordered_and_stay_the_same() {
-        let other = reordered(&request(PAYMENT)).unwrap();
+        let other = reordered(&template(PAYMENT), &request(PAYMENT)).unwrap();
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(value(&other), value(&PAYMENT.replace("{marker}", "m-1")));
         assert!(other.find("ref") < other.find("amount"), "{other}");
@@ -290,10 +229,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_left_alone() {
-        let text = "amount=100&ref={marker}";
+    fn what_is_neither_json_nor_pairs_is_left_alone() {
+        let text = "<payment ref=\"{marker}\">100</payment>";
         assert_eq!(texts(changed_in_place(&template(text), &request(text))), [""; 0]);
-        assert_eq!(reordered(&request(text)), None);
+        assert_eq!(reordered(&template(text), &request(text)), None);
+    }
+
+    #[test]
+    fn pairs_of_a_form_are_changed_as_members_are() {
+        let text = "currency=eur&amount=100&metadata[ref]={marker}";
+        let mut form = template(text);
+        form.content_type = "application/x-www-form-urlencoded".to_owned();
+        assert_eq!(
+            texts(changed_in_place(&form, &request(text))),
+            [
+                "currency=eur&amount=101&metadata[ref]=m-1",
+                "currency=eus&amount=100&metadata[ref]=m-1"
+            ]
+        );
+        assert_eq!(
+            texts(changed_in_length(&form, &request(text)))[0],
+            "currency=eur&amount=10&metadata[ref]=m-1"
+        );
+        assert_eq!(
+            reordered(&form, &request(text)).unwrap(),
+            "metadata[ref]=m-1&amount=100&currency=eur"
+        );
+        assert_eq!(
+            texts(refusable(&form, &request(text))),
+            [
+                "amount=100&metadata[ref]=m-1",
+                "currency=eur&metadata[ref]=m-1",
+                "currency=eur&amount=x100&metadata[ref]=m-1",
+            ]
+        );
     }
 
     #[test]
