@@ -14,13 +14,14 @@ pub(super) const PROBE: Probe = Probe {
     name: "stream-reset",
     question: "Does a reset of an HTTP/2 stream, and a retry, have one effect?",
     needs: &[ProbeNeed::Http2],
-    operations_max: 6,
+    operations_max: 8,
     run: |examiner, log| run(examiner, log),
 };
 
-/// When it is reset, as parts of the time that an answer takes.
-const MOMENTS: [f64; 6] = [0.5, 0.25, 0.5, 0.25, 0.1, 0.0];
-const TRIALS: u32 = 2;
+/// When it is reset, as parts of the time that an answer takes. Late ones are tried as well, as nobody sees from outside
+/// whether the work has begun.
+const MOMENTS: [f64; 8] = [0.5, 0.75, 0.25, 0.6, 0.4, 0.25, 0.1, 0.0];
+const TRIALS: u32 = 4;
 
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {

@@ -18,6 +18,9 @@ use crate::zoo;
 const PROBES: &[&str] =
     &["V02", "V03", "V04", "V11", "V12", "V13", "V14", "V15", "V16", "V29", "V31", "V32"];
 
+/// How often it is tried where too little came about.
+const ATTEMPTS_MAX: usize = 4;
+
 /// A species, how long its handler is made to take once it is known, the probe meant for it, and what that finds.
 type Planted = (&'static str, Option<u32>, &'static str, DefectClass);
 
@@ -100,7 +103,12 @@ fn make_slow(address: SocketAddr, milliseconds: u32) {
 async fn each_probe_finds_the_fault_that_is_meant_for_it() {
     let mut missed = Vec::new();
     for (name, slow, probe, class) in PLANTED {
-        let found = probed(name, *slow, &[probe]).await.remove(0);
+        let mut found = probed(name, *slow, &[probe]).await.remove(0);
+        for _ in 1..ATTEMPTS_MAX {
+            if is_inconclusive(&found) {
+                found = probed(name, *slow, &[probe]).await.remove(0);
+            }
+        }
         let is_found = match &found.verdict {
             ProbeVerdict::Fail { defects, .. } => {
                 defects.iter().map(|defect| defect.class).min() == Some(*class)
@@ -115,16 +123,34 @@ async fn each_probe_finds_the_fault_that_is_meant_for_it() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
+fn is_inconclusive(record: &ProbeRecord) -> bool {
+    matches!(record.verdict, ProbeVerdict::Inconclusive { .. })
+}
+
 /// All that race and cut, on a server that is correct.
 async fn check_correct(name: &str) {
-    let mut doubted = Vec::new();
-    for found in probed(name, None, PROBES).await {
-        if !matches!(found.verdict, ProbeVerdict::Pass { .. }) {
-            doubted
-                .push(format!("{name} {}: {:?} {:?}", found.probe.id, found.verdict, found.notes));
+    let mut probes = PROBES.to_vec();
+    let mut slow = None;
+    let mut inconclusive = String::new();
+    for _ in 0..ATTEMPTS_MAX {
+        let found = probed(name, slow, &probes).await;
+        let wrong: Vec<_> = found
+            .iter()
+            .filter(|found| matches!(found.verdict, ProbeVerdict::Fail { .. }))
+            .map(|found| (found.probe.id, &found.verdict, &found.notes))
+            .collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:?}");
+        let again = found.iter().filter(|found| is_inconclusive(found));
+        probes = again.clone().map(|found| found.probe.id).collect();
+        if probes.is_empty() {
+            return;
         }
+        inconclusive =
+            again.map(|found| format!("{} {:?}", found.probe.id, found.verdict)).collect();
+        // What they say would help where the machine is busy.
+        slow = Some(200);
     }
-    assert!(doubted.is_empty(), "{}", doubted.join("\n"));
+    panic!("{name}: {inconclusive}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
