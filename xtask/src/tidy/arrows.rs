@@ -18,6 +18,21 @@ const DRIVERS: &[&str] = &[
 ];
 const HTTP: &[&str] = &["axum", "http", "hyper", "hyper-util", "reqwest", "tower", "tower-http"];
 const RUNTIMES: &[&str] = &["async-std", "mio", "smol", "tokio"];
+const OURS: &[&str] = &[
+    "hapax",
+    "hapax-cli",
+    "hapax-client",
+    "hapax-core",
+    "hapax-encryption",
+    "hapax-engine",
+    "hapax-gateway",
+    "hapax-messaging",
+    "hapax-postgres",
+    "hapax-sql",
+    "hapax-sqlite",
+    "hapax-sqlite-file",
+    "hapax-tower",
+];
 const ABOVE_A_FILE: &[&str] = &["hapax-client", "hapax-core", "hapax-engine", "hapax-tower"];
 const OWN_CRATES: &str = "hapax";
 
@@ -88,6 +103,11 @@ const RULES: &[ArrowRule] = &[
         package: "hapax-gateway",
         forbidden: &[DRIVERS, BACKENDS, &["hapax-messaging"]],
         reason: "the gateway runs on any store, with or without relays; the program picks",
+    },
+    ArrowRule {
+        package: "hapax-examine",
+        forbidden: &[OURS, DRIVERS, &["axum", "hyper", "hyper-util", "reqwest", "tower"]],
+        reason: "what examines servers judges ours as it judges others, and sends its bytes itself",
     },
     ArrowRule {
         package: "hapax-verify",

@@ -54,6 +54,24 @@ fn the_engine_and_the_judge_name_no_backend() {
 }
 
 #[test]
+fn who_examines_servers_shares_nothing_with_ours() {
+    compare(&arrows::judge("hapax-examine", ["h2", "http", "rustls", "tokio"]), &[]);
+    compare(
+        &arrows::judge(
+            "hapax-examine",
+            ["hapax-core", "hapax-tower", "hapax-zoo", "rusqlite", "hyper"],
+        ),
+        &[
+            "reaches `hapax-core`",
+            "reaches `hapax-tower`",
+            "reaches `hapax-zoo`",
+            "reaches `rusqlite`",
+            "reaches `hyper`",
+        ],
+    );
+}
+
+#[test]
 fn the_gateway_and_messaging_do_not_know_each_other() {
     compare(&arrows::judge("hapax-gateway", ["hapax-messaging"]), &["reaches `hapax-messaging`"]);
     compare(&arrows::judge("hapax-messaging", ["hapax-gateway"]), &["reaches `hapax-gateway`"]);

@@ -47,10 +47,35 @@ fn from_file(path: &Path, name: Option<&str>) -> Result<VerifySettings, VerifyEr
         VerifyError::File { path: path.to_owned(), line, reason: reason.to_owned() }
     })?;
     let routes = std::mem::take(&mut settings.route);
-    match chosen(path, &routes, name)? {
-        Some(route) => with_route(settings, route),
-        None => Ok(settings),
+    let settings = match chosen(path, &routes, name)? {
+        Some(route) => with_route(&settings, route)?,
+        None => settings,
+    };
+    Ok(rooted(settings, path.parent().unwrap_or_else(|| Path::new(""))))
+}
+
+/// Files that a file names are looked for where it is.
+fn rooted(mut settings: VerifySettings, dir: &Path) -> VerifySettings {
+    let VerifySettings { json, body, changed_body, invalid_body, count_store, .. } = &mut settings;
+    for (text, mark) in [
+        (json, "@"),
+        (body, "@"),
+        (changed_body, "@"),
+        (invalid_body, "@"),
+        (count_store, "sqlite:"),
+    ] {
+        let path =
+            text.as_deref().and_then(|text| text.strip_prefix(mark)).map(|path| dir.join(path));
+        if let Some(path) = path {
+            *text = Some(format!("{mark}{}", path.display()));
+        }
     }
+    let VerifySettings { ca, json_report, html, junit, sarif, badge, compare, scope_file, .. } =
+        &mut settings;
+    for path in [ca, json_report, html, junit, sarif, badge, compare, scope_file] {
+        *path = path.take().map(|path| dir.join(path));
+    }
+    settings
 }
 
 fn chosen<'r>(
@@ -80,7 +105,7 @@ fn chosen<'r>(
 
 /// What a route says counts for more than the rest of its file; its path is one of the host of `url`.
 fn with_route(
-    settings: VerifySettings,
+    settings: &VerifySettings,
     route: &RouteSettings,
 ) -> Result<VerifySettings, VerifyError> {
     let host = settings.url.as_deref().unwrap_or_default();
@@ -106,7 +131,7 @@ fn with_route(
         large_path: route.large_path.clone(),
         ..VerifySettings::default()
     };
-    over(&settings, &own)
+    over(settings, &own)
 }
 
 /// The settings of `below`, but for those that `above` names.

@@ -1,5 +1,7 @@
 //! One file for each API, and what is typed beside it.
 
+use std::fs;
+
 use super::{ALICE, BODY, COUNT, Verifier, started};
 
 fn file(host: &str) -> String {
@@ -22,6 +24,21 @@ async fn a_route_of_a_file_is_examined_and_what_is_typed_counts_for_more() {
     assert_eq!(ended.exit, Some(0), "{ended:?}");
     assert!(ended.err.contains("V01 retry-after-success ... pass"), "{ended:?}");
     assert!(!ended.err.contains("V19"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_a_file_names_are_looked_for_where_it_is() {
+    let (running, _) = started("honest").await;
+    let verifier = Verifier::new();
+    fs::create_dir(verifier.path("apis")).unwrap();
+    verifier.write("apis/payment.json", BODY);
+    let text = file(&format!("http://{}", running.address));
+    let text = text.replace(&format!("'{BODY}'\ncount"), "\"@payment.json\"\ncount");
+    verifier.write("apis/api.toml", &format!("html = \"report.html\"\n{text}"));
+    let route = ["--config", "apis/api.toml", "--route", "POST /payments", "--max-effects", "50"];
+    let ended = verifier.run(&route);
+    assert_eq!(ended.exit, Some(0), "{ended:?}");
+    assert!(verifier.read("apis/report.html").contains("<html"));
 }
 
 #[test]
