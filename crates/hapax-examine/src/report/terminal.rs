@@ -86,7 +86,7 @@ fn findings(report: &ReportDocument, colour: TerminalColour) -> String {
         text.push_str(&evidence(probe, defect));
         let advice = format!("What to do: {}", defect.advice);
         text.push_str(&wrapped(&advice, "      ", COLUMNS));
-        let replay = format!("To repeat it: {}", probe.replay);
+        let replay = format!("To repeat it, with the other options of this run: {}", probe.replay);
         text.push_str(&colour.paint(Accent::Soft, &wrapped(&replay, "      ", COLUMNS)));
     }
     text

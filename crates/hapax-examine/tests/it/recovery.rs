@@ -264,11 +264,12 @@ async fn the_plan_counts_the_operations_of_what_can_be_run() {
         examination.bounds.racers = vec![2, 8];
         examination.bounds.race_trials = 5;
         examination.bounds.keys_between = 40;
+        examination.hooks = Hooks::default();
         examination.operations_max()
     };
     let controls = plan(&["V18"]);
     assert_eq!(controls, 11, "without a hook, V18 begins nothing");
     assert_eq!(plan(&["V02"]), controls + 10);
-    assert_eq!(plan(&["V22"]), controls + 41);
-    assert_eq!(plan(&["V01", "V02", "V22"]), controls + 1 + 10 + 41);
+    assert_eq!(plan(&["V22"]), controls + 43);
+    assert_eq!(plan(&["V01", "V02", "V22"]), controls + 3 + 10 + 43);
 }
