@@ -12,7 +12,7 @@ use hapax_examine::{
 
 use crate::store::InvalidAddress;
 
-/// Nothing was asked when this is told, but for what says otherwise.
+/// Mostly before anything was asked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VerifyError {
     #[error(

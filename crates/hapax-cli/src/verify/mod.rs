@@ -80,6 +80,7 @@ async fn perform(args: &VerifyArgs) -> Result<ExitCode, VerifyError> {
     if !args.consent.yes {
         announcement::may_go_on(safety::is_at_home(&examination, &settings))?;
     }
+    report::check_places(&settings)?;
     let run = VerifyRun {
         args,
         settings: &settings,
@@ -91,7 +92,11 @@ async fn perform(args: &VerifyArgs) -> Result<ExitCode, VerifyError> {
     if let VerifyEnd::Over(..) = ended {
         run.clean_up().await;
     }
-    run.conclude(ended)
+    // Something was asked: whoever only hears that a file could not be written must not take it for nothing.
+    Ok(run.conclude(ended).unwrap_or_else(|error| {
+        error::tell(&error);
+        ExitCode::from(INCONCLUSIVE)
+    }))
 }
 
 /// An examination that was agreed to.

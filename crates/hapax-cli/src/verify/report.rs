@@ -1,7 +1,7 @@
 //! What came of it: on standard output, and in files.
 
 use std::{
-    fs,
+    fs::{self, OpenOptions},
     io::{self, IsTerminal, Write},
     path::Path,
 };
@@ -25,6 +25,16 @@ pub(super) fn baseline(settings: &VerifySettings) -> Result<Option<ReportDocumen
         .map_err(|source| VerifyError::Read { path: path.clone(), source })?;
     let read = ReportDocument::read(&text);
     read.map(Some).map_err(|source| VerifyError::Report { path: path.clone(), source })
+}
+
+/// Makes sure that the reports can be written: it would be late to find out at the end.
+pub(super) fn check_places(settings: &VerifySettings) -> Result<(), VerifyError> {
+    let VerifySettings { json_report, html, junit, sarif, badge, .. } = settings;
+    for path in [json_report, html, junit, sarif, badge].into_iter().flatten() {
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|source| VerifyError::Write { path: path.clone(), source })?;
+    }
+    Ok(())
 }
 
 /// Prints the report, writes those that were asked for, and says what to end with.

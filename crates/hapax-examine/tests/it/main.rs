@@ -11,6 +11,7 @@ mod process;
 mod recovery;
 mod relay;
 mod report;
+mod request;
 mod wire;
 mod zoo;
 mod zoo_races;

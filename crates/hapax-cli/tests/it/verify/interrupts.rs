@@ -88,3 +88,18 @@ async fn once_cleans_up() {
     assert_eq!(interrupted.exit, Some(130), "{interrupted:?}");
     assert!(verifier.path("cleaned").exists() && verifier.path("verify-7.json").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_would_have_to_wait_for_days_is_told_when_to_go_on() {
+    let (_running, url) = started("honest").await;
+    let verifier = Verifier::new();
+    let first = verifier.examine(&url, &["--only", "V19,V26", "--ttl", "24h", "--seed", "7"]);
+    assert_eq!(first.exit, Some(3), "{first:?}");
+    assert!(first.err.ends_with("hapax verify --resume verify-7.json\n"), "{first:?}");
+    let args = ["--resume", "verify-7.json", "--credential", super::ALICE];
+    let again = verifier.run(&args);
+    assert_eq!(again.exit, Some(3), "{again:?}");
+    assert!(again.err.contains("V26 expiry ... inconclusive"), "{again:?}");
+    // What came to a conclusion is not asked again, and stands in the report.
+    assert!(!again.err.contains("V19 ") && again.out.contains("V19 missing-key"), "{again:?}");
+}

@@ -85,7 +85,11 @@ async fn settings_that_mean_nothing_are_refused_in_a_sentence() {
     check(&["--ca", "missing.pem"], "cannot read missing.pem").await;
     check(&["--compare", "missing.json"], "cannot read missing.json").await;
     check(&["--profile", "square"], "write {key} into it").await;
-    let (_server, url) = silent().await;
+    let (server, url) = silent().await;
+    let ended = Verifier::new().examine(&url, &["--html", "missing/report.html"]);
+    assert_eq!(ended.exit, Some(2), "{ended:?}");
+    assert!(ended.err.contains("hapax: cannot write missing/report.html"), "{ended:?}");
+    assert!(server.heads().is_empty());
     for (args, words) in [
         (&[][..], "say what to examine"),
         (&["GET", &url], "changes nothing"),
