@@ -319,7 +319,7 @@ async fn a_count_that_moves_by_itself_is_not_believed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_count_that_cannot_be_asked_for_is_refuted() {
     let forbidden = correct(|asked| is_count(asked).then(|| json(403, "{}")));
-    check_api(forbidden, "C2", "answered with 403").await;
+    check_api(forbidden, "C2", "wants to know who asks (403)").await;
     let text = correct(|asked| is_count(asked).then(|| json(200, "none")));
     check_api(text, "C2", "is no JSON").await;
     let other = correct(|asked| is_count(asked).then(|| json(200, r#"{"total":1}"#)));
