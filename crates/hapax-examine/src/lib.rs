@@ -14,6 +14,7 @@
 //!   for another one that resumes it days later.
 //! - `grade` and `statistics` say what all of it comes to, and how much that is worth.
 //! - `report` makes a [`ReportDocument`] of it, without secrets, and shows that in many forms; `baseline` compares two.
+//! - `outline` says what would be run, `consent` whom it may ask; `profile` and `openapi` know what need not be typed.
 //!
 //! It shares no code with the rest of Hapax, so that it judges Hapax as it judges others.
 

@@ -323,5 +323,5 @@ async fn a_count_that_cannot_be_asked_for_is_refuted() {
     let text = correct(|asked| is_count(asked).then(|| json(200, "none")));
     check_api(text, "C2", "is no JSON").await;
     let other = correct(|asked| is_count(asked).then(|| json(200, r#"{"total":1}"#)));
-    check_api(other, "C2", "at `/count` in").await;
+    check_api(other, "C2", "no number and no array at `/count`").await;
 }

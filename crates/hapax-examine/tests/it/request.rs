@@ -16,8 +16,6 @@ fn a_key_that_is_no_header_stands_in_the_body() {
         let request = request.with_key(key);
         assert_eq!(request.sent_body(), body);
         assert_eq!(request.all_headers(), Vec::new());
-        let bytes = request.http1("localhost").bytes;
-        assert!(String::from_utf8_lossy(&bytes).ends_with(&format!("\r\n\r\n{body}")));
     }
     let draft = VendorProfile::named("draft-07").unwrap().key();
     let request = ExamRequest { key_header: draft.name, ..request }.with_key("\"k-1\"");

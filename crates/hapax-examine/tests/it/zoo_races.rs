@@ -88,7 +88,7 @@ async fn probed(name: &str, slow: Option<u32>, probes: &[&str]) -> Vec<ProbeReco
     record.probes
 }
 
-fn make_slow(address: SocketAddr, milliseconds: u32) {
+pub(crate) fn make_slow(address: SocketAddr, milliseconds: u32) {
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!("POST /_hooks/slow?ms={milliseconds} HTTP/1.1\r\nHost: zoo\r\n");
     stream

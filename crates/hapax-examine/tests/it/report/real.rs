@@ -37,7 +37,7 @@ async fn a_server_without_idempotency_gets_an_f_and_is_told_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_honest_server_gets_no_more_than_what_one_probe_can_say() {
     let report = reported("honest").await;
-    assert!(matches!(report.probes[0].verdict, VerdictDocument::Pass { trials: 3 }), "{report:?}");
+    assert!(matches!(report.probes[0].verdict, VerdictDocument::Pass { .. }), "{report:?}");
     let GradeDocument::Graded { letter, wanting, .. } = &report.grade else {
         unreachable!("it is graded: {report:?}")
     };
