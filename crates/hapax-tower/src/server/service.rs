@@ -20,7 +20,7 @@ use super::{
     mode::{Leased, Mode},
     options::{Dialect, Protection},
     requests::{
-        arrival::{self, Arrived, KeyedRequest, Named, arrive},
+        arrival::{self, ArrivedRequest, KeyedRequest, NamedRequest, arrive},
         caller_signals::CallerSignals,
         cors,
         drain::{ConnectionReuse, UnreadBody},
@@ -143,11 +143,11 @@ where
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut operation, mut repeatable) = (None, None);
     let (mut response, verdict) = match arrived {
-        Ok(Arrived::Keyless(parts, body)) => {
+        Ok(ArrivedRequest::Keyless(parts, body)) => {
             let request = Request::from_parts(parts, body);
             (pass(inner, said, request).await?, Verdict::PassedKeyless)
         }
-        Ok(Arrived::Keyed(arrival)) => {
+        Ok(ArrivedRequest::Keyed(arrival)) => {
             operation = Some(handled_operation(front, &arrival));
             repeatable = protection.worth.as_ref().map(|worth| (worth, arrival.body.clone()));
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
@@ -202,11 +202,11 @@ async fn arrived<M: Mode>(
     protection: &Arc<Protection>,
     said: CallerSignals,
     (parts, body): (Parts, Body),
-) -> Result<Arrived, Refused> {
+) -> Result<ArrivedRequest, Refused> {
     let (front, mode) = (&shared.front, &shared.mode);
     let named = match arrival::name(front, protection, &parts).await {
-        Ok(Named::Operation(operation)) => {
-            mode.recall(protection, &parts, operation).await.map(Named::Operation)
+        Ok(NamedRequest::Operation(operation)) => {
+            mode.recall(protection, &parts, operation).await.map(NamedRequest::Operation)
         }
         named => named,
     };

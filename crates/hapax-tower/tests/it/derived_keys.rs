@@ -2,8 +2,9 @@
 
 use std::{io::Write, time::Duration};
 
-use axum::Router;
+use axum::{Router, response::IntoResponse};
 use flate2::{Compression, write::GzEncoder};
+use hapax_core::Recovery;
 use hapax_tower::{
     BodyForm, DerivedKey, Dialect, Handled, IdempotencyLayer, InvalidDerivedKey, InvalidRoute,
     KeyPart, KeyRule, KeySpelling, Protection, Routes, Scoping, Tenancy, Treatment, Verdict,
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::advance;
 use tower::ServiceExt;
 
-use crate::world::{Answer, World, keyed, post, router, send};
+use crate::world::{Answer, World, keyed, policy, post, router, send};
 
 /// A key that is made of these values, where none is sent.
 fn made_of(parts: &[&str]) -> Protection {
@@ -183,7 +184,7 @@ async fn a_body_too_large_to_look_into_passes_whole_or_is_refused() {
             ))
         });
         let pieces: Vec<_> = pieces.collect();
-        let streamed = http_body_util::StreamBody::new(tokio_stream(pieces));
+        let streamed = http_body_util::StreamBody::new(futures_util::stream::iter(pieces));
         let request =
             if announced { post("/pay").header("content-length", "3000") } else { post("/pay") };
         let request = request.body(axum::body::Body::new(streamed)).unwrap();
@@ -192,10 +193,6 @@ async fn a_body_too_large_to_look_into_passes_whole_or_is_refused() {
         assert!(text.ends_with(b"of 3000 bytes"), "{text:?}");
     }
     assert!(passing.store.all().await.is_empty());
-}
-
-fn tokio_stream<T>(items: Vec<T>) -> impl futures_util::Stream<Item = T> {
-    futures_util::stream::iter(items)
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,6 +245,30 @@ async fn a_route_that_looks_elsewhere_begins_anew() {
     let same = beside(&world, made_of(&["body /id"]));
     let request = post("/pay").header("content-type", "application/json");
     assert!(send(&same, request, body).await.is_replay());
+}
+
+#[test]
+fn an_operation_with_a_derived_key_is_shown_by_its_route() {
+    let routes = Routes::new(Treatment::PassThrough).unwrap();
+    let treatment = Treatment::Protect(made_of(&["body /id"]));
+    let routes = routes.route(Method::POST, "/orders/{shop}", treatment).unwrap();
+    for scope in ["POST /orders/7", "POST /orders/7 (derived key)"] {
+        let scope = hapax_core::Scope::parse(scope).unwrap();
+        assert_eq!(routes.label_of(&scope), Some("POST /orders/{shop}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_again_has_the_key_that_was_made_the_first_time() {
+    let answers = std::sync::Mutex::new(vec![201, 500]);
+    let protection = Protection { policy: policy(Recovery::Resend), ..made_of(&["body /id"]) };
+    let world = World::build(protection, Tenancy::credential(), move || {
+        let status = answers.lock().unwrap().pop().unwrap_or(201);
+        http::StatusCode::from_u16(status).unwrap().into_response()
+    });
+    let answer = world.send(post("/made"), r#"{"id": "17"}"#).await;
+    assert_eq!((answer.status, world.runs()), (201, 2));
+    assert_eq!(world.key_sent_on(), "\"body/id=17\"");
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,7 +50,7 @@ pub(crate) struct KeyedRequest {
 }
 
 /// What is known of a request by its head.
-pub(crate) enum Named {
+pub(crate) enum NamedRequest {
     /// It asks for this operation.
     Operation(Operation),
     /// Its content says for which one of these.
@@ -61,7 +61,7 @@ pub(crate) enum Named {
 
 /// A request whose content is known as far as it has to be.
 #[expect(clippy::large_enum_variant, reason = "most requests are of the larger kind")]
-pub(crate) enum Arrived {
+pub(crate) enum ArrivedRequest {
     /// It may ask the engine.
     Keyed(KeyedRequest),
     /// It passes without a key.
@@ -74,28 +74,28 @@ pub(crate) async fn arrive(
     mode: &impl ModeBehaviour,
     protection: &Arc<Protection>,
     said: CallerSignals,
-    named: Named,
+    named: NamedRequest,
     (parts, body): (Parts, Body),
-) -> Result<Arrived, Refused> {
+) -> Result<ArrivedRequest, Refused> {
     let (key, received) = match named {
-        Named::Operation(operation) => {
+        NamedRequest::Operation(operation) => {
             let received = receive(front.room.as_ref(), protection, said, &parts, body).await?;
             (ContentKey { operation, fingerprint: None }, received)
         }
-        Named::ByContent(owner) => {
+        NamedRequest::ByContent(owner) => {
             let request = (&parts, body);
             let (engine, content) = (mode.engine(), derived_key::arrive);
             // Boxed, so that only routes that make keys pay for its size.
             match Box::pin(content(front, engine, protection, said, owner, request)).await? {
                 ContentArrival::Keyed(key, received) => (key, received),
-                ContentArrival::Keyless(body) => return Ok(Arrived::Keyless(parts, body)),
+                ContentArrival::Keyless(body) => return Ok(ArrivedRequest::Keyless(parts, body)),
             }
         }
-        Named::Keyless => return Ok(Arrived::Keyless(parts, body)),
+        NamedRequest::Keyless => return Ok(ArrivedRequest::Keyless(parts, body)),
     };
     let has_later = mode.has_later();
     let arrived = asking(front, has_later, protection, said, key, (parts, received)).await;
-    arrived.map(Arrived::Keyed).map_err(|problem| (problem, UnreadBody::Nothing))
+    arrived.map(ArrivedRequest::Keyed).map_err(|problem| (problem, UnreadBody::Nothing))
 }
 
 /// What is asked of the engine for a request that was read.
@@ -167,7 +167,7 @@ pub(crate) async fn name(
     front: &Front,
     protection: &Protection,
     parts: &Parts,
-) -> Result<Named, Problem> {
+) -> Result<NamedRequest, Problem> {
     let tenancy = protection.tenancy.as_ref().unwrap_or(&front.tenancy);
     let tenant = tenancy.tenant(&front.salt, parts).await?;
     let sent = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
@@ -184,18 +184,18 @@ pub(crate) async fn name(
         || Problem::new(Code::ScopeUnusable, "The path is too long, or not visible ASCII.");
     let scope = protection.scope_of(parts).ok_or_else(unusable)?;
     match source {
-        KeyOrigin::Sent(key) => Ok(Named::Operation(Operation::new(tenant, scope, key))),
+        KeyOrigin::Sent(key) => Ok(NamedRequest::Operation(Operation::new(tenant, scope, key))),
         KeyOrigin::Derived(derived) => {
             let scope = derived_key::derived_scope(&scope).ok_or_else(unusable)?;
             let DerivedKey::Parts(values) = derived else {
-                return Ok(Named::ByContent((tenant, scope)));
+                return Ok(NamedRequest::ByContent((tenant, scope)));
             };
             if derived.needs_content() {
-                return Ok(Named::ByContent((tenant, scope)));
+                return Ok(NamedRequest::ByContent((tenant, scope)));
             }
             match (derived_key::key_of(values, &parts.headers, None), protection.key) {
-                (Ok(key), _) => Ok(Named::Operation(Operation::new(tenant, scope, key))),
-                (Err(_), KeyRule::Optional) => Ok(Named::Keyless),
+                (Ok(key), _) => Ok(NamedRequest::Operation(Operation::new(tenant, scope, key))),
+                (Err(_), KeyRule::Optional) => Ok(NamedRequest::Keyless),
                 (Err(problem), KeyRule::Required) => Err(problem),
             }
         }

@@ -100,7 +100,7 @@ impl fmt::Display for CredentialPlace {
 
 /// Tenants by their secrets.
 #[derive(Debug, Clone)]
-pub(super) struct Credentials {
+pub(super) struct KnownCredentials {
     pub(super) place: CredentialPlace,
     known: Arc<Hashes>,
 }
@@ -116,7 +116,7 @@ pub(crate) const KNOWN_MAX: usize = 4096;
 /// Longest credential that is kept beside its hash; a longer one is hashed each time it comes.
 const KNOWN_BYTES_MAX: usize = 4 << 10;
 
-impl Credentials {
+impl KnownCredentials {
     pub(super) fn new(place: CredentialPlace) -> Self {
         Self { place, known: Arc::new(Hashes::new(KNOWN_MAX)) }
     }

@@ -6,7 +6,7 @@ use hapax_core::{InvalidName, Salt, Tenant};
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, request::Parts};
 use tokio::time::timeout;
 
-use super::credential::{CredentialPlace, Credentials};
+use super::credential::{CredentialPlace, KnownCredentials};
 use crate::server::responses::{code::Code, problem::Problem};
 
 /// How the tenant of a request is found.
@@ -98,7 +98,7 @@ impl TenantKind {
 
 #[derive(Clone)]
 enum TenantSource {
-    Credential(Credentials),
+    Credential(KnownCredentials),
     Single(Tenant),
     FromFn(Arc<TenantFn>),
     FromAsyncFn(Arc<IdentifyFn>),
@@ -172,7 +172,7 @@ impl Tenancy {
     /// Where that is no secret, anybody can name anybody.
     pub fn credential_in(place: CredentialPlace) -> Self {
         let (header, challenge) = (place.header().clone(), place.challenge());
-        let source = TenantSource::Credential(Credentials::new(place));
+        let source = TenantSource::Credential(KnownCredentials::new(place));
         Self::new(source, TenantKind::Credential).reading([header]).challenging(challenge)
     }
 
@@ -263,7 +263,7 @@ impl Tenancy {
     /// What a caller has to send that nobody can be found for.
     fn wanted(&self) -> Cow<'static, str> {
         match &self.source {
-            TenantSource::Credential(Credentials { place, .. })
+            TenantSource::Credential(KnownCredentials { place, .. })
                 if *place != CredentialPlace::authorization() =>
             {
                 format!("Send the credential the key belongs to, once, in {place}.").into()
@@ -338,7 +338,7 @@ impl Caller {
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            TenantSource::Credential(Credentials { place, .. }) => {
+            TenantSource::Credential(KnownCredentials { place, .. }) => {
                 write!(f, "Tenancy::credential_in({place:?})")
             }
             TenantSource::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),

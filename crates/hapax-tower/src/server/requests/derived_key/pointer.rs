@@ -19,12 +19,12 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPointer {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<PointerStep>,
 }
 
 /// A step inward.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
+struct PointerStep {
     /// The name of a member, as canonical JSON spells it.
     member: String,
     /// The place of an element, if it can be one.
@@ -40,7 +40,7 @@ impl FromStr for JsonPointer {
     type Err = InvalidPointer;
 
     fn from_str(text: &str) -> Result<Self, InvalidPointer> {
-        let steps = text.strip_prefix('/').ok_or(InvalidPointer)?.split('/').map(Step::read);
+        let steps = text.strip_prefix('/').ok_or(InvalidPointer)?.split('/').map(PointerStep::read);
         Ok(Self {
             text: text.to_owned(),
             steps: steps.collect::<Option<_>>().ok_or(InvalidPointer)?,
@@ -48,7 +48,7 @@ impl FromStr for JsonPointer {
     }
 }
 
-impl Step {
+impl PointerStep {
     fn read(token: &str) -> Option<Self> {
         let escapes = token.split('~').skip(1);
         if !escapes.clone().all(|rest| rest.starts_with(['0', '1'])) {
@@ -78,7 +78,7 @@ impl JsonPointer {
     }
 }
 
-impl Step {
+impl PointerStep {
     /// What follows from where the member or element begins.
     fn into_value<'j>(&self, text: &'j [u8]) -> Option<&'j [u8]> {
         let (is_object, mut rest) = match text.split_first()? {
