@@ -163,7 +163,8 @@ fn single(table: Option<&TableReader<'_>>) -> Option<Tenants> {
 
 fn named_tenancy(name: &str) -> Result<Tenancy, String> {
     let advice = "write 1 to 255 visible ASCII characters instead";
-    Tenancy::single(name).map_err(|_| format!("cannot be {name:?}; {advice}"))
+    let tenancy = Tenancy::single(name).ok().filter(|_| !name.trim().is_empty());
+    tenancy.ok_or_else(|| format!("cannot be {name:?}; {advice}"))
 }
 
 /// A secret in a header that callers themselves send.
