@@ -56,11 +56,11 @@ pub(crate) async fn arrive(
     (parts, body): (&Parts, Body),
 ) -> Result<ContentArrival, Refused> {
     let may_pass = protection.key == KeyRule::Optional;
-    let keyless = |body| Ok(ContentArrival::Keyless(Body::new(body)));
+    let keyless = |body| ContentArrival::Keyless(Body::new(body));
     let received = match receive_any(front.room.as_ref(), protection, said, parts, body).await? {
         BodyReceipt::Whole(received) => received,
         BodyReceipt::Larger { read, rest, room } if may_pass => {
-            return keyless(ResumedBody::new(read, rest, room));
+            return Ok(keyless(ResumedBody::new(read, rest, room)));
         }
         BodyReceipt::Larger { rest, .. } => return Err(too_large(protection, rest)),
     };
@@ -68,7 +68,7 @@ pub(crate) async fn arrive(
         Ok(key) => Ok(ContentArrival::Keyed(key, received)),
         Err(problem) if may_pass && problem.code == Code::KeyUnderivable => {
             let ReceivedBody { body, room } = received;
-            keyless(ResumedBody::new(body, Body::empty(), Some(room)))
+            Ok(keyless(ResumedBody::new(body, Body::empty(), Some(room))))
         }
         Err(problem) => Err((problem, UnreadBody::Nothing)),
     }

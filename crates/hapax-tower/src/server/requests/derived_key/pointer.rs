@@ -72,7 +72,7 @@ impl JsonPointer {
     pub(super) fn find<'j>(&self, canonical: &'j [u8]) -> Option<&'j [u8]> {
         let mut at = canonical;
         for step in &self.steps {
-            at = step.into_value(at)?;
+            at = step.inward(at)?;
         }
         at.get(..value_len(at))
     }
@@ -80,7 +80,7 @@ impl JsonPointer {
 
 impl PointerStep {
     /// What follows from where the member or element begins.
-    fn into_value<'j>(&self, text: &'j [u8]) -> Option<&'j [u8]> {
+    fn inward<'j>(&self, text: &'j [u8]) -> Option<&'j [u8]> {
         let (is_object, mut rest) = match text.split_first()? {
             (b'{', rest) => (true, rest),
             (b'[', rest) => (false, rest),
