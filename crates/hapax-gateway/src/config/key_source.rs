@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hapax_tower::{DerivedKey, InvalidDerivedKey, KeyForm, KeyPart, KeyRule, Protection};
-use toml::{Spanned, de::DeValue};
+use toml::Spanned;
 
 use super::{names::KEY, reader::TableReader, tenants::header_name, units};
 
@@ -75,10 +75,7 @@ fn source(table: &TableReader<'_>) -> Option<DerivedKey> {
         table.fault(table.span(), format!("{what}; {advice}"));
         return None;
     }
-    let word = table.value("from").and_then(|value| match value.get_ref() {
-        DeValue::String(text) => Some(&**text),
-        _ => None,
-    });
+    let word = table.value("from").and_then(|value| value.get_ref().as_str());
     let word = word.filter(|text| SOURCES.iter().any(|(source, _)| source == text));
     refuse_other_settings(table, word);
     match word {
