@@ -4,6 +4,7 @@
 mod audit;
 mod backup;
 mod call;
+mod callers;
 mod clocks;
 mod completions;
 mod consumers;

@@ -12,6 +12,7 @@ mod encryption;
 mod fault;
 mod files;
 mod foreign_tables;
+mod key_source;
 mod load;
 mod names;
 mod pattern;
@@ -92,6 +93,8 @@ pub struct Config {
     pub clock_stays: Duration,
     /// Where the tenant comes from, in words.
     pub tenant: String,
+    /// Who callers are taken for, by which setting, and how that is changed, in a sentence.
+    pub callers: String,
     /// A line for each route, in order, and one for what no route names.
     pub summary: Vec<String>,
     /// A line for each thing that was read beside it.

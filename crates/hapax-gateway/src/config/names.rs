@@ -13,6 +13,7 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("defaults", DEFAULTS),
     ("route", ROUTE),
     ("fingerprint", FINGERPRINT),
+    ("key", KEY),
 ];
 
 pub(crate) const TOP: &[&str] = &[
@@ -174,6 +175,7 @@ pub(crate) const ROUTE: &[&str] = &{
     names
 };
 pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
+pub(crate) const KEY: &[&str] = &["from", "pointer", "name", "within", "if_missing"];
 /// Settings, and where they belong, in words.
 pub(crate) type Home = (String, &'static [&'static str]);
 
@@ -183,6 +185,7 @@ pub(crate) fn homes() -> Vec<Home> {
         "" => TOP_OF_FILE.to_owned(),
         "route" => "in `[[route]]`".to_owned(),
         "fingerprint" => "in `fingerprint` of a route".to_owned(),
+        "key" => "in `key` of a route".to_owned(),
         table => format!("in `[{table}]`"),
     };
     SETTINGS.iter().map(|(table, names)| (words(table), *names)).collect()

@@ -259,6 +259,13 @@ impl<'t> TableReader<'t> {
         Self { own, fallback, faults: self.faults }
     }
 
+    /// The table of this name as it is written where it counts: what it leaves out is not looked for
+    /// in the fallback.
+    pub(crate) fn table_alone(&self, name: &str, known: &[&'static str]) -> Option<Self> {
+        let value = self.value(name).filter(|value| value.get_ref().is_table())?;
+        Some(Self::new(value, known, self.faults))
+    }
+
     /// The tables of this name, each begun with `[[name]]`.
     pub fn tables(&self, name: &str, known: &[&'static str]) -> Vec<Self> {
         let Some(value) = self.value(name) else { return Vec::new() };

@@ -12,6 +12,7 @@ use toml::Spanned;
 use super::{
     Upstream, describe,
     fault::line_of,
+    key_source,
     names::{DEFAULTS, ROUTE},
     pattern::Match,
     protection,
@@ -240,6 +241,10 @@ impl RoutesRead {
             self.notes.push(format!("{label}: the store is memory, so {what}"));
         }
         if let Some(what) = server_errors(protection) {
+            self.notes.push(format!("{label}: {what}"));
+        }
+        let derived = protection.derived_key.as_ref();
+        if let Some(what) = derived.and_then(|it| key_source::note(it, protection.key)) {
             self.notes.push(format!("{label}: {what}"));
         }
         let later = accepts || protection.respond_async;

@@ -112,7 +112,9 @@ impl Front {
 pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
     match protection.key {
         KeyRule::Required => true,
-        KeyRule::Optional => parts.headers.contains_key(protection.key_header()),
+        KeyRule::Optional => {
+            protection.derived_key.is_some() || parts.headers.contains_key(protection.key_header())
+        }
     }
 }
 

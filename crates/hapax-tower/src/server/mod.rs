@@ -45,6 +45,10 @@ pub use self::{
     requests::{
         caller_signals::AnswerBy,
         cors::{Cors, Readers},
+        credential::CredentialPlace,
+        derived_key::{
+            DerivedKey, InvalidDerivedKey, InvalidKeyPart, InvalidPointer, JsonPointer, KeyPart,
+        },
         headers::{is_for_everybody, is_named_by_connection},
         key::parse_key,
         room::{Room, RoomGuard, Share},

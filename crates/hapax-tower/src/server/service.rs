@@ -20,7 +20,7 @@ use super::{
     mode::{Leased, Mode},
     options::{Dialect, Protection},
     requests::{
-        arrival::{self, KeyedRequest, arrive},
+        arrival::{self, ArrivedRequest, KeyedRequest, NamedRequest, arrive},
         caller_signals::CallerSignals,
         cors,
         drain::{ConnectionReuse, UnreadBody},
@@ -143,7 +143,11 @@ where
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut operation, mut repeatable) = (None, None);
     let (mut response, verdict) = match arrived {
-        Ok(arrival) => {
+        Ok(ArrivedRequest::Keyless(parts, body)) => {
+            let request = Request::from_parts(parts, body);
+            (pass(inner, said, request).await?, Verdict::PassedKeyless)
+        }
+        Ok(ArrivedRequest::Keyed(arrival)) => {
             operation = Some(handled_operation(front, &arrival));
             repeatable = protection.worth.as_ref().map(|worth| (worth, arrival.body.clone()));
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
@@ -198,16 +202,16 @@ async fn arrived<M: Mode>(
     protection: &Arc<Protection>,
     said: CallerSignals,
     (parts, body): (Parts, Body),
-) -> Result<KeyedRequest, Refused> {
+) -> Result<ArrivedRequest, Refused> {
     let (front, mode) = (&shared.front, &shared.mode);
     let named = match arrival::name(front, protection, &parts).await {
-        Ok(operation) => mode.recall(protection, &parts, operation).await,
-        Err(problem) => Err(problem),
+        Ok(NamedRequest::Operation(operation)) => {
+            mode.recall(protection, &parts, operation).await.map(NamedRequest::Operation)
+        }
+        named => named,
     };
     match named {
-        Ok(operation) => {
-            arrive(front, mode.has_later(), protection, said, operation, (parts, body)).await
-        }
+        Ok(named) => arrive(front, mode, protection, said, named, (parts, body)).await,
         Err(problem) => Err((problem, UnreadBody::Unread(body))),
     }
 }

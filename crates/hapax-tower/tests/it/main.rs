@@ -12,6 +12,7 @@ mod client;
 mod compared;
 mod connections;
 mod deadlines;
+mod derived_keys;
 mod doubt;
 mod handled;
 mod hearing;

@@ -49,6 +49,7 @@ fn a_flag_counts_for_more_than_the_file() {
         admin: Some("off".to_owned()),
         upstream: Some("http://b".to_owned()),
         store: Some("sqlite:x.db".to_owned()),
+        tenant: Some("shop".to_owned()),
         admin_token: Some("token".to_owned()),
     };
     let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();

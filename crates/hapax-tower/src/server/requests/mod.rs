@@ -3,6 +3,8 @@
 pub(crate) mod arrival;
 pub(crate) mod caller_signals;
 pub(crate) mod cors;
+pub(crate) mod credential;
+pub(crate) mod derived_key;
 pub(crate) mod drain;
 pub(crate) mod front;
 pub(crate) mod headers;
@@ -12,6 +14,7 @@ pub(crate) mod percent;
 pub(crate) mod prefer;
 pub(crate) mod repeatability;
 pub(crate) mod request_body;
+pub(crate) mod resumed_body;
 pub(crate) mod room;
 pub(crate) mod route;
 pub mod stored_request;

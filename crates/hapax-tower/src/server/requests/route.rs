@@ -9,7 +9,10 @@ use crate::server::{
     dispatch::applies,
     execution::{revalidate::Revalidator, usual_time::UsualTime},
     options::{Dialect, InFlight, Protection, Scoping},
-    requests::target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+    requests::{
+        derived_key::{DerivedKey, InvalidDerivedKey, undecorated},
+        target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+    },
     responses::{code::Code, problem::Problem},
 };
 
@@ -402,6 +405,12 @@ impl Routes {
         if self.accepts_for_later() || self.protections().any(repeats) {
             return Err(InvalidRoute::NotInTransaction);
         }
+        let looks_back = |route: &Arc<Protection>| {
+            matches!(route.derived_key, Some(DerivedKey::Fingerprint { .. }))
+        };
+        if self.protections().any(looks_back) {
+            return Err(InvalidRoute::NoWindowInTransaction);
+        }
         Ok(())
     }
 
@@ -421,9 +430,9 @@ fn fits(route: Option<&Route>, scope: &Scope) -> bool {
     })
 }
 
-/// The scope within its host, where hosts are told apart.
+/// The scope within its host, where hosts are told apart, whether its key was sent or derived.
 fn within_host(scope: &Scope) -> &str {
-    let scope = scope.as_str();
+    let scope = undecorated(scope.as_str()).unwrap_or(scope.as_str());
     let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
     within.map_or(scope, |(_, within)| within)
 }
@@ -550,6 +559,15 @@ pub enum InvalidRoute {
          of repeatable requests"
     )]
     NotInTransaction,
+    /// A transaction cannot look for one that began before.
+    #[error(
+        "a route that runs in a transaction cannot take equal requests for one within a time; make \
+         its keys of values"
+    )]
+    NoWindowInTransaction,
+    /// Keys cannot be made so.
+    #[error(transparent)]
+    DerivedKey(#[from] InvalidDerivedKey),
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use hapax_core::{
     TransactionError, limits::OUTCOME_BODY_BYTES_MAX, transaction::TransactionAnswer,
 };
 use hapax_engine::{
-    Completion, InTransactionError, TenantKeys, TransactionOptions, Transactional, Tx as Lent,
-    transactional::TryAgain,
+    Completion, Engine, InTransactionError, TenantKeys, TransactionOptions, Transactional,
+    Tx as Lent, transactional::TryAgain,
 };
 use http::{Request, Response, request::Parts};
 use tokio::time::{Instant, timeout_at};
@@ -100,6 +100,10 @@ impl<D: Database> ModeBehaviour for SameTransaction<D> {
 
     fn check(&self, routes: &Routes) -> Result<(), InvalidRoute> {
         routes.check_for_transactions()
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        None
     }
 
     async fn recall(
