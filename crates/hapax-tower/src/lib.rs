@@ -29,6 +29,7 @@
 //!   mean; [`Tenancy`] whose keys they are;
 //! - its [`Mode`] says where a request runs: [`Leased`], or in the [`SameTransaction`] as its handler's
 //!   own writes, which takes it as [`Tx`], and fails in with [`TxError`];
+//! - [`Observer`] watches what is not protected yet, and tells as [`Observation`]s what would have been done;
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -76,8 +77,8 @@ pub use self::{
         AnswerBy, BodyForm, Caller, Captured, Code, ComparedHeaders, ConnectError, Cors, Currency,
         Dialect, Handled, HandledOperation, Hosts, Idempotency, IdempotencyLayer, Identified,
         InFlight, InvalidResolution, InvalidRoute, KeptBody, KeptCredentials, KeyForm, KeyRule,
-        KeySpelling, Later, Leased, Mode, Money, NotCanonical, PathReading, ProbeAnswer,
-        ProbeRequest, Prober, Protection, RateLimit, Readers, RepeatedWorth, ResultPolicy,
+        KeySpelling, Later, Leased, Mode, Money, NotCanonical, Observation, ObservedMemory,
+        ObservedVerdict, Observer, PathReading, ProbeAnswer, ProbeRequest, Prober, Protection, RateLimit, Readers, RepeatedWorth, ResultPolicy,
         Revalidated, Revalidator, Room, RoomGuard, Routes, SAFE_METHODS, SameTransaction, Scoping,
         Share, Site, StoreDown, Tenancy, TenantKind, Treatment, Tx, TxError, Verdict, WantsTenant,
         WorthCurrency, WorthRule, canonical_json, capture, is_for_everybody,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{Fingerprint, Operation, RunMode, limits::REQUEST_BYTES_MAX};
+use hapax_core::{Fingerprint, Operation, RunMode, Tenant, limits::REQUEST_BYTES_MAX};
 use hapax_engine::BeginRequest;
 use http::{HeaderMap, HeaderName, Method, request::Parts};
 use tracing::Span;
@@ -123,8 +123,25 @@ pub(crate) async fn name(
     protection: &Protection,
     parts: &Parts,
 ) -> Result<Operation, Problem> {
+    operation(protection, parts, tenant(front, protection, parts).await?)
+}
+
+/// Whose keys they are.
+pub(crate) async fn tenant(
+    front: &Front,
+    protection: &Protection,
+    parts: &Parts,
+) -> Result<Tenant, Problem> {
     let tenancy = protection.tenancy.as_ref().unwrap_or(&front.tenancy);
-    let tenant = tenancy.tenant(&front.salt, parts).await?;
+    tenancy.tenant(&front.salt, parts).await
+}
+
+/// Which operation of this tenant is meant.
+pub(crate) fn operation(
+    protection: &Protection,
+    parts: &Parts,
+    tenant: Tenant,
+) -> Result<Operation, Problem> {
     let key = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
     let key = key.ok_or_else(|| {
         let detail = format!("Send {} with one key per operation.", protection.key_header());

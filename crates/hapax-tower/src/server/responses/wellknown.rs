@@ -15,8 +15,9 @@ use crate::{
         requests::{
             front::Front,
             key_format,
-            route::{Routes, Treated},
+            route::Routes,
             tenancy::Tenancy,
+            treatment::Treated,
         },
         responses::{code::Code, openapi::openapi_fragment, pages},
     },
@@ -83,7 +84,9 @@ pub fn published_policy(routes: &Routes, tenancy: &Tenancy) -> Value {
 fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let route = match treated {
         Treated::Protected(route) => route,
-        Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
+        Treated::Observed(_) | Treated::Passes => {
+            return Map::from_iter([("protected".to_owned(), false.into())]);
+        }
         Treated::Refused => {
             let said = [("protected", false), ("refused", true)];
             return said.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
