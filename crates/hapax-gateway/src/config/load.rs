@@ -20,6 +20,7 @@ use super::{
     Config, Limits, Tls, Upstream, cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
     foreign_tables::{Beside, ForeignTable, Surroundings},
+    mode::RouteMode,
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
     routes::RouteReading,
@@ -56,6 +57,8 @@ pub struct Overrides {
     pub store: Option<String>,
     /// `--admin-token`: the token the admin API asks for.
     pub admin_token: Option<String>,
+    /// `--observe` or `--enforce`: whether every route is watched alone, or none.
+    pub mode: Option<RouteMode>,
 }
 
 impl std::fmt::Debug for Overrides {
@@ -192,12 +195,13 @@ impl Sources<'_> {
             upstream: &upstream,
             tenants: &tenants,
             store: &store,
+            mode: self.overrides.mode,
             certificates,
             buffered_bytes_max: limits.buffered_bytes_max,
             client: OnceCell::new(),
         };
         let mut read = read.read(top);
-        if !top.has("route") && !top.has("defaults") {
+        if !top.has("route") && !top.has("defaults") && read.observed.is_empty() {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }
@@ -206,6 +210,11 @@ impl Sources<'_> {
                         stored under it, a renewed one is somebody else";
             let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
             read.notes.push(format!("no tenant is configured: {what}; {advice}"));
+        }
+        if !read.observed.is_empty() {
+            let what = "is watched alone: nothing of it is refused or stored, and a retry runs again";
+            let advice = "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
+            read.notes.push(format!("{} {what}; {advice}", read.observed.join(", ")));
         }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);

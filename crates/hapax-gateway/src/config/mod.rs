@@ -13,6 +13,7 @@ mod fault;
 mod files;
 mod foreign_tables;
 mod load;
+mod mode;
 mod names;
 mod pattern;
 mod probe;
@@ -40,6 +41,7 @@ pub use self::{
     fault::{ConfigError, Excerpt, Fault},
     foreign_tables::{Beside, ForeignTable, Surroundings},
     load::{ConfigSource, Overrides, load_file, socket},
+    mode::RouteMode,
     names::SETTINGS,
     store::store_of,
     upstream::origin,

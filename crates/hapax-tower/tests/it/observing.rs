@@ -63,8 +63,7 @@ impl Watched {
 async fn everything_passes_and_what_would_have_been_done_is_told() {
     let watched = Watched::new(Protection::default());
     for (request, body, word) in [
-        (keyed("/pay"), r#"{"amount": 100}"#, "executed"),
-        (keyed("/pay"), r#"{"amount":100}"#, "executed"),
+        (keyed("/pay"), "100", "executed"),
         (keyed("/402"), "100", "executed"),
         (keyed("/402"), "100", "replayed_failure"),
         (keyed("/503"), "100", "executed"),

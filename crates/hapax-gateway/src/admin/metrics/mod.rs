@@ -26,6 +26,7 @@ pub use self::{
     relays::RelayFigures,
 };
 pub(super) use self::{
+    exposition::Exposition,
     meters::MeterTotals,
     repeated::RepeatedSums,
     verdicts::{COLUMNS, WORDS, column},
@@ -40,7 +41,7 @@ pub(super) async fn show(State(state): State<AdminState>) -> Response {
 
 /// Every metric of relays that run without a gateway.
 pub(super) fn relay_families(relays: &[RelayFigures]) -> Vec<MetricFamily> {
-    let mut page = exposition::Exposition::default();
+    let mut page = Exposition::default();
     page::build_info(&mut page);
     relays::write(&mut page, relays);
     page.into_families()

@@ -90,7 +90,7 @@ pub struct ObservedMemory {
 
 impl Default for Observer {
     fn default() -> Self {
-        Self::telling(|_| {})
+        Self::new(KEYS_MAX, |_| {})
     }
 }
 
@@ -101,12 +101,15 @@ impl Observer {
         Self::with_peers(keys_max, |_| None, told)
     }
 
-    /// The same, remembering 100,000 keys.
-    pub fn telling(told: impl Fn(&Observation) + Send + Sync + 'static) -> Self {
-        Self::new(KEYS_MAX, told)
+    /// The same, remembering 100,000 keys, where `peer` says where a request came from.
+    pub fn telling_with_peers(
+        peer: impl Fn(&Parts) -> Option<IpAddr> + Send + Sync + 'static,
+        told: impl Fn(&Observation) + Send + Sync + 'static,
+    ) -> Self {
+        Self::with_peers(KEYS_MAX, peer, told)
     }
 
-    /// The same, where `peer` says by what a request brings along where it came from: callers without a
+    /// The same as [`Observer::new`], where `peer` says by what a request brings along where it came from: callers without a
     /// tenant are told apart by that.
     pub fn with_peers(
         keys_max: usize,
