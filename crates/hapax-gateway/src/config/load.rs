@@ -212,9 +212,10 @@ impl Sources<'_> {
             read.notes.push(format!("no tenant is configured: {what}; {advice}"));
         }
         if !read.observed.is_empty() {
-            let what = "is watched alone: nothing of it is refused or stored, and a retry runs again";
+            let what = "nothing of that is refused or stored, and a retry runs again";
             let advice = "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
-            read.notes.push(format!("{} {what}; {advice}", read.observed.join(", ")));
+            let observed = read.observed.join(", ");
+            read.notes.push(format!("watched alone: {observed}; {what}; {advice}"));
         }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);

@@ -50,6 +50,7 @@ fn a_flag_counts_for_more_than_the_file() {
         upstream: Some("http://b".to_owned()),
         store: Some("sqlite:x.db".to_owned()),
         admin_token: Some("token".to_owned()),
+        mode: None,
     };
     let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
     assert_eq!(config.listen, "127.0.0.1:2".parse().unwrap());
