@@ -29,6 +29,7 @@ mod leaks;
 mod man;
 mod migrate;
 mod openapi;
+mod observing;
 mod operating;
 mod outbox;
 mod patroni;

@@ -77,7 +77,7 @@ async fn everything_passes_and_what_would_have_been_done_is_told() {
         (Request::post("/pay").header("idempotency-key", "k-1"), "100", "tenant_unknown"),
         (Request::post("/pay").header("idempotency-key", "k-1"), "100", "tenant_unknown_again"),
         (Request::post("/pay"), "100", "tenant_unknown"),
-        (keyed("/pay").header("authorization", "Bearer bob"), "100", "tenant_unknown"),
+        (keyed("/pay").header("authorization", "Bearer bob"), "100", "tenant_unknown_again"),
     ] {
         let runs = watched.service.runs.load(std::sync::atomic::Ordering::Relaxed);
         let told = format!("{request:?} {body}");
