@@ -26,11 +26,7 @@ pub(super) fn advice(seen: &ObservationsDocument) -> Vec<String> {
     all
 }
 
-fn about_route(
-    seen: &ObservationsDocument,
-    route: &ObservedRouteDocument,
-    all: &mut Vec<String>,
-) {
+fn about_route(seen: &ObservationsDocument, route: &ObservedRouteDocument, all: &mut Vec<String>) {
     let name = &route.route;
     if route.requests == 0 {
         all.push(format!("{name}: nothing came yet. Let it watch on."));
@@ -39,7 +35,10 @@ fn about_route(
     let strangers = of(route, "tenant_unknown") + of(route, "tenant_unknown_again");
     if strangers > 0 {
         let how = "say in `tenant` how callers are known, or write `tenant = \"single\"` where there is one";
-        all.push(format!("{name}: for {} nobody knows whose they are; {how}.", requests(strangers)));
+        all.push(format!(
+            "{name}: for {} nobody knows whose they are; {how}.",
+            requests(strangers)
+        ));
     }
     let without = of(route, "key_missing") + of(route, "key_missing_again");
     if without > 0 {

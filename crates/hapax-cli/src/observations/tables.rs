@@ -19,7 +19,10 @@ const MEANINGS: [(&str, &str); 13] = [
     ("executed", "run, as it was"),
     ("replayed", "answered from the record; instead it was done a second time"),
     ("busy", "told that the first is at work; instead it was sent a second time"),
-    ("in_doubt", "held or found out about, as nobody heard the answer to the first; instead it was sent a second time"),
+    (
+        "in_doubt",
+        "held or found out about, as nobody heard the answer to the first; instead it was sent a second time",
+    ),
     ("replayed_failure", "answered from the record: the first had been refused for good"),
     ("mismatch", "refused (422): its key had been used for another request"),
     ("gone", "refused (410): its key is too old"),

@@ -213,7 +213,8 @@ impl Sources<'_> {
         }
         if !read.observed.is_empty() {
             let what = "nothing of that is refused or stored, and a retry runs again";
-            let advice = "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
+            let advice =
+                "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
             let observed = read.observed.join(", ");
             read.notes.push(format!("watched alone: {observed}; {what}; {advice}"));
         }

@@ -142,10 +142,12 @@ async fn a_body_is_passed_on_piece_by_piece_and_compared_within_its_limit() {
     let small = Protection { request_bytes_max: 5, ..Protection::default() };
     let watched = Watched::new(small);
     let pieces = async |pieces: &[&'static str]| {
-        let pieces: Vec<_> = pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
+        let pieces: Vec<_> =
+            pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
         let frames = pieces.into_iter().map(|piece| Ok::<_, std::io::Error>(Frame::data(piece)));
         let body = axum::body::Body::new(StreamBody::new(futures_util::stream::iter(frames)));
-        let response = watched.app.clone().oneshot(keyed("/pay").body(body).unwrap()).await.unwrap();
+        let response =
+            watched.app.clone().oneshot(keyed("/pay").body(body).unwrap()).await.unwrap();
         let body = axum::body::to_bytes(response.into_body(), 1 << 10).await.unwrap();
         String::from_utf8(body.to_vec()).unwrap()
     };

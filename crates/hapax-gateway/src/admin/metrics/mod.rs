@@ -19,17 +19,17 @@ use axum::{
 use hapax_engine::Engine;
 
 pub(super) use self::exposition::{CONTENT_TYPE, text};
-pub use self::{
-    family::{MetricFamily, MetricKind, MetricSample, SampleValue},
-    meter::{Meter, PresenceGuard, UpstreamExchange},
-    meters::Meters,
-    relays::RelayFigures,
-};
 pub(super) use self::{
     exposition::Exposition,
     meters::MeterTotals,
     repeated::RepeatedSums,
     verdicts::{COLUMNS, WORDS, column},
+};
+pub use self::{
+    family::{MetricFamily, MetricKind, MetricSample, SampleValue},
+    meter::{Meter, PresenceGuard, UpstreamExchange},
+    meters::Meters,
+    relays::RelayFigures,
 };
 use super::AdminState;
 

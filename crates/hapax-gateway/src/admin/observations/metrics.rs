@@ -6,8 +6,7 @@ use crate::admin::metrics::Exposition;
 /// Every metric of what was seen.
 pub(in crate::admin) fn write(page: &mut Exposition, observations: &Observations) {
     let tally = locked(&observations.tally);
-    let help =
-        "Requests of routes that are watched alone, by route and what would have been done with them.";
+    let help = "Requests of routes that are watched alone, by route and what would have been done with them.";
     let requests = page.counter("hapax_observed_total", help);
     for (route, counts) in tally.counts() {
         for (what, count) in counts.words() {
@@ -28,7 +27,6 @@ pub(in crate::admin) fn write(page: &mut Exposition, observations: &Observations
     let keys = u64::try_from(memory.keys).unwrap_or(u64::MAX);
     page.gauge("hapax_observed_keys", "Keys of watched routes that are remembered.")
         .sample(&[], keys);
-    let help =
-        "Keys of watched routes that were forgotten before their retention was over, for want of room.";
+    let help = "Keys of watched routes that were forgotten before their retention was over, for want of room.";
     page.counter("hapax_observed_keys_forgotten_total", help).sample(&[], memory.keys_forgotten);
 }

@@ -40,14 +40,14 @@ pub(super) struct ObservedCounts {
 
 impl ObservedTally {
     pub(super) fn count(&mut self, seen: &Observation, client: &str) {
-        let route = entry(&mut self.routes, &seen.route);
+        let route = self.routes.entry(seen.route.to_string()).or_default();
         route.counts.count(seen);
         if let Some(code) = seen.verdict.code() {
             *route.refusals.entry(code.code()).or_default() += 1;
         }
         let is_known = self.clients.contains_key(client);
         if is_known || self.clients.len() < CLIENTS_MAX {
-            entry(&mut self.clients, client).count(seen);
+            self.clients.entry(client.to_owned()).or_default().count(seen);
         } else {
             self.others.count(seen);
         }
@@ -156,14 +156,6 @@ impl ObservedCounts {
     }
 }
 
-/// The value under this name; the name is copied for a new one alone.
-fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
-    if !map.contains_key(name) {
-        map.insert(name.to_owned(), T::default());
-    }
-    map.entry(name.to_owned()).or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -171,7 +163,13 @@ mod tests {
     use super::*;
 
     fn seen(verdict: ObservedVerdict) -> Observation {
-        Observation { route: Arc::from("POST /pay"), verdict, tenant: None, peer: None, worth: None }
+        Observation {
+            route: Arc::from("POST /pay"),
+            verdict,
+            tenant: None,
+            peer: None,
+            worth: None,
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_gateway::{
     Config,
-    config::{ConfigError, ConfigSource, Overrides, Protocol, describe},
+    config::{ConfigError, ConfigSource, Overrides, Protocol, RouteMode, describe},
 };
 use hapax_tower::published_policy;
 use serde_json::{Value, json};
@@ -68,6 +68,26 @@ fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
     assert_eq!(policy["otherwise"]["key"], "optional");
     let config = routes("[defaults]\nkey = \"required\"\n[[route]]\nmatch = \"POST /payments\"");
     assert_eq!(published_policy(&config.routes, &config.tenancy)["otherwise"]["key"], "required");
+}
+
+#[test]
+fn a_route_is_watched_alone_where_it_or_the_defaults_or_a_flag_say_so() {
+    let file = "[upstream]\nurl = \"http://a\"\n[defaults]\nmode = \"observe\"\n\
+                [[route]]\nmatch = \"POST /a\"\nmode = \"enforce\"\n\
+                [[route]]\nmatch = \"POST, PUT /b\"\n\
+                [[route]]\nmatch = \"POST /c\"\ntreatment = \"refuse\"\n";
+    for (mode, observed) in [
+        (None, &["POST /b", "PUT /b", "otherwise"][..]),
+        (Some(RouteMode::Observe), &["POST /a", "POST /b", "PUT /b", "otherwise"]),
+        (Some(RouteMode::Enforce), &[]),
+    ] {
+        let overrides = Overrides { mode, ..Overrides::default() };
+        let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
+        assert_eq!(config.routes.observed_labels(), observed, "{mode:?}");
+        let told = describe(&config);
+        assert_eq!(told.contains("note: watched alone: "), !observed.is_empty(), "{told}");
+        assert!(told.contains("POST /c: refused"), "a flag opens nothing: {told}");
+    }
 }
 
 /// What one route of this text publishes, for the members that are expected.

@@ -100,7 +100,9 @@ impl Foresight {
             Err(Code::KeyMissing) if unkeyed || is_known => {
                 (ObservedVerdict::KeyMissing { again: came_before() }, None)
             }
-            Err(Code::KeyMissing) => (ObservedVerdict::TenantUnknown { again: came_before() }, None),
+            Err(Code::KeyMissing) => {
+                (ObservedVerdict::TenantUnknown { again: came_before() }, None)
+            }
             Ok(operation) if is_known => arrive(&operation),
             Ok(operation) => {
                 let (verdict, attempt) = arrive(&operation);

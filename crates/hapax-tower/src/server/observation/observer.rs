@@ -19,7 +19,7 @@ use super::{
 };
 use crate::server::requests::worth::RepeatedWorth;
 
-/// Most keys that are remembered where nobody says otherwise. Each takes less than half a KiB.
+/// Most keys that are remembered where nobody says otherwise.
 const KEYS_MAX: usize = 100_000;
 /// Most requests without a key that are remembered.
 const UNKEYED_MAX: usize = 20_000;

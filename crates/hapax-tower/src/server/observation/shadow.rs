@@ -34,7 +34,8 @@ pub(super) struct ShadowAttempt {
 
 impl ShadowRecords {
     pub(super) fn new(records_max: usize) -> Self {
-        let names = || Ok::<_, InvalidName>((Tenant::parse("observed")?, Scope::parse("observed")?));
+        let names =
+            || Ok::<_, InvalidName>((Tenant::parse("observed")?, Scope::parse("observed")?));
         let (records, order) = (HashMap::new(), VecDeque::new());
         Self { records, order, records_max, forgotten: 0, names: names().ok() }
     }
@@ -166,7 +167,8 @@ mod tests {
 
     /// What arrivals come to after a first one that ended so, an hour later.
     fn after(end: AttemptEnd, recovery: Recovery) -> ObservedVerdict {
-        let (mut records, policy) = (ShadowRecords::new(10), Policy::default().recovering(recovery));
+        let (mut records, policy) =
+            (ShadowRecords::new(10), Policy::default().recovering(recovery));
         let (verdict, attempt) = records.arrive(at(0), id(1), fingerprint(b"100"), &policy);
         assert_eq!(verdict, ObservedVerdict::Executed);
         let (busy, second) = records.arrive(at(1), id(1), fingerprint(b"100"), &policy);
@@ -198,7 +200,8 @@ mod tests {
         let (_, attempt) = records.arrive(at(0), id(1), fingerprint(b"100"), &policy);
         records.settle(at(1), &attempt.unwrap(), answered(201, AnswerMeaning::Completed));
         let day = 24 * 60 * 60;
-        let mut later = |seconds| records.arrive(at(seconds), id(1), fingerprint(b"100"), &policy).0;
+        let mut later =
+            |seconds| records.arrive(at(seconds), id(1), fingerprint(b"100"), &policy).0;
         assert_eq!(later(day - 1), ObservedVerdict::Replayed);
         assert_eq!(later(day), ObservedVerdict::Executed);
     }

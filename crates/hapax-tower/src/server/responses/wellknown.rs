@@ -12,13 +12,7 @@ use crate::{
     server::{
         mode::Mode,
         options::{BodyForm, Hosts, InFlight, KeptBody, KeyForm, KeyRule, Scoping},
-        requests::{
-            front::Front,
-            key_format,
-            route::Routes,
-            tenancy::Tenancy,
-            treatment::Treated,
-        },
+        requests::{front::Front, key_format, route::Routes, tenancy::Tenancy, treatment::Treated},
         responses::{code::Code, openapi::openapi_fragment, pages},
     },
 };
