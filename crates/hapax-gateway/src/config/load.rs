@@ -211,13 +211,6 @@ impl Sources<'_> {
             let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
             read.notes.push(format!("no tenant is configured: {what}; {advice}"));
         }
-        if !read.observed.is_empty() {
-            let what = "nothing of that is refused or stored, and a retry runs again";
-            let advice =
-                "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
-            let observed = read.observed.join(", ");
-            read.notes.push(format!("watched alone: {observed}; {what}; {advice}"));
-        }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);

@@ -94,6 +94,7 @@ impl RouteReading<'_> {
             self.route(route, defaults, &mut seen, &mut read);
         }
         read.summary.push(otherwise_summary);
+        read.note_observed();
         read
     }
 
@@ -232,6 +233,17 @@ fn refuse_idle_settings(route: &TableReader<'_>) {
 }
 
 impl RoutesRead {
+    /// Says what is not protected although it is written down.
+    fn note_observed(&mut self) {
+        if !self.observed.is_empty() {
+            let what = "nothing of that is refused or stored, and a retry runs again";
+            let advice =
+                "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
+            let observed = self.observed.join(", ");
+            self.notes.push(format!("watched alone: {observed}; {what}; {advice}"));
+        }
+    }
+
     /// The line that sums this route up; what somebody should know about it becomes a note.
     fn tell(
         &mut self,
