@@ -270,9 +270,12 @@ fn the_summary_names_every_route_and_no_secret() {
     );
     let config = config.unwrap();
     let summary = describe(&config);
-    for part in
-        ["POST /payments/{id}: key required", "kept 7d", "POST /login: passes", "…@db/hapax"]
-    {
+    for part in [
+        "POST /payments/{id}: mode enforce, key required",
+        "kept 7d",
+        "POST /login: passes",
+        "…@db/hapax",
+    ] {
         assert!(summary.contains(part), "{part} is not in\n{summary}");
     }
     assert!(!summary.contains("hunter") && !format!("{config:?}").contains("hunter"), "{summary}");
