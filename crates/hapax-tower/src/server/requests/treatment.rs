@@ -18,7 +18,6 @@ use crate::server::{options::Protection, requests::route::InvalidRoute};
 /// # Ok::<(), hapax_tower::InvalidRoute>(())
 /// ```
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one per route, made at the start")]
 pub enum Treatment {
     /// They are protected so.
     Protect(Protection),
