@@ -22,7 +22,8 @@ pub(super) fn advice(seen: &ObservationsDocument) -> Vec<String> {
         let how = "write `amount = \"/amount\"` and `currency = \"EUR\"` in it";
         all.push(format!("To see what repeated requests of a route were worth, {how}."));
     }
-    all.push("To enforce every route at once, start with `hapax serve --enforce`.".to_owned());
+    let flags = "`--observe` counts for more than the file, so leave it out then";
+    all.push(format!("To enforce every route at once, start with `--enforce`; {flags}."));
     all
 }
 
