@@ -92,7 +92,7 @@ impl Gateway {
         let (stop_accepting, stop) = watch::channel(false);
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let tls = Arc::new(ArcSwapOption::new(tls));
-        let layer = layer(&config, &engine, &later);
+        let layer = layer(&config, &engine, &later, &meters);
         let (mut wirings, shares) = (Vec::new(), shares(&config.limits));
         for proxy in proxies(&config, &meters, &labels, worker_count(&config))? {
             wirings.push(Arc::new(Wiring {
@@ -187,7 +187,7 @@ impl Gateway {
         self.later.replace(config.routes.clone());
         self.routes.store(Arc::new(config.routes.clone()));
         self.later.serve(for_later);
-        let layer = layer(&config, &self.engine, &self.later);
+        let layer = layer(&config, &self.engine, &self.later, &self.meters);
         let fresh = proxies.into_iter().map(|proxy| serving(&config, &layer, proxy));
         self.workers.replace(fresh.collect());
         self.meters.record_reload();
@@ -398,9 +398,12 @@ fn proxies(
 }
 
 /// The layer all workers share, and with it the room for bodies.
-fn layer(config: &Config, engine: &Engine, later: &Later) -> IdempotencyLayer {
+fn layer(config: &Config, engine: &Engine, later: &Later, meters: &Meters) -> IdempotencyLayer {
+    let observations = meters.observations();
+    observations.observe(config.routes.observed_labels());
     let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
         .with_origin(proxy::origin)
+        .observed_by(observations.observer())
         .buffer_at_most(config.limits.buffered_bytes_max);
     match &config.cors {
         Some(cors) => layer.cors(cors.clone()),

@@ -29,6 +29,7 @@
 //!   mean; [`Tenancy`] whose keys they are;
 //! - its [`Mode`] says where a request runs: [`Leased`], or in the [`SameTransaction`] as its handler's
 //!   own writes, which takes it as [`Tx`], and fails in with [`TxError`];
+//! - [`Observer`] watches what is not protected yet, and tells as [`Observation`]s what would have been done;
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -78,13 +79,13 @@ pub use self::{
         Idempotency, IdempotencyLayer, Identified, InFlight, InvalidDerivedKey, InvalidKeyPart,
         InvalidPointer, InvalidResolution, InvalidRoute, JsonPointer, KeptBody, KeptCredentials,
         KeyForm, KeyPart, KeyRule, KeySpelling, Later, Leased, Mode, Money, NotCanonical,
-        PathReading, ProbeAnswer, ProbeRequest, Prober, Protection, RateLimit, Readers,
-        RepeatedWorth, ResultPolicy, Revalidated, Revalidator, Room, RoomGuard, Routes,
-        SAFE_METHODS, SameTransaction, Scoping, Share, Site, StoreDown, Tenancy, TenantKind,
-        Treatment, Tx, TxError, Verdict, WantsTenant, WorthCurrency, WorthRule, canonical_json,
-        capture, is_for_everybody, is_named_by_connection, leaves_its_folder, openapi_fragment,
-        parse_key, path_fits, plain_path, published_policy, resolved_as_completed,
-        resolved_as_failed, stored_request,
+        Observation, ObservedMemory, ObservedVerdict, Observer, PathReading, ProbeAnswer,
+        ProbeRequest, Prober, Protection, RateLimit, Readers, RepeatedWorth, ResultPolicy,
+        Revalidated, Revalidator, Room, RoomGuard, Routes, SAFE_METHODS, SameTransaction, Scoping,
+        Share, Site, StoreDown, Tenancy, TenantKind, Treatment, Tx, TxError, Verdict, WantsTenant,
+        WorthCurrency, WorthRule, canonical_json, capture, is_for_everybody,
+        is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key, path_fits,
+        plain_path, published_policy, resolved_as_completed, resolved_as_failed, stored_request,
     },
     too_slow::TooSlow,
     transfer_coding::TransferCoding,

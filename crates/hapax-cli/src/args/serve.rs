@@ -15,6 +15,7 @@ use super::StoreFileArgs;
 Examples:
   hapax serve --upstream http://127.0.0.1:3000
   hapax serve --upstream http://127.0.0.1:3000 --tenant header:X-API-Key
+  hapax serve --upstream http://127.0.0.1:3000 --observe      watch first; `hapax report` says what it saw
   hapax serve --config gateway.toml
   hapax serve --upstream http://127.0.0.1:3000 --store postgres://hapax@db/hapax --listen 0.0.0.0:8080
 
@@ -51,6 +52,13 @@ pub(crate) struct ServeArgs {
     /// The file that holds it; counts for more than --admin-token.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
+    /// Watch alone, whatever the file says: every request passes as it is, nothing is refused or stored, and
+    /// what would have been done is counted.
+    #[arg(long, conflicts_with = "enforce")]
+    pub(crate) observe: bool,
+    /// Enforce every route, also those that the file says to watch alone.
+    #[arg(long)]
+    pub(crate) enforce: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

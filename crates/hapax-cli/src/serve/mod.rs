@@ -13,7 +13,7 @@ use hapax::{
 use hapax_core::outbox::EventOpener;
 use hapax_gateway::{
     Config, Gateway, GatewayParts, StartError,
-    config::{ConfigError, ConfigSource, Overrides, describe},
+    config::{ConfigError, ConfigSource, Overrides, RouteMode, describe},
 };
 use hapax_messaging::{relay::RelayConfig, sink::SinkError};
 use http::Uri;
@@ -45,6 +45,11 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
             admin: args.admin,
             tenant: args.tenant,
             admin_token,
+            mode: match (args.observe, args.enforce) {
+                (true, _) => Some(RouteMode::Observe),
+                (false, true) => Some(RouteMode::Enforce),
+                (false, false) => None,
+            },
         },
     };
     let file = load_gateway(&source)?;

@@ -29,6 +29,7 @@ mod languages;
 mod leaks;
 mod man;
 mod migrate;
+mod observing;
 mod openapi;
 mod operating;
 mod outbox;

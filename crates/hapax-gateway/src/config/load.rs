@@ -20,6 +20,7 @@ use super::{
     Config, Limits, Tls, Upstream, cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
     foreign_tables::{Beside, ForeignTable, Surroundings},
+    mode::RouteMode,
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
     routes::RouteReading,
@@ -59,6 +60,8 @@ pub struct Overrides {
     pub tenant: Option<String>,
     /// `--admin-token`: the token the admin API asks for.
     pub admin_token: Option<String>,
+    /// `--observe` or `--enforce`: whether every route is watched alone, or none.
+    pub mode: Option<RouteMode>,
 }
 
 impl std::fmt::Debug for Overrides {
@@ -195,12 +198,13 @@ impl Sources<'_> {
             upstream: &upstream,
             tenants: &tenants,
             store: &store,
+            mode: self.overrides.mode,
             certificates,
             buffered_bytes_max: limits.buffered_bytes_max,
             client: OnceCell::new(),
         };
         let mut read = read.read(top);
-        if !top.has("route") && !top.has("defaults") {
+        if !top.has("route") && !top.has("defaults") && read.observed.is_empty() {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }

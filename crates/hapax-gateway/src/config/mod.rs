@@ -14,6 +14,7 @@ mod files;
 mod foreign_tables;
 mod key_source;
 mod load;
+mod mode;
 mod names;
 mod pattern;
 mod probe;
@@ -41,6 +42,7 @@ pub use self::{
     fault::{ConfigError, Excerpt, Fault},
     foreign_tables::{Beside, ForeignTable, Surroundings},
     load::{ConfigSource, Overrides, load_file, socket},
+    mode::RouteMode,
     names::SETTINGS,
     store::store_of,
     upstream::origin,

@@ -123,7 +123,8 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 37] = [
+const PROTECTION: [&str; 38] = [
+    "mode",
     "key",
     "forward_key",
     "header",

@@ -2,7 +2,7 @@
 //!
 //! A request goes through these in order: `dispatch` (routes, own pages), `service`, `requests` (tenant, key,
 //! body) with `comparison` (the fingerprint), `execution` (under a lease or in a transaction, as the
-//! `mode` says) and `responses` (what clients are told). `layer` makes the service; `options` and `protect`
+//! `mode` says) and `responses` (what clients are told); where it is only watched, through `observation`. `layer` makes the service; `options` and `protect`
 //! say how it treats requests.
 
 mod comparison;
@@ -10,6 +10,7 @@ mod dispatch;
 mod execution;
 mod layer;
 mod mode;
+mod observation;
 mod options;
 mod protect;
 mod requests;
@@ -38,6 +39,7 @@ pub use self::{
     },
     layer::{ConnectError, IdempotencyLayer, Site},
     mode::{Leased, Mode},
+    observation::{Observation, ObservedMemory, ObservedVerdict, Observer},
     options::{
         BodyForm, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule,
         KeySpelling, Protection, Scoping, StoreDown,
@@ -52,10 +54,11 @@ pub use self::{
         headers::{is_for_everybody, is_named_by_connection},
         key::parse_key,
         room::{Room, RoomGuard, Share},
-        route::{InvalidRoute, Routes, SAFE_METHODS, Treatment, path_fits},
+        route::{InvalidRoute, Routes, SAFE_METHODS, path_fits},
         stored_request,
         target::{PathReading, leaves_its_folder, plain_path},
         tenancy::{Caller, Identified, Tenancy, TenantKind},
+        treatment::Treatment,
         worth::{Currency, Money, RepeatedWorth, WorthCurrency, WorthRule},
     },
     responses::{code::Code, openapi::openapi_fragment, wellknown::published_policy},

@@ -21,6 +21,7 @@ mod keys;
 mod later;
 mod limits;
 mod multipart;
+mod observing;
 mod one_layer;
 mod pages;
 mod policy;

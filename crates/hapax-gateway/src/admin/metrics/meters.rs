@@ -23,7 +23,10 @@ use super::{
     repeated::RepeatedSums,
     verdicts::COLUMNS,
 };
-use crate::telemetry::{LossCounter, Telemetry};
+use crate::{
+    admin::observations::Observations,
+    telemetry::{LossCounter, Telemetry},
+};
 
 /// Every [`Meter`] of a gateway. Clones share them.
 ///
@@ -40,6 +43,7 @@ struct Shared {
     relays: Mutex<Option<RelaySource>>,
     losses: Mutex<[LossCounter; LOSSES.len()]>,
     doubts: Mutex<Option<Doubts>>,
+    observations: Observations,
 }
 
 /// What can be lost on its way to whoever is told.
@@ -107,6 +111,11 @@ impl Meters {
 
     pub(in crate::admin) fn doubts(&self) -> Option<Doubts> {
         self.0.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What would have been done with requests of routes that are watched alone.
+    pub(crate) fn observations(&self) -> &Observations {
+        &self.0.observations
     }
 
     /// Counts a new configuration that was put in force.

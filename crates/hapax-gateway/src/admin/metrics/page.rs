@@ -12,6 +12,7 @@ use super::{
     relays,
     verdicts::WORDS,
 };
+use crate::admin::observations;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
@@ -22,6 +23,7 @@ pub(super) fn families(engine: &Engine, meters: &Meters) -> Vec<MetricFamily> {
     clients(&mut page, &meters.totals());
     operations(&mut page, engine);
     doubts::write(&mut page, meters.doubts().as_ref());
+    observations::write(&mut page, meters.observations());
     relays::write(&mut page, &meters.relays());
     page.into_families()
 }

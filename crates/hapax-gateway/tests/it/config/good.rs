@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_gateway::{
     Config,
-    config::{ConfigError, ConfigSource, Overrides, Protocol, describe},
+    config::{ConfigError, ConfigSource, Overrides, Protocol, RouteMode, describe},
 };
 use hapax_tower::published_policy;
 use serde_json::{Value, json};
@@ -51,6 +51,7 @@ fn a_flag_counts_for_more_than_the_file() {
         store: Some("sqlite:x.db".to_owned()),
         tenant: Some("shop".to_owned()),
         admin_token: Some("token".to_owned()),
+        mode: None,
     };
     let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
     assert_eq!(config.listen, "127.0.0.1:2".parse().unwrap());
@@ -68,6 +69,26 @@ fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
     assert_eq!(policy["otherwise"]["key"], "optional");
     let config = routes("[defaults]\nkey = \"required\"\n[[route]]\nmatch = \"POST /payments\"");
     assert_eq!(published_policy(&config.routes, &config.tenancy)["otherwise"]["key"], "required");
+}
+
+#[test]
+fn a_route_is_watched_alone_where_it_or_the_defaults_or_a_flag_say_so() {
+    let file = "[upstream]\nurl = \"http://a\"\n[defaults]\nmode = \"observe\"\n\
+                [[route]]\nmatch = \"POST /a\"\nmode = \"enforce\"\n\
+                [[route]]\nmatch = \"POST, PUT /b\"\n\
+                [[route]]\nmatch = \"POST /c\"\ntreatment = \"refuse\"\n";
+    for (mode, observed) in [
+        (None, &["POST /b", "PUT /b", "otherwise"][..]),
+        (Some(RouteMode::Observe), &["POST /a", "POST /b", "PUT /b", "otherwise"]),
+        (Some(RouteMode::Enforce), &[]),
+    ] {
+        let overrides = Overrides { mode, ..Overrides::default() };
+        let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
+        assert_eq!(config.routes.observed_labels(), observed, "{mode:?}");
+        let told = describe(&config);
+        assert_eq!(told.contains("note: watched alone: "), !observed.is_empty(), "{told}");
+        assert!(told.contains("POST /c: refused"), "a flag opens nothing: {told}");
+    }
 }
 
 /// What one route of this text publishes, for the members that are expected.
@@ -250,9 +271,12 @@ fn the_summary_names_every_route_and_no_secret() {
     );
     let config = config.unwrap();
     let summary = describe(&config);
-    for part in
-        ["POST /payments/{id}: key required", "kept 7d", "POST /login: passes", "…@db/hapax"]
-    {
+    for part in [
+        "POST /payments/{id}: mode enforce, key required",
+        "kept 7d",
+        "POST /login: passes",
+        "…@db/hapax",
+    ] {
         assert!(summary.contains(part), "{part} is not in\n{summary}");
     }
     assert!(!summary.contains("hunter") && !format!("{config:?}").contains("hunter"), "{summary}");

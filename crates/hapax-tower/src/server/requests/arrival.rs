@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use hapax_core::{Fingerprint, Key, Operation, RunMode, limits::REQUEST_BYTES_MAX};
+use hapax_core::{Fingerprint, Key, Operation, RunMode, Tenant, limits::REQUEST_BYTES_MAX};
 use hapax_engine::BeginRequest;
 use http::{HeaderMap, HeaderName, Method, request::Parts};
 use tracing::Span;
@@ -168,8 +168,25 @@ pub(crate) async fn name(
     protection: &Protection,
     parts: &Parts,
 ) -> Result<NamedRequest, Problem> {
+    named(protection, parts, tenant(front, protection, parts).await?)
+}
+
+/// Whose keys they are.
+pub(crate) async fn tenant(
+    front: &Front,
+    protection: &Protection,
+    parts: &Parts,
+) -> Result<Tenant, Problem> {
     let tenancy = protection.tenancy.as_ref().unwrap_or(&front.tenancy);
-    let tenant = tenancy.tenant(&front.salt, parts).await?;
+    tenancy.tenant(&front.salt, parts).await
+}
+
+/// Which operation of this tenant is meant, as far as the head says.
+pub(crate) fn named(
+    protection: &Protection,
+    parts: &Parts,
+    tenant: Tenant,
+) -> Result<NamedRequest, Problem> {
     let sent = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
     let source = match (sent, &protection.derived_key) {
         (Some(key), _) => KeyOrigin::Sent(key),

@@ -12,6 +12,7 @@ use crate::{
     server::{
         comparison::rule::{BodyComparison, Comparing},
         layer::Site,
+        observation::Observer,
         options::Protection,
         requests::{
             cors::{Cors, Preflight},
@@ -43,6 +44,8 @@ pub(crate) struct Front {
     /// What pages of other origins may, if that is said here.
     pub(crate) cors: Option<Arc<Cors>>,
     pub(crate) tenant_keys: Arc<TenantKeys>,
+    /// Who watches the requests of routes that are observed.
+    pub(crate) observer: Observer,
 }
 
 impl Front {
@@ -56,8 +59,8 @@ impl Front {
         let routes = Routes::with_secrets(routes, tenancy.credentials());
         site.sign_with(salt);
         let comparing = Comparing::default();
-        let (origin, room, cors) = (None, None, None);
-        Self { salt, tenancy, routes, site, origin, room, comparing, cors, tenant_keys }
+        let (origin, room, cors, observer) = (None, None, None, Observer::default());
+        Self { salt, tenancy, routes, site, origin, room, comparing, cors, tenant_keys, observer }
     }
 
     /// Has its pages there from now on.

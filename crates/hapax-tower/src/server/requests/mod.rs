@@ -20,4 +20,5 @@ pub(crate) mod route;
 pub mod stored_request;
 pub(crate) mod target;
 pub(crate) mod tenancy;
+pub(crate) mod treatment;
 pub(crate) mod worth;

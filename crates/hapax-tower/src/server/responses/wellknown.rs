@@ -13,11 +13,8 @@ use crate::{
         mode::Mode,
         options::{BodyForm, Hosts, InFlight, KeptBody, KeyForm, KeyRule, Scoping},
         requests::{
-            derived_key::DerivedKey,
-            front::Front,
-            key_format,
-            route::{Routes, Treated},
-            tenancy::Tenancy,
+            derived_key::DerivedKey, front::Front, key_format, route::Routes, tenancy::Tenancy,
+            treatment::Treated,
         },
         responses::{code::Code, openapi::openapi_fragment, pages},
     },
@@ -84,7 +81,9 @@ pub fn published_policy(routes: &Routes, tenancy: &Tenancy) -> Value {
 fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let route = match treated {
         Treated::Protected(route) => route,
-        Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
+        Treated::Observed(_) | Treated::Passes => {
+            return Map::from_iter([("protected".to_owned(), false.into())]);
+        }
         Treated::Refused => {
             let said = [("protected", false), ("refused", true)];
             return said.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();

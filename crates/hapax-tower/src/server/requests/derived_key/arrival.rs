@@ -83,7 +83,7 @@ async fn name(
 ) -> Result<ContentKey, Problem> {
     match &protection.derived_key {
         Some(DerivedKey::Parts(_)) => {
-            let key = of_values(front, protection, parts, body).await?;
+            let key = key_of_values(front, protection, parts, body).await?;
             let operation = Operation::new(owner.0, owner.1, key);
             Ok(ContentKey { operation, fingerprint: None })
         }
@@ -97,7 +97,7 @@ async fn name(
 }
 
 /// The key that is made of values, some of which are in the body.
-async fn of_values(
+pub(crate) async fn key_of_values(
     front: &Front,
     protection: &Arc<Protection>,
     parts: &Parts,

@@ -14,7 +14,7 @@ use std::{fmt, time::Duration};
 use hapax_core::{Key, Scope};
 use http::{HeaderMap, HeaderName, header::AUTHORIZATION};
 
-pub(crate) use self::arrival::{ContentArrival, ContentKey, KeyOwner, arrive};
+pub(crate) use self::arrival::{ContentArrival, ContentKey, KeyOwner, arrive, key_of_values};
 pub use self::pointer::{InvalidPointer, JsonPointer};
 use self::{content::JsonContent, spelling::KeyText};
 use crate::{
