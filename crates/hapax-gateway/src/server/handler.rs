@@ -16,6 +16,7 @@ use super::{
     peer::Peer,
     refusal,
     response_body::{AnswerRoom, ResponseBody},
+    tunnel::{PendingUpgrade, TunnelSlot},
     watch::ConnectionWatch,
 };
 
@@ -26,14 +27,21 @@ pub(crate) struct Handler {
     peer: Peer,
     share: Share,
     answers: AnswerRoom,
+    /// What the connection becomes, if it goes on in another protocol.
+    tunnel: TunnelSlot,
 }
 
 impl Handler {
-    pub(crate) fn new(wiring: Arc<Wiring>, watch: Arc<ConnectionWatch>, peer: Peer) -> Self {
+    pub(crate) fn new(
+        wiring: Arc<Wiring>,
+        watch: Arc<ConnectionWatch>,
+        peer: Peer,
+        tunnel: TunnelSlot,
+    ) -> Self {
         let Shares { answers, bytes_max, under_way_max } = &wiring.shares;
         let share = Share::new(*bytes_max, *under_way_max);
         let answers = AnswerRoom::new(answers, *bytes_max);
-        Self { wiring, watch, peer, share, answers }
+        Self { wiring, watch, peer, share, answers, tunnel }
     }
 }
 
@@ -63,18 +71,19 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
             let response = answers.send(response, Verdict::Passed, in_flight.answered(), observed);
             return Box::pin(async move { Ok(response) });
         }
+        let upgrade = PendingUpgrade::of(&mut request).map(|asked| (asked, self.tunnel.clone()));
         request.extensions_mut().insert(self.peer.clone());
         if !request.method().is_safe() {
             request.extensions_mut().insert(self.share.clone());
         }
         let cors = serving.cors.clone();
         let origin = cors.as_ref().and_then(|_| request.headers().get(ORIGIN).cloned());
-        let pace = serving.body_pace;
+        let pace = serving.pace(&mut request);
         let request = request.map(|body| Body::new(Paced::new(body, pace)));
         let answering = serving.service.handle(request);
         let counted = meter.request();
         Box::pin(async move {
-            let (response, verdict) = match answering.await {
+            let (mut response, verdict) = match answering.await {
                 Ok((response, handled)) => {
                     meter.record(&handled, began.elapsed());
                     if let Some(observed) = &mut observed {
@@ -91,6 +100,11 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
                     (response, Verdict::Passed)
                 }
             };
+            if let Some((asked, slot)) = upgrade
+                && let Some(tunnel) = asked.answered(&mut response, || meter.upgraded())
+            {
+                slot.put(tunnel);
+            }
             drop(counted);
             Ok(answers.send(response, verdict, in_flight.answered(), observed))
         })
