@@ -380,8 +380,7 @@ fn proxy_for(
     let Upstream { connections_max, reserve, long_lived_max, .. } = config.upstream;
     let [connections_max, reserve, long_lived_max] =
         [connections_max, reserve, long_lived_max].map(|all| all.div_ceil(clients));
-    let upstream =
-        Upstream { connections_max, reserve, long_lived_max, ..config.upstream.clone() };
+    let upstream = Upstream { connections_max, reserve, long_lived_max, ..config.upstream.clone() };
     Ok(Proxy::new(UpstreamClient::new(&upstream)?, &upstream, meter))
 }
 

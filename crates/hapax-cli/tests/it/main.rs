@@ -31,6 +31,7 @@ mod migrate;
 mod openapi;
 mod operating;
 mod outbox;
+mod passage;
 mod patroni;
 mod plan;
 mod postgres;

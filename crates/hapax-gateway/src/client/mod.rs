@@ -24,12 +24,12 @@ use hapax_tower::{Body, leaves_its_folder};
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
+use self::{connect::Connector, pool::Pool};
 pub(crate) use self::{
     error::OutsidePrefix,
     pool::OfferAnswer,
     upgrade_offer::{SwitchedConnection, UpgradeOffer},
 };
-use self::{connect::Connector, pool::Pool};
 pub use self::{
     error::{RequestBroken, SendError, UpstreamClientError},
     transcript::{Transcript, read_answer},

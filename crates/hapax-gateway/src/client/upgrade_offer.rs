@@ -68,10 +68,7 @@ impl UpgradeOffer {
 }
 
 /// The words of a header whose lines are lists.
-fn words<'h>(
-    headers: &'h HeaderMap,
-    name: &'h HeaderName,
-) -> impl Iterator<Item = &'h str> {
+fn words<'h>(headers: &'h HeaderMap, name: &'h HeaderName) -> impl Iterator<Item = &'h str> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).filter(|word| !word.is_empty())
 }

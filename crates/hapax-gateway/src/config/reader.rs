@@ -187,7 +187,8 @@ impl<'t> TableReader<'t> {
         let count = u32::from_str_radix(digits, integer.radix()).ok();
         let count = count.filter(|count| (min..=max).contains(count));
         if count.is_none() {
-            let what = format!("`{name}` is out of range; write a number from {min} to {max} instead");
+            let what =
+                format!("`{name}` is out of range; write a number from {min} to {max} instead");
             self.faults.add(value.span(), what);
         }
         count.map(|count| Spanned::new(value.span(), count))

@@ -67,7 +67,8 @@ impl Upstream {
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let (head_min, head_max) = ANSWER_HEAD_BYTES;
         let answer_head = table.size("answer_head", head_min, head_max).map(Spanned::into_inner);
-        let long_lived = table.count_or_zero("long_lived", CONNECTIONS_MAX).map(Spanned::into_inner);
+        let long_lived =
+            table.count_or_zero("long_lived", CONNECTIONS_MAX).map(Spanned::into_inner);
         let long_lived = long_lived.and_then(|count| usize::try_from(count).ok());
         let connections_max =
             count(table, "connections", CONNECTIONS_MAX).unwrap_or(usual.connections_max);

@@ -31,7 +31,12 @@ use super::{
     watch::{Bounds, ConnectionWatch, Liveness},
     watched_io::WatchedIo,
 };
-use crate::{admin::Meter, config::Limits, proxy::{LongLivedCall, Proxy}, telemetry::Telemetry};
+use crate::{
+    admin::Meter,
+    config::Limits,
+    proxy::{LongLivedCall, Proxy},
+    telemetry::Telemetry,
+};
 
 /// What every connection of a worker needs.
 #[derive(Debug)]

@@ -110,12 +110,8 @@ impl Tunnel {
         let silence = Silence::new();
         let carrying = async {
             let nothing = BytesMut::new();
-            let up = pin!(carry(
-                &mut from_client,
-                &mut to_upstream,
-                nothing,
-                (&silence, taken_within)
-            ));
+            let up =
+                pin!(carry(&mut from_client, &mut to_upstream, nothing, (&silence, taken_within)));
             let down = pin!(carry(
                 &mut from_upstream,
                 &mut to_client,
