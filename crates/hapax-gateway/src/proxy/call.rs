@@ -1,7 +1,7 @@
 //! Calls of gRPC, whose two halves last as long as their ends wish.
 
-use hapax_tower::{AnswerBy, Body};
-use http::{Request, Response, Version, header::CONTENT_TYPE};
+use hapax_tower::{AnswerBy, Body, is_call};
+use http::{Request, Response, Version};
 use tokio::time::timeout;
 
 use super::{Inner, Overdue, Proxy, stall::Stalling};
@@ -17,17 +17,10 @@ impl Proxy {
     pub(crate) fn lets_last<B>(&self, request: &Request<B>) -> bool {
         let inner = &*self.0;
         request.version() == Version::HTTP_2
-            && is_call(request)
+            && is_call(request.headers())
             && inner.turns.may_last()
             && inner.client.speaks_http2()
     }
-}
-
-/// Whether a request says that it is a call of gRPC.
-fn is_call<B>(request: &Request<B>) -> bool {
-    let kind = request.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes());
-    let rest = kind.and_then(|kind| kind.strip_prefix(b"application/grpc"));
-    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
 /// Sends a call as it comes. Nobody waits for its first message before it is sent: the upstream may

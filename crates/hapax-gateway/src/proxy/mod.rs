@@ -16,7 +16,7 @@ use std::{
 };
 
 use hapax_core::Attempt;
-use hapax_tower::{AnswerBy, Body, BoxError, NothingSent};
+use hapax_tower::{AnswerBy, Body, BoxError, NothingSent, is_call};
 use http::{Request, Response, Uri, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
@@ -91,7 +91,12 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     // A protected attempt has a deadline of its own, and goes on when its client does not.
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
-    let trailers = (!is_protected).then(|| TrailerSupport::of(request.headers()));
+    // Whoever runs a protected call reads how it ended.
+    let trailers = if is_protected {
+        is_call(request.headers()).then(TrailerSupport::reading)
+    } else {
+        Some(TrailerSupport::of(request.headers()))
+    };
     prepare(&mut request, host);
     if let Some(trailers) = trailers {
         trailers.say(request.headers_mut());

@@ -29,6 +29,11 @@ impl TrailerSupport {
         Self { reads, announced: headers.get_all(TRAILER).iter().cloned().collect() }
     }
 
+    /// Reads them, and sends none.
+    pub(super) fn reading() -> Self {
+        Self { reads: true, announced: Vec::new() }
+    }
+
     /// Says the same in a head of our own, which passes them on.
     pub(super) fn say(self, headers: &mut HeaderMap) {
         if self.reads {

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
-use hapax_tower::{Body, Share, TransferCoding, Verdict};
+use hapax_tower::{Body, Share, TransferCoding, Verdict, in_words_of_calls, is_call};
 use http::{
     Method, Request, Response, Version,
     header::{HOST, ORIGIN},
@@ -65,6 +65,9 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
         if let Err(refused) = welcome {
             meter.record_unhandled(began.elapsed());
             let mut response = refusal::answer(refused);
+            if is_call(request.headers()) {
+                response = in_words_of_calls(response);
+            }
             if let Some(cors) = &serving.cors {
                 cors.apply(request.headers().get(ORIGIN), response.headers_mut());
             }
@@ -78,6 +81,7 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
         }
         let cors = serving.cors.clone();
         let origin = cors.as_ref().and_then(|_| request.headers().get(ORIGIN).cloned());
+        let is_call = is_call(request.headers());
         let pace = serving.pace(&mut request);
         let request = request.map(|body| Body::new(Paced::new(body, pace)));
         let answering = serving.service.handle(request);
@@ -94,6 +98,9 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
                     let mut response = refusal::upstream_failed(&*error, version);
+                    if is_call {
+                        response = in_words_of_calls(response);
+                    }
                     if let Some(cors) = cors {
                         cors.apply(origin.as_ref(), response.headers_mut());
                     }

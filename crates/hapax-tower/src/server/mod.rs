@@ -5,6 +5,7 @@
 //! `mode` says) and `responses` (what clients are told). `layer` makes the service; `options` and `protect`
 //! say how it treats requests.
 
+mod calls;
 mod comparison;
 mod dispatch;
 mod execution;
@@ -21,6 +22,7 @@ mod spans;
 mod verdict;
 
 pub use self::{
+    calls::{in_words_of_calls, is_call},
     comparison::{
         canonical::{NotCanonical, canonical_json},
         compared_headers::ComparedHeaders,

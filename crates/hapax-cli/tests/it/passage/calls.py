@@ -1,7 +1,9 @@
-"""Calls of gRPC: `calls.py serve PORT` serves them, `calls.py call HOST:PORT` makes one of each kind."""
+"""Calls of gRPC: `calls.py serve PORT` serves them, `calls.py call HOST:PORT` makes one of each kind,
+`calls.py keyed HOST:PORT` makes calls again and again under their keys."""
 
 import queue
 import sys
+import threading
 import time
 from concurrent import futures
 
@@ -18,6 +20,33 @@ def pay(request, context):
 def refuse(request, context):
     context.set_trailing_metadata((("x-why", "empty"),))
     context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the purse is empty, ä")
+
+
+SEEN = []
+GO_ON = threading.Event()
+
+
+def charge(request, context):
+    """Has an effect each time, and ends as it is told."""
+    SEEN.append(request)
+    context.set_trailing_metadata((("x-receipt", str(len(SEEN))),))
+    if request == b"slowly":
+        GO_ON.wait(30)
+    if request.isupper():
+        context.abort(grpc.StatusCode[request.decode()], "as told")
+    return b"receipt %d for " % len(SEEN) + request[:10]
+
+
+def large(request, context):
+    SEEN.append(request)
+    context.set_trailing_metadata((("x-receipt", str(len(SEEN))),))
+    return b"x" * (3 << 20)
+
+
+def seen(request, context):
+    if request == b"go on":
+        GO_ON.set()
+    return str(len(SEEN)).encode()
 
 
 def count(request, context):
@@ -39,6 +68,9 @@ class Pay(grpc.GenericRpcHandler):
     KINDS = {
         "Pay": grpc.unary_unary_rpc_method_handler(pay),
         "Refuse": grpc.unary_unary_rpc_method_handler(refuse),
+        "Charge": grpc.unary_unary_rpc_method_handler(charge),
+        "Large": grpc.unary_unary_rpc_method_handler(large),
+        "Seen": grpc.unary_unary_rpc_method_handler(seen),
         "Count": grpc.unary_stream_rpc_method_handler(count),
         "Add": grpc.stream_unary_rpc_method_handler(add),
         "Talk": grpc.stream_stream_rpc_method_handler(talk),
@@ -87,7 +119,57 @@ def call(target):
         print(list(answers))
 
 
+def keyed(target):
+    options = [("grpc.enable_http_proxy", 0), ("grpc.enable_retries", 0)]
+    with grpc.insecure_channel(target, options=options) as channel:
+        effects = lambda said=b"": channel.unary_unary("/shop.Shop/Seen")(said, timeout=30).decode()
+
+        def told(method, key, request):
+            metadata = [("authorization", "alice")]
+            if key:
+                metadata.append(("idempotency-key", key))
+            call = channel.unary_unary(f"/shop.Shop/{method}")
+            try:
+                answer, done = call.with_call(request, metadata=metadata, timeout=30)
+                code, text = "OK", answer[:20].decode()
+            except grpc.RpcError as error:
+                done, code, text = error, error.code().name, error.details()
+            early, late = dict(done.initial_metadata() or ()), dict(done.trailing_metadata() or ())
+            both = early | late
+            marks = [both[name] for name in ("hapax-refusal", "x-receipt") if name in both]
+            if "grpc-retry-pushback-ms" in both:
+                marks.append("ask again")
+            if "idempotent-replayed" in both:
+                marks.append("replayed")
+            return " ".join([code, repr(text), *marks])
+
+        def twice(method, key, request):
+            print(told(method, key, request))
+            print("  again:", told(method, key, request), "| effects", effects())
+
+        twice("Charge", "paid", b"ten")
+        print(told("Charge", "paid", b"eleven"))
+        print(told("Charge", None, b"ten"))
+        twice("Charge", "refused", b"FAILED_PRECONDITION")
+        twice("Charge", "denied", b"PERMISSION_DENIED")
+        twice("Charge", "away", b"UNAVAILABLE")
+        twice("Charge", "exhausted", b"RESOURCE_EXHAUSTED")
+        twice("Charge", "broken", b"INTERNAL")
+        twice("Large", "large", b"")
+        first = threading.Thread(target=lambda: print(told("Charge", "slow", b"slowly")))
+        before = int(effects())
+        first.start()
+        while int(effects()) == before:
+            time.sleep(0.01)
+        print(told("Charge", "slow", b"slowly"))
+        effects(b"go on")
+        first.join()
+        print(told("Charge", "slow", b"slowly"))
+
+
 if sys.argv[1] == "serve":
     serve(int(sys.argv[2]))
+elif sys.argv[1] == "keyed":
+    keyed(sys.argv[2])
 else:
     call(sys.argv[2])
