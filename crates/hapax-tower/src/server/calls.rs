@@ -190,25 +190,29 @@ pub fn in_words_of_calls(mut response: Response<Body>) -> Response<Body> {
 /// The status of gRPC for a refusal. UNAVAILABLE is the one that clients repeat by themselves, which
 /// is right wherever the key makes it harmless.
 fn refused(code: Code) -> u16 {
-    match code {
-        Code::OutcomeInDoubt | Code::KeyGone | Code::FirstSentTooOld => FAILED_PRECONDITION,
-        Code::ResponseNotRetained => ALREADY_EXISTS,
-        Code::KeyInFlight => UNAVAILABLE,
-        Code::ExecutionUnanswered => UNKNOWN,
-        Code::ExecutionTimedOut | Code::DeadlinePassed => DEADLINE_EXCEEDED,
-        Code::BodyTooLarge => RESOURCE_EXHAUSTED,
-        _ => match code.status().as_u16() {
-            401 => UNAUTHENTICATED,
-            403 => PERMISSION_DENIED,
-            404 | 501 => UNIMPLEMENTED,
-            408 => ABORTED,
-            429 => RESOURCE_EXHAUSTED,
-            500 => INTERNAL,
-            503 => UNAVAILABLE,
-            _ => INVALID_ARGUMENT,
-        },
-    }
+    let told = OF_CONFLICTS.iter().find(|(conflict, _)| *conflict == code);
+    let by_status = || match code.status().as_u16() {
+        401 => UNAUTHENTICATED,
+        403 => PERMISSION_DENIED,
+        404 | 501 => UNIMPLEMENTED,
+        408 => ABORTED,
+        410 | 412 => FAILED_PRECONDITION,
+        413 | 429 => RESOURCE_EXHAUSTED,
+        500 => INTERNAL,
+        502 => UNKNOWN,
+        503 => UNAVAILABLE,
+        504 => DEADLINE_EXCEEDED,
+        _ => INVALID_ARGUMENT,
+    };
+    told.map_or_else(by_status, |(_, status)| *status)
 }
+
+/// What HTTP has one status for, 409.
+const OF_CONFLICTS: [(Code, u16); 3] = [
+    (Code::KeyInFlight, UNAVAILABLE),
+    (Code::OutcomeInDoubt, FAILED_PRECONDITION),
+    (Code::ResponseNotRetained, ALREADY_EXISTS),
+];
 
 #[cfg(test)]
 mod tests {

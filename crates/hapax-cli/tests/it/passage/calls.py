@@ -131,7 +131,7 @@ def keyed(target):
             call = channel.unary_unary(f"/shop.Shop/{method}")
             try:
                 answer, done = call.with_call(request, metadata=metadata, timeout=30)
-                code, text = "OK", answer[:20].decode()
+                code, text = "OK", answer[:24].decode()
             except grpc.RpcError as error:
                 done, code, text = error, error.code().name, error.details()
             early, late = dict(done.initial_metadata() or ()), dict(done.trailing_metadata() or ())

@@ -36,7 +36,7 @@ RESOURCE_EXHAUSTED 'as told' 7
   again: RESOURCE_EXHAUSTED 'as told' 8 | effects 8
 INTERNAL 'as told' 9
   again: FAILED_PRECONDITION 'Nobody knows whether the operation happened' outcome-in-doubt | effects 9
-OK 'xxxxxxxxxxxxxxxxxxxx' 10
+OK 'xxxxxxxxxxxxxxxxxxxxxxxx' 10
   again: ALREADY_EXISTS 'The operation was done and its response was not kept' \
 response-not-retained replayed | effects 10
 UNAVAILABLE 'A request with this idempotency key is in progress' key-in-flight ask again
