@@ -377,9 +377,10 @@ fn proxy_for(
     clients: usize,
     meter: Arc<Meter>,
 ) -> Result<Proxy, UpstreamClientError> {
-    let Upstream { connections_max, reserve, .. } = config.upstream;
-    let (connections_max, reserve) = (connections_max.div_ceil(clients), reserve.div_ceil(clients));
-    let upstream = Upstream { connections_max, reserve, ..config.upstream.clone() };
+    let Upstream { connections_max, reserve, long_lived_max, .. } = config.upstream;
+    let [connections_max, reserve, long_lived_max] =
+        [connections_max, reserve, long_lived_max].map(|all| all.div_ceil(clients));
+    let upstream = Upstream { connections_max, reserve, long_lived_max, ..config.upstream.clone() };
     Ok(Proxy::new(UpstreamClient::new(&upstream)?, &upstream, meter))
 }
 
@@ -417,10 +418,13 @@ fn serving(
     (proxy, meter): (Proxy, Arc<Meter>),
 ) -> Serving {
     Serving {
-        service: layer.layer(proxy),
+        service: layer.layer(proxy.clone()),
+        proxy,
         hosts: config.hosts.clone(),
         cors: config.cors.clone().map(Arc::new),
         body_pace: body_pace(&config.limits),
+        // Any byte will do.
+        call_pace: Pace::new(0, config.upstream.silence_max),
         meter,
     }
 }

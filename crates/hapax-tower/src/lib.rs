@@ -41,6 +41,7 @@
 //!   in the same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
+//! - [`is_call`] knows calls of gRPC, and [`in_words_of_calls`] refuses them so that their clients understand;
 //! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
 //! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`], [`is_named_by_connection`] and
 //!   [`HOP_BY_HOP`] tell proxies how the layer spells a path, which paths it cannot trust, and which
@@ -83,9 +84,10 @@ pub use self::{
         ProbeRequest, Prober, Protection, RateLimit, Readers, RepeatedWorth, ResultPolicy,
         Revalidated, Revalidator, Room, RoomGuard, Routes, SAFE_METHODS, SameTransaction, Scoping,
         Share, Site, StoreDown, Tenancy, TenantKind, Treatment, Tx, TxError, Verdict, WantsTenant,
-        WorthCurrency, WorthRule, canonical_json, capture, is_for_everybody,
-        is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key, path_fits,
-        plain_path, published_policy, resolved_as_completed, resolved_as_failed, stored_request,
+        WorthCurrency, WorthRule, canonical_json, capture, in_words_of_calls, is_call,
+        is_for_everybody, is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key,
+        path_fits, plain_path, published_policy, resolved_as_completed, resolved_as_failed,
+        stored_request,
     },
     too_slow::TooSlow,
     transfer_coding::TransferCoding,

@@ -33,6 +33,7 @@ mod observing;
 mod openapi;
 mod operating;
 mod outbox;
+mod passage;
 mod patroni;
 mod plan;
 mod postgres;

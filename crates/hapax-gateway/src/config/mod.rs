@@ -131,6 +131,10 @@ pub struct Upstream {
     pub connections_max: usize,
     /// How many of them only protected requests may use.
     pub reserve: usize,
+    /// Most connections, beside those, that went on in another protocol; with none, nobody may.
+    pub long_lived_max: usize,
+    /// How long such a connection, or a stream of events, may be silent.
+    pub silence_max: Duration,
     /// How long an answer, or the next piece of one, may take on routes that are not protected.
     pub answer_timeout: Duration,
     /// Largest head of an answer that is read, in bytes. An answer with a larger one is none.

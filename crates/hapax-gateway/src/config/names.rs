@@ -66,6 +66,8 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "idle",
     "connections",
     "reserve",
+    "long_lived",
+    "stream_idle",
     "answer_timeout",
     "answer_head",
     "answer_headers",

@@ -5,6 +5,7 @@
 //! `mode` says) and `responses` (what clients are told); where it is only watched, through `observation`. `layer` makes the service; `options` and `protect`
 //! say how it treats requests.
 
+mod calls;
 mod comparison;
 mod dispatch;
 mod execution;
@@ -22,6 +23,7 @@ mod spans;
 mod verdict;
 
 pub use self::{
+    calls::{in_words_of_calls, is_call},
     comparison::{
         canonical::{NotCanonical, canonical_json},
         compared_headers::ComparedHeaders,

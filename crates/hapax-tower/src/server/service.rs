@@ -14,6 +14,7 @@ use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
+    calls::{in_words_of_calls, is_call},
     dispatch::{Dispatch, Protected, Routed, Rule, marked},
     execution::revalidate::ReplayListener,
     layer::Shared,
@@ -57,12 +58,14 @@ impl<Inner: HttpService, M: Mode> Idempotency<Inner, M> {
     ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, M>
     {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        let is_call = is_call(request.headers());
         async move {
-            match shared.front.dispatch(request) {
+            let answered = match shared.front.dispatch(request) {
                 // Boxed, so that what passes does not pay for its size.
                 Dispatch::Protect(routed) => Box::pin(protect(inner, &shared, routed)).await,
                 Dispatch::Otherwise(routed) => otherwise(inner, &shared, routed).await,
-            }
+            };
+            if is_call { answered.map(understood) } else { answered }
         }
     }
 }
@@ -101,15 +104,22 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        let is_call = is_call(request.headers());
+        let told = move |answered| marked(if is_call { understood(answered) } else { answered });
         match shared.front.dispatch(request.map(Body::new)) {
             Dispatch::Protect(routed) => {
-                Box::pin(async move { Ok(marked(protect(inner, &shared, routed).await?)) })
+                Box::pin(async move { Ok(told(protect(inner, &shared, routed).await?)) })
             }
             Dispatch::Otherwise(routed) => {
-                Box::pin(async move { Ok(marked(otherwise(inner, &shared, routed).await?)) })
+                Box::pin(async move { Ok(told(otherwise(inner, &shared, routed).await?)) })
             }
         }
     }
+}
+
+/// The same answer to a call, in words that its client understands.
+fn understood((response, handled): (Response<Body>, Handled)) -> (Response<Body>, Handled) {
+    (in_words_of_calls(response), handled)
 }
 
 /// A response, and what was done to have it.

@@ -168,6 +168,7 @@ pub(in crate::admin) struct MeterTotals {
     pub(in crate::admin) connections: Flow,
     pub(super) connections_refused: u64,
     pub(in crate::admin) in_flight: Flow,
+    pub(super) upgraded: Flow,
 }
 
 /// What came and what went.
@@ -212,6 +213,7 @@ impl MeterTotals {
         self.connections.add(&meter.connections);
         self.connections_refused += meter.connections_refused.load(Relaxed);
         self.in_flight.add(&meter.in_flight);
+        self.upgraded.add(&meter.upgraded);
     }
 }
 
@@ -229,6 +231,7 @@ impl Default for MeterTotals {
             connections: Flow::default(),
             connections_refused: 0,
             in_flight: Flow::default(),
+            upgraded: Flow::default(),
         }
     }
 }

@@ -85,6 +85,10 @@ fn clients(page: &mut Exposition, totals: &MeterTotals) {
         "Connections closed at once, because there were as many as allowed.",
     )
     .sample(&[], totals.connections_refused);
+    let help = "Connections that went on in another protocol, such as WebSocket, and are open.";
+    page.gauge("hapax_upgraded_connections_open", help).sample(&[], totals.upgraded.here());
+    let help = "Connections that went on in another protocol, such as WebSocket.";
+    page.counter("hapax_upgraded_connections_total", help).sample(&[], totals.upgraded.came);
     let exchanges =
         page.counter("hapax_upstream_requests_total", "Requests to the upstream, by result.");
     for (result, count) in UpstreamExchange::WORDS.iter().zip(totals.exchanges) {

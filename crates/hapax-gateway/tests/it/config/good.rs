@@ -25,6 +25,8 @@ fn an_upstream_is_all_that_has_to_be_told() {
     assert_eq!(config.upstream.url, "http://127.0.0.1:3000");
     assert_eq!(config.upstream.idle, Duration::from_secs(3));
     assert_eq!(config.upstream.connections_max, 1024);
+    assert_eq!(config.upstream.long_lived_max, 1000);
+    assert_eq!(config.upstream.silence_max, Duration::from_secs(3600));
     assert_eq!(config.upstream.protocol, Protocol::Automatic);
     assert_eq!(config.limits.connections_max, 10_000);
     assert_eq!(config.limits.buffered_bytes_max, 256 << 20);
@@ -33,6 +35,16 @@ fn an_upstream_is_all_that_has_to_be_told() {
     let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(policy["otherwise"]["key"], "optional");
     assert!(config.notes[0].contains("a request without a key passes as before"));
+}
+
+#[test]
+fn what_lasts_as_long_as_both_ends_wish_has_a_number_and_may_be_forbidden() {
+    let text = "[upstream]\nurl = \"http://a\"\nlong_lived = 0\nstream_idle = \"5m\"";
+    let upstream = read(text).unwrap().upstream;
+    assert_eq!((upstream.long_lived_max, upstream.silence_max), (0, Duration::from_secs(300)));
+    let refused = read("[upstream]\nurl = \"http://a\"\nlong_lived = -1").unwrap_err();
+    let advice = "`long_lived` is out of range; write a number from 0 to 1000000 instead";
+    assert!(refused.to_string().contains(advice), "{refused}");
 }
 
 #[test]
