@@ -12,6 +12,7 @@ mod encryption;
 mod keys;
 mod man;
 mod migrate;
+mod observations;
 mod outbox;
 mod parts;
 mod plan;
@@ -80,6 +81,10 @@ fn run(task: Task) -> Result<ExitCode, Box<dyn Error>> {
         }
         Task::Quarantine(task) => {
             quarantine::run(&task)?;
+            ExitCode::SUCCESS
+        }
+        Task::Report(args) => {
+            observations::run(&args)?;
             ExitCode::SUCCESS
         }
         Task::Relay(args) => well(relay::run(&args)?),

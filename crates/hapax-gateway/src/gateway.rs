@@ -92,7 +92,7 @@ impl Gateway {
         let (stop_accepting, stop) = watch::channel(false);
         let tls = config.tls.as_ref().map(server_config).transpose()?;
         let tls = Arc::new(ArcSwapOption::new(tls));
-        let layer = layer(&config, &engine, &later);
+        let layer = layer(&config, &engine, &later, &meters);
         let (mut wirings, shares) = (Vec::new(), shares(&config.limits));
         for proxy in proxies(&config, &meters, &labels, worker_count(&config))? {
             wirings.push(Arc::new(Wiring {
@@ -187,7 +187,7 @@ impl Gateway {
         self.later.replace(config.routes.clone());
         self.routes.store(Arc::new(config.routes.clone()));
         self.later.serve(for_later);
-        let layer = layer(&config, &self.engine, &self.later);
+        let layer = layer(&config, &self.engine, &self.later, &self.meters);
         let fresh = proxies.into_iter().map(|proxy| serving(&config, &layer, proxy));
         self.workers.replace(fresh.collect());
         self.meters.record_reload();
@@ -377,9 +377,10 @@ fn proxy_for(
     clients: usize,
     meter: Arc<Meter>,
 ) -> Result<Proxy, UpstreamClientError> {
-    let Upstream { connections_max, reserve, .. } = config.upstream;
-    let (connections_max, reserve) = (connections_max.div_ceil(clients), reserve.div_ceil(clients));
-    let upstream = Upstream { connections_max, reserve, ..config.upstream.clone() };
+    let Upstream { connections_max, reserve, long_lived_max, .. } = config.upstream;
+    let [connections_max, reserve, long_lived_max] =
+        [connections_max, reserve, long_lived_max].map(|all| all.div_ceil(clients));
+    let upstream = Upstream { connections_max, reserve, long_lived_max, ..config.upstream.clone() };
     Ok(Proxy::new(UpstreamClient::new(&upstream)?, &upstream, meter))
 }
 
@@ -398,9 +399,12 @@ fn proxies(
 }
 
 /// The layer all workers share, and with it the room for bodies.
-fn layer(config: &Config, engine: &Engine, later: &Later) -> IdempotencyLayer {
+fn layer(config: &Config, engine: &Engine, later: &Later, meters: &Meters) -> IdempotencyLayer {
+    let observations = meters.observations();
+    observations.observe(config.routes.observed_labels());
     let layer = IdempotencyLayer::with_later(engine.clone(), config.tenancy.clone(), later)
         .with_origin(proxy::origin)
+        .observed_by(observations.observer())
         .buffer_at_most(config.limits.buffered_bytes_max);
     match &config.cors {
         Some(cors) => layer.cors(cors.clone()),
@@ -414,10 +418,13 @@ fn serving(
     (proxy, meter): (Proxy, Arc<Meter>),
 ) -> Serving {
     Serving {
-        service: layer.layer(proxy),
+        service: layer.layer(proxy.clone()),
+        proxy,
         hosts: config.hosts.clone(),
         cors: config.cors.clone().map(Arc::new),
         body_pace: body_pace(&config.limits),
+        // Any byte will do.
+        call_pace: Pace::new(0, config.upstream.silence_max),
         meter,
     }
 }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 use tokio::sync::mpsc;
@@ -30,8 +31,16 @@ pub struct Body(BodyKind);
 enum BodyKind {
     Whole(Bytes),
     OnItsWay(UnsyncBoxBody<Bytes, BoxError>),
-    /// Ends with `None`; a pipe that ends otherwise broke off.
-    Piped(mpsc::Receiver<Option<Bytes>>),
+    /// A pipe that ends without [`PipedPiece::End`] broke off.
+    Piped(mpsc::Receiver<PipedPiece>),
+}
+
+/// What goes through the pipe of a body that somebody else reads.
+#[derive(Debug)]
+pub(crate) enum PipedPiece {
+    Data(Bytes),
+    /// Nothing follows but these trailers, if there are any.
+    End(HeaderMap),
 }
 
 impl Body {
@@ -70,7 +79,7 @@ impl Body {
     }
 
     /// A body that hands on what somebody else reads.
-    pub(crate) fn piped(pipe: mpsc::Receiver<Option<Bytes>>) -> Self {
+    pub(crate) fn piped(pipe: mpsc::Receiver<PipedPiece>) -> Self {
         Self(BodyKind::Piped(pipe))
     }
 }
@@ -104,12 +113,13 @@ impl http_body::Body for Body {
             BodyKind::OnItsWay(body) => Pin::new(body).poll_frame(cx),
             BodyKind::Piped(pipe) => {
                 let next = ready!(pipe.poll_recv(cx));
-                if !matches!(next, Some(Some(_))) {
+                if !matches!(next, Some(PipedPiece::Data(_))) {
                     self.0 = BodyKind::Whole(Bytes::new());
                 }
                 Poll::Ready(match next {
-                    Some(Some(chunk)) => Some(Ok(Frame::data(chunk))),
-                    Some(None) => None,
+                    Some(PipedPiece::Data(chunk)) => Some(Ok(Frame::data(chunk))),
+                    Some(PipedPiece::End(trailers)) if trailers.is_empty() => None,
+                    Some(PipedPiece::End(trailers)) => Some(Ok(Frame::trailers(trailers))),
                     None => Some(Err("the response broke off".into())),
                 })
             }

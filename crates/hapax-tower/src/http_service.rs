@@ -23,7 +23,7 @@ pub trait HttpService:
     Service<
         Request<Body>,
         Response = Response<<Self as HttpService>::Answer>,
-        Error: Into<BoxError> + Send,
+        Error: Into<BoxError> + Send + 'static,
         Future: Send,
     > + Clone
     + Send
@@ -37,7 +37,7 @@ impl<T, R> HttpService for T
 where
     T: Service<Request<Body>, Response = Response<R>> + Clone + Send + 'static,
     T::Future: Send,
-    T::Error: Into<BoxError> + Send,
+    T::Error: Into<BoxError> + Send + 'static,
     R: http_body::Body<Data = Bytes> + Send + 'static,
     R::Error: Into<BoxError>,
 {

@@ -29,6 +29,7 @@
 //!   mean; [`Tenancy`] whose keys they are;
 //! - its [`Mode`] says where a request runs: [`Leased`], or in the [`SameTransaction`] as its handler's
 //!   own writes, which takes it as [`Tx`], and fails in with [`TxError`];
+//! - [`Observer`] watches what is not protected yet, and tells as [`Observation`]s what would have been done;
 //! - [`Later`] runs requests that were accepted to be run later, also after a restart;
 //! - [`Code`] lists every refusal, each with a page that explains it; [`Handled`] tells metrics
 //!   what was done with a request;
@@ -40,6 +41,7 @@
 //!   in the same way;
 //! - [`published_policy`] and [`openapi_fragment`] tell clients what is in force, and [`path_fits`]
 //!   which of its routes they take;
+//! - [`is_call`] knows calls of gRPC, and [`in_words_of_calls`] refuses them so that their clients understand;
 //! - [`TransferCoding`] tells a body in chunks from one that is coded in a way nobody here undoes;
 //! - [`plain_path`], [`leaves_its_folder`], [`is_for_everybody`], [`is_named_by_connection`] and
 //!   [`HOP_BY_HOP`] tell proxies how the layer spells a path, which paths it cannot trust, and which
@@ -73,16 +75,19 @@ pub use self::{
     nothing_sent::NothingSent,
     secret_header::is_secret_header,
     server::{
-        AnswerBy, BodyForm, Caller, Captured, Code, ComparedHeaders, ConnectError, Cors, Currency,
-        Dialect, Handled, HandledOperation, Hosts, Idempotency, IdempotencyLayer, Identified,
-        InFlight, InvalidResolution, InvalidRoute, KeptBody, KeptCredentials, KeyForm, KeyRule,
-        KeySpelling, Later, Leased, Mode, Money, NotCanonical, PathReading, ProbeAnswer,
+        AnswerBy, BodyForm, Caller, Captured, Code, ComparedHeaders, ConnectError, Cors,
+        CredentialPlace, Currency, DerivedKey, Dialect, Handled, HandledOperation, Hosts,
+        Idempotency, IdempotencyLayer, Identified, InFlight, InvalidDerivedKey, InvalidKeyPart,
+        InvalidPointer, InvalidResolution, InvalidRoute, JsonPointer, KeptBody, KeptCredentials,
+        KeyForm, KeyPart, KeyRule, KeySpelling, Later, Leased, Mode, Money, NotCanonical,
+        Observation, ObservedMemory, ObservedVerdict, Observer, PathReading, ProbeAnswer,
         ProbeRequest, Prober, Protection, RateLimit, Readers, RepeatedWorth, ResultPolicy,
         Revalidated, Revalidator, Room, RoomGuard, Routes, SAFE_METHODS, SameTransaction, Scoping,
         Share, Site, StoreDown, Tenancy, TenantKind, Treatment, Tx, TxError, Verdict, WantsTenant,
-        WorthCurrency, WorthRule, canonical_json, capture, is_for_everybody,
-        is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key, path_fits,
-        plain_path, published_policy, resolved_as_completed, resolved_as_failed, stored_request,
+        WorthCurrency, WorthRule, canonical_json, capture, in_words_of_calls, is_call,
+        is_for_everybody, is_named_by_connection, leaves_its_folder, openapi_fragment, parse_key,
+        path_fits, plain_path, published_policy, resolved_as_completed, resolved_as_failed,
+        stored_request,
     },
     too_slow::TooSlow,
     transfer_coding::TransferCoding,

@@ -15,6 +15,7 @@ mod outbox;
 mod plan;
 mod quarantine;
 mod relay;
+mod report;
 mod serve;
 mod simulate;
 mod store_file;
@@ -47,6 +48,7 @@ pub(crate) use self::{
     plan::{PlanArgs, PlannedStore},
     quarantine::{LiftArgs, QuarantineStoreArgs, QuarantineTask},
     relay::RelayArgs,
+    report::ReportArgs,
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
     store_file::StoreFileArgs,
@@ -79,6 +81,7 @@ pub(crate) enum Task {
     Consumers(ConsumersTask),
     #[command(subcommand)]
     Quarantine(QuarantineTask),
+    Report(ReportArgs),
     Relay(Box<RelayArgs>),
     Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),

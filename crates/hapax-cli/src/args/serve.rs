@@ -14,6 +14,8 @@ use super::StoreFileArgs;
 #[command(after_help = "\
 Examples:
   hapax serve --upstream http://127.0.0.1:3000
+  hapax serve --upstream http://127.0.0.1:3000 --tenant header:X-API-Key
+  hapax serve --upstream http://127.0.0.1:3000 --observe      watch first; `hapax report` says what it saw
   hapax serve --config gateway.toml
   hapax serve --upstream http://127.0.0.1:3000 --store postgres://hapax@db/hapax --listen 0.0.0.0:8080
 
@@ -34,6 +36,11 @@ pub(crate) struct ServeArgs {
     pub(crate) store: Option<String>,
     #[command(flatten)]
     pub(crate) file: StoreFileArgs,
+    /// Who callers are, whose keys are kept apart: `credential` (their Authorization header; so unless
+    /// the file says otherwise), `header:X-API-Key` or `cookie:session` for a secret elsewhere,
+    /// `single` or a NAME for one that all of them are.
+    #[arg(long, env = "HAPAX_TENANT", value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
     /// Where health, metrics and the admin API are; 127.0.0.1:8081 unless the file says otherwise,
     /// or `off`.
     #[arg(long, env = "HAPAX_ADMIN", value_name = "ADDRESS")]
@@ -45,6 +52,13 @@ pub(crate) struct ServeArgs {
     /// The file that holds it; counts for more than --admin-token.
     #[arg(long, env = "HAPAX_ADMIN_TOKEN_FILE", value_name = "FILE")]
     pub(crate) admin_token_file: Option<PathBuf>,
+    /// Watch alone, whatever the file says: every request passes as it is, nothing is refused or stored, and
+    /// what would have been done is counted.
+    #[arg(long, conflicts_with = "enforce")]
+    pub(crate) observe: bool,
+    /// Enforce every route, also those that the file says to watch alone.
+    #[arg(long)]
+    pub(crate) enforce: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

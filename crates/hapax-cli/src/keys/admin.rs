@@ -7,8 +7,8 @@ use hapax::{
     store::{Filter, Page},
 };
 use hapax_gateway::admin::documents::{
-    ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ReleaseDocument,
-    Resolve, ShownDocument,
+    ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ObservationsDocument,
+    ReleaseDocument, Resolve, ShownDocument,
 };
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -75,7 +75,7 @@ struct ApiProblem {
 }
 
 impl Admin {
-    pub(super) fn new(url: &str, token: Option<&str>) -> Result<Self, AdminError> {
+    pub(crate) fn new(url: &str, token: Option<&str>) -> Result<Self, AdminError> {
         let uri: Uri = url.parse().map_err(|_| AdminError::Address)?;
         let is_root = matches!(uri.path(), "" | "/") && uri.query().is_none();
         if uri.scheme_str() != Some("http") || !is_root {
@@ -86,6 +86,11 @@ impl Admin {
         let authority = format!("{}:{port}", authority.host());
         let token = token.ok_or(AdminError::NoToken)?.to_owned();
         Ok(Self { authority, token })
+    }
+
+    /// What would have been done with requests of routes that are watched alone.
+    pub(crate) async fn observations(&self) -> Result<ObservationsDocument, AdminError> {
+        self.ask(Method::GET, "/v1/observations", Bytes::new()).await
     }
 
     pub(super) async fn list(

@@ -21,7 +21,11 @@ mod steps;
 
 use std::process::ExitCode;
 
-pub(crate) use self::{error::KeysError, source::KeysSource};
+pub(crate) use self::{
+    admin::{Admin, AdminError},
+    error::KeysError,
+    source::KeysSource,
+};
 use self::{find::NameMatch, print::KeysPrinter, steps::ShownKey};
 use crate::{
     args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs},

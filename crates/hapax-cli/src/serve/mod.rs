@@ -13,7 +13,7 @@ use hapax::{
 use hapax_core::outbox::EventOpener;
 use hapax_gateway::{
     Config, Gateway, GatewayParts, StartError,
-    config::{ConfigError, ConfigSource, Overrides, describe},
+    config::{ConfigError, ConfigSource, Overrides, RouteMode, describe},
 };
 use hapax_messaging::{relay::RelayConfig, sink::SinkError};
 use http::Uri;
@@ -43,7 +43,13 @@ pub(crate) fn run(args: ServeArgs) -> Result<bool, ServeError> {
             upstream: args.upstream,
             store: args.file.address().or(args.store),
             admin: args.admin,
+            tenant: args.tenant,
             admin_token,
+            mode: match (args.observe, args.enforce) {
+                (true, _) => Some(RouteMode::Observe),
+                (false, true) => Some(RouteMode::Enforce),
+                (false, false) => None,
+            },
         },
     };
     let file = load_gateway(&source)?;
@@ -119,7 +125,7 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
     let address: StoreAddress = config.store.parse()?;
     let store = OpenStore::open(&address, Access::Keep).await?;
     let (scheme, upstream) = (scheme(&config), config.upstream.url.clone());
-    let notes = config.notes.clone();
+    let (callers, notes) = (config.callers.clone(), config.notes.clone());
     let (mut reporting, told) = Reporting::open(&telemetry)?;
     let is_administered = has_people(&config);
     let outbox = if relays.is_empty() && !is_administered {
@@ -149,6 +155,7 @@ async fn start(file: GatewayFile) -> Result<ServingParts, ServeError> {
     let (meters, engine) = (gateway.meters().clone(), gateway.engine().clone());
     reporting.start(move || meters.families(&engine))?;
     say(&greeting(scheme, &gateway, &upstream, &address, is_administered));
+    say(&callers);
     telemetry.describe().iter().for_each(|line| say(line));
     notes.iter().for_each(|note| say(&format!("note: {note}")));
     let running = RunningBeside { relays, telemetry };

@@ -11,6 +11,7 @@ mod dashboard;
 mod figures;
 mod health;
 mod metrics;
+mod observations;
 mod operations;
 mod outbox;
 mod problem;
@@ -53,7 +54,8 @@ use self::{
 ///   person sends to have one changed, [`ChangedDocument`](documents::ChangedDocument) says what was
 ///   done, [`ForeseenDocument`](documents::ForeseenDocument) what would have been;
 /// - [`OverviewDocument`](documents::OverviewDocument) and
-///   [`HousekeepingDocument`](documents::HousekeepingDocument) are about the gateway as a whole;
+///   [`HousekeepingDocument`](documents::HousekeepingDocument) are about the gateway as a whole,
+///   [`ObservationsDocument`](documents::ObservationsDocument) about routes that are watched alone;
 /// - [`DestinationsDocument`](documents::DestinationsDocument) and
 ///   [`ParkedEvents`](documents::ParkedEvents) are about its outbox,
 ///   [`ConsumersDocument`](documents::ConsumersDocument) and
@@ -62,8 +64,8 @@ use self::{
 /// Instants are the store's, written as RFC 3339 in UTC, unless said otherwise.
 pub mod documents {
     pub use super::{
-        consumers::documents::*, figures::documents::*, operations::documents::*,
-        outbox::documents::*,
+        consumers::documents::*, figures::documents::*, observations::documents::*,
+        operations::documents::*, outbox::documents::*,
     };
 }
 
@@ -136,6 +138,7 @@ pub fn router(state: AdminState) -> Router {
     let required = middleware::from_fn_with_state(state.clone(), access::required);
     let api = operations::router()
         .merge(figures::routes())
+        .merge(observations::routes())
         .merge(outbox::routes())
         .merge(consumers::routes());
     let api = api

@@ -23,16 +23,24 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use super::error::UpstreamClientError;
 use crate::{
     config::{Protocol, Upstream},
-    server::identity,
+    server::{HTTP1, HTTP2, identity},
 };
 
 /// Makes connections to one host.
 pub(crate) struct Connector {
     host: String,
     port: u16,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    tls: Option<TlsEnds>,
     /// Whether HTTP/2 is spoken where TLS does not decide it.
     prior_http2: bool,
+}
+
+/// How TLS is spoken to the upstream.
+struct TlsEnds {
+    usual: TlsConnector,
+    /// Where HTTP/1.1 alone will do.
+    http1: TlsConnector,
+    name: ServerName<'static>,
 }
 
 /// A connection, and the protocol both sides agreed on.
@@ -51,7 +59,11 @@ impl Connector {
             "https" => {
                 let name = ServerName::try_from(host.clone())
                     .map_err(|_| UpstreamClientError::NoAuthority)?;
-                (443, Some((TlsConnector::from(Arc::new(client_config(upstream)?)), name)))
+                let usual = client_config(upstream)?;
+                let mut http1 = usual.clone();
+                http1.alpn_protocols = vec![HTTP1.to_vec()];
+                let [usual, http1] = [usual, http1].map(|one| TlsConnector::from(Arc::new(one)));
+                (443, Some(TlsEnds { usual, http1, name }))
             }
             other => return Err(UpstreamClientError::Scheme { scheme: other.to_owned() }),
         };
@@ -65,17 +77,29 @@ impl Connector {
     }
 
     pub(crate) async fn connect(&self) -> Result<Connected, BoxError> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        tcp.set_nodelay(true)?;
-        let Some((connector, name)) = &self.tls else {
+        let tcp = self.tcp().await?;
+        let Some(TlsEnds { usual, name, .. }) = &self.tls else {
             return Ok(Connected { io: Io::Plain(tcp), http2: self.prior_http2 });
         };
-        let stream = connector.connect(name.clone(), tcp).await?;
-        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let stream = usual.connect(name.clone(), tcp).await?;
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
         if self.prior_http2 && !http2 {
             return Err("the upstream does not offer HTTP/2".into());
         }
         Ok(Connected { io: Io::Tls(Box::new(stream)), http2 })
+    }
+
+    /// A connection that speaks HTTP/1.1, whatever others do.
+    pub(crate) async fn connect_http1(&self) -> Result<Io, BoxError> {
+        let tcp = self.tcp().await?;
+        let Some(TlsEnds { http1, name, .. }) = &self.tls else { return Ok(Io::Plain(tcp)) };
+        Ok(Io::Tls(Box::new(http1.connect(name.clone(), tcp).await?)))
+    }
+
+    async fn tcp(&self) -> Result<TcpStream, BoxError> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        tcp.set_nodelay(true)?;
+        Ok(tcp)
     }
 }
 
@@ -110,9 +134,9 @@ fn client_config(upstream: &Upstream) -> Result<ClientConfig, UpstreamClientErro
         None => config.with_no_client_auth(),
     };
     config.alpn_protocols = match upstream.protocol {
-        Protocol::Automatic => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        Protocol::Http1 => vec![b"http/1.1".to_vec()],
-        Protocol::Http2 => vec![b"h2".to_vec()],
+        Protocol::Automatic => vec![HTTP2.to_vec(), HTTP1.to_vec()],
+        Protocol::Http1 => vec![HTTP1.to_vec()],
+        Protocol::Http2 => vec![HTTP2.to_vec()],
     };
     Ok(config)
 }

@@ -12,13 +12,12 @@ use std::{
 
 use bytes::BytesMut;
 use hapax_tower::BoxError;
-use http::Method;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
 use super::{
     connect::Io,
     error::{RequestBroken, SendError},
-    head::{self, Head, HeadLimits},
+    head::{self, ExpectedAnswer, Head, HeadLimits},
     unwritten_request::{UnwrittenRequest, WriteError},
 };
 
@@ -54,6 +53,11 @@ impl ExclusiveConnection {
         Self { io, buffer: BytesMut::new() }
     }
 
+    /// The connection itself, with what was read of it and not used: it is no longer HTTP.
+    pub(super) fn into_parts(self) -> (Io, BytesMut) {
+        (self.io, self.buffer)
+    }
+
     /// Whether an unused connection can still be used: it is open, and nothing has come that nobody
     /// asked for.
     pub(super) fn is_usable(&mut self) -> bool {
@@ -67,7 +71,7 @@ impl ExclusiveConnection {
     pub(super) async fn exchange(
         &mut self,
         mut request: UnwrittenRequest,
-        method: &Method,
+        expected: ExpectedAnswer<'_>,
         limits: HeadLimits,
     ) -> Result<AnsweredExchange, NoHead> {
         let mut unwritten = None;
@@ -80,7 +84,7 @@ impl ExclusiveConnection {
                 }
                 None | Some(Poll::Ready(Ok(())) | Poll::Pending) => {}
             }
-            self.poll_head(cx, method, limits)
+            self.poll_head(cx, expected, limits)
         });
         match head.await {
             Ok(mut head) => {
@@ -97,12 +101,12 @@ impl ExclusiveConnection {
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-        method: &Method,
+        expected: ExpectedAnswer<'_>,
         limits: HeadLimits,
     ) -> Poll<Result<Head, BoxError>> {
         loop {
             if !self.buffer.is_empty()
-                && let Some(head) = head::take(&mut self.buffer, method, limits)?
+                && let Some(head) = head::take(&mut self.buffer, expected, limits)?
             {
                 return Poll::Ready(Ok(head));
             }

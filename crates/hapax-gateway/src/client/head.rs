@@ -10,7 +10,7 @@ use http::{
 };
 use httparse::{Header, ParserConfig, Status};
 
-use super::{chunks::Chunks, framing::Framing};
+use super::{chunks::Chunks, framing::Framing, upgrade_offer::UpgradeOffer};
 use crate::config::Upstream;
 
 /// How much of a head is read. An answer over it is none: what it says of the effect is lost.
@@ -26,7 +26,22 @@ impl HeadLimits {
     }
 }
 
-/// A head, and what it says about what follows.
+/// What an answer is read as: the answer to this.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ExpectedAnswer<'a> {
+    pub(super) method: &'a Method,
+    /// What the answer may switch to; nothing for most.
+    pub(super) offer: Option<&'a UpgradeOffer>,
+}
+
+impl<'a> ExpectedAnswer<'a> {
+    /// An answer in HTTP.
+    pub(super) fn to(method: &'a Method) -> Self {
+        Self { method, offer: None }
+    }
+}
+
+/// A head, and what it says about what follows. One with status 101 switches to what was offered.
 pub(super) struct Head {
     pub(super) response: Response<()>,
     pub(super) framing: Framing,
@@ -49,14 +64,14 @@ pub(super) enum BadAnswer {
     Length,
     #[error("the answer is coded for its way by something else than chunks")]
     Coding,
-    #[error("the upstream switched to another protocol")]
+    #[error("the upstream switched to a protocol that was not offered")]
     Switched,
 }
 
 /// Takes the head of the answer to a request off the buffer; `None` until all of it is there.
 pub(super) fn take(
     buffer: &mut BytesMut,
-    method: &Method,
+    expected: ExpectedAnswer<'_>,
     limits: HeadLimits,
 ) -> Result<Option<Head>, BadAnswer> {
     let HeadLimits { bytes_max, .. } = limits;
@@ -70,13 +85,19 @@ pub(super) fn take(
         }
         buffer.advance(length);
         match response.status() {
-            // Nobody asked for it, and nobody here speaks what comes after it.
-            StatusCode::SWITCHING_PROTOCOLS => return Err(BadAnswer::Switched),
+            StatusCode::SWITCHING_PROTOCOLS => return switched(response, expected).map(Some),
             // More is said before the answer itself.
             status if status.is_informational() => {}
-            _ => return framed(response, method).map(Some),
+            _ => return framed(response, expected.method).map(Some),
         }
     }
+}
+
+/// What comes after is not HTTP. Where nobody asked for that, nobody here speaks it either.
+fn switched(response: Response<()>, expected: ExpectedAnswer<'_>) -> Result<Head, BadAnswer> {
+    let taken_up = expected.offer.and_then(|offer| offer.taken_up(response.headers()));
+    taken_up.ok_or(BadAnswer::Switched)?;
+    Ok(Head { response, framing: Framing::Left(0), keeps_open: false })
 }
 
 /// As many headers as almost every answer has; room for more is made where it is needed.

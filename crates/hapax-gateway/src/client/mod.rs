@@ -15,6 +15,7 @@ mod idle;
 mod pool;
 mod transcript;
 mod unwritten_request;
+mod upgrade_offer;
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,8 +24,12 @@ use hapax_tower::{Body, leaves_its_folder};
 use http::{HeaderValue, Request, Response, Uri, header::HOST, uri::PathAndQuery};
 use http_body_util::{BodyExt, Limited};
 
-pub(crate) use self::error::OutsidePrefix;
 use self::{connect::Connector, pool::Pool};
+pub(crate) use self::{
+    error::OutsidePrefix,
+    pool::OfferAnswer,
+    upgrade_offer::{SwitchedConnection, UpgradeOffer},
+};
 pub use self::{
     error::{RequestBroken, SendError, UpstreamClientError},
     transcript::{Transcript, read_answer},
@@ -66,13 +71,39 @@ impl UpstreamClient {
     /// The request's own scheme and authority are ignored: they come from the client. The host it is
     /// for is the one in its `Host` header, whichever protocol is spoken.
     pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, SendError> {
-        let inner = &*self.0;
+        self.place(&mut request)?;
+        self.0.pool.send(request).await
+    }
+
+    /// Whether the last new connection to the upstream spoke HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.0.pool.speaks_http2()
+    }
+
+    /// Whether the upstream can go on in another protocol.
+    pub(crate) fn may_switch(&self) -> bool {
+        self.0.pool.may_switch()
+    }
+
+    /// Sends a request by the same rules, which offers to go on in another protocol.
+    pub(crate) async fn send_offering(
+        &self,
+        mut request: Request<Body>,
+        offer: &UpgradeOffer,
+    ) -> Result<OfferAnswer, SendError> {
+        self.place(&mut request)?;
+        self.0.pool.send_offering(request, offer).await
+    }
+
+    /// Puts the target below the prefix.
+    fn place(&self, request: &mut Request<Body>) -> Result<(), SendError> {
+        let prefix = &self.0.prefix;
         let target = request.uri().path_and_query().map_or("", PathAndQuery::as_str);
         let is_whole = target.starts_with('/') || target == "*";
-        if !inner.prefix.is_empty() || !is_whole {
-            *request.uri_mut() = placed(&inner.prefix, request.uri())?;
+        if !prefix.is_empty() || !is_whole {
+            *request.uri_mut() = placed(prefix, request.uri())?;
         }
-        inner.pool.send(request).await
+        Ok(())
     }
 
     /// Sends a small request and reads its whole answer, up to `cap` bytes and `within` this time.

@@ -10,7 +10,9 @@ use std::{
 };
 
 use hapax_tower::{AnswerBy, Body, BoxError};
-use http::{HeaderValue, Request, Response, Uri, Version, header::HOST, uri::Authority};
+use http::{
+    HeaderValue, Request, Response, StatusCode, Uri, Version, header::HOST, uri::Authority,
+};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
@@ -24,9 +26,10 @@ use super::{
     connect::{Connected, Connector},
     error::SendError,
     exclusive_connection::{AnsweredExchange, ExclusiveConnection, NoHead},
-    head::{self, Head, HeadLimits},
+    head::{self, ExpectedAnswer, Head, HeadLimits},
     idle::IdleConnections,
     unwritten_request::UnwrittenRequest,
+    upgrade_offer::{SwitchedConnection, UpgradeOffer},
 };
 use crate::config::Upstream;
 
@@ -47,6 +50,14 @@ pub(crate) struct Pool {
     /// What the last new connection spoke.
     speaks_http2: AtomicBool,
     shared: tokio::sync::Mutex<Option<http2::SendRequest<Body>>>,
+}
+
+/// What became of a request that offered to go on in another protocol.
+pub(crate) enum OfferAnswer {
+    /// The upstream went on in it: this is its last answer, and the connection.
+    TakenUp(Response<Body>, SwitchedConnection),
+    /// An answer like any other.
+    Declined(Response<Body>),
 }
 
 /// What a connection was made for.
@@ -130,7 +141,7 @@ impl Pool {
         let method = request.method().clone();
         let mut request = UnwrittenRequest::new(request);
         for _ in 0..MOVES_MAX {
-            match link.exchange(request, &method, self.limits).await {
+            match link.exchange(request, ExpectedAnswer::to(&method), self.limits).await {
                 Ok(AnsweredExchange { head: Head { response, framing, keeps_open }, rest }) => {
                     let idle = Arc::clone(&self.idle);
                     let lent = BorrowedConnection { link, rest, keeps_open, idle, _room: room };
@@ -143,6 +154,51 @@ impl Pool {
             link = another.ok_or_else(every_one_closed)?;
         }
         Err(every_one_closed())
+    }
+
+    /// Whether the last new connection spoke HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        self.speaks_http2.load(Relaxed)
+    }
+
+    /// Whether the upstream speaks HTTP/1.1, where alone a connection goes on in another protocol.
+    pub(crate) fn may_switch(&self) -> bool {
+        !self.connector.is_http2()
+    }
+
+    /// Sends on a new connection, which is the client's own if the upstream takes the offer up.
+    pub(crate) async fn send_offering(
+        &self,
+        mut request: Request<Body>,
+        offer: &UpgradeOffer,
+    ) -> Result<OfferAnswer, SendError> {
+        let room = self.room().await?;
+        let io = match timeout(self.connect_timeout, self.connector.connect_http1()).await {
+            Ok(Ok(io)) => io,
+            Ok(Err(error)) => return Err(SendError::NothingSent(error)),
+            Err(_) => return Err(no_connection_in_time()),
+        };
+        say_time_left(&mut request)?;
+        let method = request.method().clone();
+        let expected = ExpectedAnswer { method: &method, offer: Some(offer) };
+        let (mut link, request) = (ExclusiveConnection::new(io), UnwrittenRequest::new(request));
+        let AnsweredExchange { head, rest } =
+            match link.exchange(request, expected, self.limits).await {
+                Ok(answered) => answered,
+                Err(NoHead::Failed(error)) => return Err(error),
+                Err(NoHead::NothingSent(_)) => return Err(every_one_closed()),
+            };
+        let Head { response, framing, keeps_open } = head;
+        if let Some(protocol) = switched_to(&response, offer) {
+            let (io, read_ahead) = link.into_parts();
+            let switched = SwitchedConnection { io, read_ahead, protocol };
+            return Ok(OfferAnswer::TakenUp(response.map(|()| Body::empty()), switched));
+        }
+        // What the upstream speaks otherwise decides which connections are kept.
+        let keeps_open = keeps_open && !self.speaks_http2.load(Relaxed);
+        let idle = Arc::clone(&self.idle);
+        let lent = BorrowedConnection { link, rest, keeps_open, idle, _room: room };
+        Ok(OfferAnswer::Declined(response.map(|()| Returning::body(framing, lent))))
     }
 
     /// Sends beside others, on the one HTTP/2 connection.
@@ -220,7 +276,7 @@ impl Pool {
         match timeout(self.connect_timeout, making).await {
             Ok(Ok(link)) => Ok(link),
             Ok(Err(error)) => Err(SendError::NothingSent(error)),
-            Err(_) => Err(SendError::NothingSent("no connection in time".into())),
+            Err(_) => Err(no_connection_in_time()),
         }
     }
 
@@ -261,6 +317,16 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     *copy.headers_mut() = request.headers().clone();
     *copy.extensions_mut() = request.extensions().clone();
     Some(copy)
+}
+
+/// The protocol that an answer switches to; every other answer has another status.
+fn switched_to(response: &Response<()>, offer: &UpgradeOffer) -> Option<HeaderValue> {
+    let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    switches.then(|| offer.taken_up(response.headers())).flatten()
+}
+
+fn no_connection_in_time() -> SendError {
+    SendError::NothingSent("no connection in time".into())
 }
 
 fn every_one_closed() -> SendError {

@@ -6,7 +6,7 @@ use http::{HeaderMap, Method, Response};
 
 use super::{
     chunks::NextChunk,
-    head::{self, Head, HeadLimits},
+    head::{self, ExpectedAnswer, Head, HeadLimits},
 };
 use crate::config::Upstream;
 
@@ -32,7 +32,7 @@ pub fn read_answer<'a>(
     let mut pieces = pieces.into_iter();
     let Head { response, mut framing, keeps_open } = loop {
         if !buffer.is_empty()
-            && let Some(head) = head::take(&mut buffer, method, limits)?
+            && let Some(head) = head::take(&mut buffer, ExpectedAnswer::to(method), limits)?
         {
             break head;
         }

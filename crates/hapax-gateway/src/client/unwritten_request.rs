@@ -9,8 +9,8 @@ use std::{
 use bytes::{Buf, Bytes};
 use hapax_tower::{Body, BoxError};
 use http::{
-    Method, Request,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+    HeaderMap, Method, Request,
+    header::{CONNECTION, CONTENT_LENGTH, TE, TRANSFER_ENCODING},
     uri::PathAndQuery,
 };
 use http_body::Body as _;
@@ -69,6 +69,10 @@ impl UnwrittenRequest {
             if *name != CONTENT_LENGTH && *name != TRANSFER_ENCODING {
                 line(&mut framed, name.as_str(), value.as_bytes());
             }
+        }
+        // What is said to this connection is named as that (RFC 9110, 10.1.4).
+        if parts.headers.contains_key(TE) {
+            line(&mut framed, CONNECTION.as_str(), b"te");
         }
         let says_nothing = matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS);
         match known {
@@ -159,11 +163,11 @@ impl UnwrittenRequest {
         let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) else {
             return Ok(Poll::Pending);
         };
-        let data = match frame.transpose()?.map(http_body::Frame::into_data) {
-            Some(Ok(data)) => Some(data),
-            // Trailers: nobody was told to expect any.
-            Some(Err(_)) => Some(Bytes::new()),
-            None => None,
+        let (data, trailers) = match frame.transpose()?.map(http_body::Frame::into_data) {
+            Some(Ok(data)) => (Some(data), HeaderMap::new()),
+            // Nothing follows them.
+            Some(Err(frame)) => (None, frame.into_trailers().unwrap_or_default()),
+            None => (None, HeaderMap::new()),
         };
         let ended = data.is_none() || body.is_end_stream();
         let data = data.unwrap_or_default();
@@ -186,7 +190,11 @@ impl UnwrittenRequest {
                     self.framed.extend_from_slice(b"\r\n");
                 }
                 if ended {
-                    self.framed.extend_from_slice(b"0\r\n\r\n");
+                    self.framed.extend_from_slice(b"0\r\n");
+                    for (name, value) in &trailers {
+                        line(&mut self.framed, name.as_str(), value.as_bytes());
+                    }
+                    self.framed.extend_from_slice(b"\r\n");
                     self.body = None;
                 }
             }

@@ -6,7 +6,9 @@ use hapax_tower::{
     KeySpelling, PathReading, Protection, Readers, Scoping, StoreDown, WorthCurrency, WorthRule,
 };
 
-use super::{AdminOidc, Config, encryption, store, units::spelled, units::spelled_size};
+use super::{
+    AdminOidc, Config, encryption, key_source, store, units::spelled, units::spelled_size,
+};
 
 /// What this configuration means: a line for each route and for each other thing that matters,
 /// without anything secret.
@@ -115,8 +117,12 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
         Scoping::MethodAndPath | Scoping::FromFn(_) => "path",
         Scoping::Named(scope) => scope.as_str(),
     };
+    let key = match &protection.derived_key {
+        Some(derived) => key_source::described(derived, protection.key, header),
+        None => format!("key {key} in {header}"),
+    };
     let mut words = vec![
-        format!("key {key} in {header}"),
+        key,
         format!("tenant {tenant}"),
         format!("scope {scope}"),
         format!("body {body}"),

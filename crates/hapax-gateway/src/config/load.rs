@@ -20,10 +20,12 @@ use super::{
     Config, Limits, Tls, Upstream, cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
     foreign_tables::{Beside, ForeignTable, Surroundings},
+    mode::RouteMode,
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
     routes::RouteReading,
-    store, tenants,
+    store,
+    tenants::{self, Tenants},
     upstream::{count, origin},
 };
 
@@ -54,8 +56,12 @@ pub struct Overrides {
     pub upstream: Option<String>,
     /// `--store`: where records are kept.
     pub store: Option<String>,
+    /// `--tenant`: who callers are.
+    pub tenant: Option<String>,
     /// `--admin-token`: the token the admin API asks for.
     pub admin_token: Option<String>,
+    /// `--observe` or `--enforce`: whether every route is watched alone, or none.
+    pub mode: Option<RouteMode>,
 }
 
 impl std::fmt::Debug for Overrides {
@@ -182,7 +188,7 @@ impl Sources<'_> {
         let upstream = self.upstream(listen);
         let admin = self.admin(listen);
         let certificates = tls.as_ref().is_some_and(|tls| tls.clients.is_some());
-        let tenants = tenants::read(top, self.dir, certificates).unwrap_or_default();
+        let tenants = self.tenants(certificates);
         let store = self.store();
         let surroundings = Surroundings { dir: self.dir, store: &store };
         let beside = beside.map_or_else(Vec::new, |beside| (beside.read)(top, &surroundings));
@@ -192,16 +198,18 @@ impl Sources<'_> {
             upstream: &upstream,
             tenants: &tenants,
             store: &store,
+            mode: self.overrides.mode,
             certificates,
             buffered_bytes_max: limits.buffered_bytes_max,
             client: OnceCell::new(),
         };
         let mut read = read.read(top);
-        if !top.has("route") && !top.has("defaults") {
+        if !top.has("route") && !top.has("defaults") && read.observed.is_empty() {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }
-        if !top.has("tenant") && read.trusts_the_usual_tenant {
+        let is_unsaid = !top.has("tenant") && self.overrides.tenant.is_none();
+        if is_unsaid && read.trusts_the_usual_tenant {
             let what = "a caller is its `Authorization` header: a revoked one still hears what was \
                         stored under it, a renewed one is somebody else";
             let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
@@ -236,6 +244,7 @@ impl Sources<'_> {
             clock_stays,
             upstream,
             beside,
+            callers: self.callers(&tenants),
             tenant: tenants.described,
             summary: read.summary,
             notes: read.notes,
@@ -278,6 +287,38 @@ impl Sources<'_> {
         }
         let url = url.map_or_else(|| Uri::from_static("http://127.0.0.1"), |(url, _)| url);
         Upstream::read(&table, url, self.dir)
+    }
+
+    /// Whose keys they are, where a route does not say otherwise.
+    fn tenants(&self, certificates: bool) -> Tenants {
+        let written = tenants::read(&self.top, self.dir, certificates).unwrap_or_default();
+        let Some(flag) = &self.overrides.tenant else { return written };
+        tenants::flag(flag).unwrap_or_else(|refusal| {
+            self.top.fault(FaultLocation::Flag("--tenant"), format!("it {refusal}"));
+            written
+        })
+    }
+
+    /// Who callers are taken for, by which setting, and how that is changed: for whoever starts it.
+    fn callers(&self, tenants: &Tenants) -> String {
+        let said_by = match (&self.overrides.tenant, self.top.has("tenant")) {
+            (Some(_), _) => "as --tenant says",
+            (None, true) => "as [tenant] says",
+            (None, false) => "as nothing else is said",
+        };
+        if tenants.tenancy.is_shared() {
+            let change = "--tenant header:NAME or cookie:NAME, or [tenant]";
+            return format!(
+                "callers are one tenant, {said_by}, and share all keys. To tell them apart: {change}"
+            );
+        }
+        let who = match tenants.described.as_str() {
+            "credential" => "their Authorization header",
+            other => other,
+        };
+        let refused = "without it a request with a key hears 401 credential-missing";
+        let change = "--tenant NAME for one tenant, header:NAME or cookie:NAME, or [tenant]";
+        format!("callers are told apart by {who}, {said_by}; {refused}. To change that: {change}")
     }
 
     fn store(&self) -> String {

@@ -12,7 +12,9 @@ mod encryption;
 mod fault;
 mod files;
 mod foreign_tables;
+mod key_source;
 mod load;
+mod mode;
 mod names;
 mod pattern;
 mod probe;
@@ -40,6 +42,7 @@ pub use self::{
     fault::{ConfigError, Excerpt, Fault},
     foreign_tables::{Beside, ForeignTable, Surroundings},
     load::{ConfigSource, Overrides, load_file, socket},
+    mode::RouteMode,
     names::SETTINGS,
     store::store_of,
     upstream::origin,
@@ -92,6 +95,8 @@ pub struct Config {
     pub clock_stays: Duration,
     /// Where the tenant comes from, in words.
     pub tenant: String,
+    /// Who callers are taken for, by which setting, and how that is changed, in a sentence.
+    pub callers: String,
     /// A line for each route, in order, and one for what no route names.
     pub summary: Vec<String>,
     /// A line for each thing that was read beside it.
@@ -126,6 +131,10 @@ pub struct Upstream {
     pub connections_max: usize,
     /// How many of them only protected requests may use.
     pub reserve: usize,
+    /// Most connections, beside those, that went on in another protocol; with none, nobody may.
+    pub long_lived_max: usize,
+    /// How long such a connection, or a stream of events, may be silent.
+    pub silence_max: Duration,
     /// How long an answer, or the next piece of one, may take on routes that are not protected.
     pub answer_timeout: Duration,
     /// Largest head of an answer that is read, in bytes. An answer with a larger one is none.

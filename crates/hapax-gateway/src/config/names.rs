@@ -13,6 +13,7 @@ pub const SETTINGS: &[(&str, &[&str])] = &[
     ("defaults", DEFAULTS),
     ("route", ROUTE),
     ("fingerprint", FINGERPRINT),
+    ("key", KEY),
 ];
 
 pub(crate) const TOP: &[&str] = &[
@@ -65,6 +66,8 @@ pub(crate) const UPSTREAM: &[&str] = &[
     "idle",
     "connections",
     "reserve",
+    "long_lived",
+    "stream_idle",
     "answer_timeout",
     "answer_head",
     "answer_headers",
@@ -122,7 +125,8 @@ pub(crate) const TENANT: &[&str] = &[
 ];
 /// What a route says about its requests, and what `[defaults]` says for those that do not.
 pub(crate) const DEFAULTS: &[&str] = &PROTECTION;
-const PROTECTION: [&str; 37] = [
+const PROTECTION: [&str; 38] = [
+    "mode",
     "key",
     "forward_key",
     "header",
@@ -174,6 +178,7 @@ pub(crate) const ROUTE: &[&str] = &{
     names
 };
 pub(crate) const FINGERPRINT: &[&str] = &["body", "ignore", "headers"];
+pub(crate) const KEY: &[&str] = &["from", "pointer", "name", "within", "if_missing"];
 /// Settings, and where they belong, in words.
 pub(crate) type Home = (String, &'static [&'static str]);
 
@@ -183,6 +188,7 @@ pub(crate) fn homes() -> Vec<Home> {
         "" => TOP_OF_FILE.to_owned(),
         "route" => "in `[[route]]`".to_owned(),
         "fingerprint" => "in `fingerprint` of a route".to_owned(),
+        "key" => "in `key` of a route".to_owned(),
         table => format!("in `[{table}]`"),
     };
     SETTINGS.iter().map(|(table, names)| (words(table), *names)).collect()

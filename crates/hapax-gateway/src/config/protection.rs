@@ -7,14 +7,14 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm,
-    KeyRule, KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping,
-    StoreDown,
+    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyRule,
+    KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping, StoreDown,
 };
 use http::{HeaderName, StatusCode};
 use toml::Spanned;
 
 use super::{
+    key_source,
     names::FINGERPRINT,
     probe::{AnswerReading, Template},
     reader::TableReader,
@@ -45,7 +45,7 @@ pub(super) fn read(
     let store_down =
         [("refuse", StoreDown::Refuse), ("run-unprotected", StoreDown::RunUnprotected)];
     let store_down = route.word("store_down", &store_down).map(Spanned::into_inner);
-    let (key, key_form) = key(route, unsaid);
+    let key = key_source::read(route, unsaid);
     let timeout = duration("timeout").unwrap_or(usual.timeout);
     let response_bytes_max =
         cap(route, "response_max", OUTCOME_BODY_BYTES_MAX).unwrap_or(usual.response_bytes_max);
@@ -55,12 +55,13 @@ pub(super) fn read(
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     let dialect = dialect(route).unwrap_or(usual.dialect);
     let asking = Asking { key_header: dialect.key_header().clone(), hosts, within: timeout };
-    Protection {
+    let protection = Protection {
         label: usual.label,
         policy,
         results: results(route, usual.results),
-        key,
-        key_form,
+        key: key.rule,
+        key_form: key.form,
+        derived_key: key.derived,
         dialect,
         key_spelling: key_spelling(route).unwrap_or(usual.key_spelling),
         scope: scope(route).unwrap_or(usual.scope),
@@ -96,17 +97,9 @@ pub(super) fn read(
             Some(false) | None => usual.credentials,
         },
         ..usual
-    }
-}
-
-fn key(route: &TableReader<'_>, unsaid: KeyRule) -> (KeyRule, KeyForm) {
-    let words = [
-        ("required", (KeyRule::Required, KeyForm::QuotedOrBare)),
-        ("optional", (KeyRule::Optional, KeyForm::QuotedOrBare)),
-        ("strict", (KeyRule::Required, KeyForm::Quoted)),
-    ];
-    let key = route.word("key", &words).map(Spanned::into_inner);
-    key.unwrap_or((unsaid, KeyForm::QuotedOrBare))
+    };
+    key_source::check(route, &protection);
+    protection
 }
 
 fn key_spelling(route: &TableReader<'_>) -> Option<KeySpelling> {

@@ -168,6 +168,15 @@ impl<'t> TableReader<'t> {
 
     /// A whole number from one to `max`.
     pub fn count(&self, name: &str, max: u32) -> Option<At<u32>> {
+        self.count_from(name, 1, max)
+    }
+
+    /// A whole number from zero to `max`.
+    pub(crate) fn count_or_zero(&self, name: &str, max: u32) -> Option<At<u32>> {
+        self.count_from(name, 0, max)
+    }
+
+    fn count_from(&self, name: &str, min: u32, max: u32) -> Option<At<u32>> {
         let value = self.value(name)?;
         let Some(integer) = value.get_ref().as_integer() else {
             self.wrong_type(name, value, "a whole number");
@@ -176,9 +185,10 @@ impl<'t> TableReader<'t> {
         let digits = integer.as_str().replace('_', "");
         let digits = digits.strip_prefix('+').unwrap_or(&digits);
         let count = u32::from_str_radix(digits, integer.radix()).ok();
-        let count = count.filter(|count| (1..=max).contains(count));
+        let count = count.filter(|count| (min..=max).contains(count));
         if count.is_none() {
-            let what = format!("`{name}` is out of range; write a number from 1 to {max} instead");
+            let what =
+                format!("`{name}` is out of range; write a number from {min} to {max} instead");
             self.faults.add(value.span(), what);
         }
         count.map(|count| Spanned::new(value.span(), count))
@@ -257,6 +267,13 @@ impl<'t> TableReader<'t> {
         let own = named(self.own).and_then(read).and_then(|reader| reader.own);
         let fallback = named(self.fallback).and_then(read).and_then(|reader| reader.own);
         Self { own, fallback, faults: self.faults }
+    }
+
+    /// The table of this name as it is written where it counts: what it leaves out is not looked for
+    /// in the fallback.
+    pub(crate) fn table_alone(&self, name: &str, known: &[&'static str]) -> Option<Self> {
+        let value = self.value(name).filter(|value| value.get_ref().is_table())?;
+        Some(Self::new(value, known, self.faults))
     }
 
     /// The tables of this name, each begun with `[[name]]`.

@@ -12,6 +12,8 @@ use toml::Spanned;
 use super::{
     Upstream, describe,
     fault::line_of,
+    key_source,
+    mode::{self, RouteMode},
     names::{DEFAULTS, ROUTE},
     pattern::Match,
     protection,
@@ -32,6 +34,8 @@ pub(super) struct RouteReading<'a> {
     pub(super) upstream: &'a Upstream,
     pub(super) tenants: &'a Tenants,
     pub(super) store: &'a str,
+    /// What a flag says about every route.
+    pub(super) mode: Option<RouteMode>,
     /// Whether clients are asked for certificates.
     pub(super) certificates: bool,
     /// Most bytes of request bodies in memory at one time.
@@ -46,6 +50,8 @@ pub(super) struct RoutesRead {
     /// A line for each route, in order, and one for the rest.
     pub(super) summary: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// What is watched alone.
+    pub(super) observed: Vec<String>,
     /// Whether a route takes its callers as the whole gateway does, and never asks about them again.
     pub(super) trusts_the_usual_tenant: bool,
 }
@@ -58,6 +64,7 @@ impl RouteReading<'_> {
             routes: None,
             summary: Vec::new(),
             notes: Vec::new(),
+            observed: Vec::new(),
             trusts_the_usual_tenant: false,
         };
         let otherwise =
@@ -65,7 +72,7 @@ impl RouteReading<'_> {
         let otherwise = match top.word("otherwise", &TREATMENTS).map(Spanned::into_inner) {
             None | Some(TreatmentWord::Protect) => {
                 self.check_room(&defaults, &otherwise);
-                Treatment::Protect(otherwise)
+                self.treated(&defaults, otherwise)
             }
             Some(TreatmentWord::Pass) => Treatment::PassThrough,
             Some(TreatmentWord::Refuse) => Treatment::Refuse,
@@ -88,6 +95,7 @@ impl RouteReading<'_> {
             self.route(route, defaults, &mut seen, &mut read);
         }
         read.summary.push(otherwise_summary);
+        read.note_observed();
         read
     }
 
@@ -133,7 +141,15 @@ impl RouteReading<'_> {
             protection::read(route, KeyRule::Required, self.hosts(), || self.client(route));
         self.check_room(route, &protection);
         protection.tenancy = tenants.as_ref().map(|tenants| tenants.tenancy.clone());
-        (Treatment::Protect(protection), tenants.unwrap_or_else(|| self.tenants.clone()))
+        let tenants = tenants.unwrap_or_else(|| self.tenants.clone());
+        (self.treated(route, protection), tenants)
+    }
+
+    fn treated(&self, route: &TableReader<'_>, protection: Protection) -> Treatment {
+        match mode::read(route, self.mode) {
+            RouteMode::Enforce => Treatment::Protect(protection),
+            RouteMode::Observe => Treatment::Observe(protection),
+        }
     }
 
     /// An upstream that sees the host of the client may do something else for each.
@@ -218,6 +234,17 @@ fn refuse_idle_settings(route: &TableReader<'_>) {
 }
 
 impl RoutesRead {
+    /// Says what is not protected although it is written down.
+    fn note_observed(&mut self) {
+        if !self.observed.is_empty() {
+            let what = "nothing of that is refused or stored, and a retry runs again";
+            let advice =
+                "`hapax report` says what would have been done, `mode = \"enforce\"` does it";
+            let observed = self.observed.join(", ");
+            self.notes.push(format!("watched alone: {observed}; {what}; {advice}"));
+        }
+    }
+
     /// The line that sums this route up; what somebody should know about it becomes a note.
     fn tell(
         &mut self,
@@ -228,6 +255,12 @@ impl RoutesRead {
     ) -> String {
         let protection = match treatment {
             Treatment::Protect(protection) => protection,
+            Treatment::Observe(protection) => {
+                self.observed.push(label.to_owned());
+                self.trusts_the_usual_tenant |= protection.tenancy.is_none();
+                let enforced = describe::protection(protection, &tenants.described);
+                return format!("{label}: mode observe, enforced it would be: {enforced}");
+            }
             Treatment::PassThrough => return format!("{label}: passes, a key on it is ignored"),
             Treatment::Refuse => return format!("{label}: refused"),
         };
@@ -242,6 +275,10 @@ impl RoutesRead {
         if let Some(what) = server_errors(protection) {
             self.notes.push(format!("{label}: {what}"));
         }
+        let derived = protection.derived_key.as_ref();
+        if let Some(what) = derived.and_then(|it| key_source::note(it, protection.key)) {
+            self.notes.push(format!("{label}: {what}"));
+        }
         let later = accepts || protection.respond_async;
         if later && protection.credentials == KeptCredentials::LeaveOut {
             let what = "requests with credentials are refused where they would be run later";
@@ -252,6 +289,7 @@ impl RoutesRead {
             let what = "requests run WITHOUT PROTECTION while the store is away";
             self.notes.push(format!("{label}: {what}"));
         }
-        format!("{label}: {}", describe::protection(protection, &tenants.described))
+        let enforced = describe::protection(protection, &tenants.described);
+        format!("{label}: mode enforce, {enforced}")
     }
 }

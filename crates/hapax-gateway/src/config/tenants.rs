@@ -2,7 +2,7 @@
 
 use std::{ops::Range, path::Path, time::Duration};
 
-use hapax_tower::Tenancy;
+use hapax_tower::{CredentialPlace, Tenancy};
 use http::{HeaderName, Uri, header};
 use toml::{Spanned, de::DeValue};
 
@@ -35,6 +35,7 @@ enum TenantSourceKind {
     Credential,
     Single,
     Header,
+    Cookie,
     Jwt,
     Subrequest,
     Certificate,
@@ -44,6 +45,7 @@ const SOURCES: &[(&str, TenantSourceKind)] = &[
     ("credential", TenantSourceKind::Credential),
     ("single", TenantSourceKind::Single),
     ("header", TenantSourceKind::Header),
+    ("cookie", TenantSourceKind::Cookie),
     ("jwt", TenantSourceKind::Jwt),
     ("subrequest", TenantSourceKind::Subrequest),
     ("certificate", TenantSourceKind::Certificate),
@@ -54,8 +56,8 @@ impl TenantSourceKind {
     fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Credential => &[],
-            Self::Single => &["name"],
-            Self::Header => &["header", "trusted_proxies"],
+            Self::Single | Self::Cookie => &["name"],
+            Self::Header => &["name", "header", "trusted_proxies"],
             Self::Jwt => &[
                 "secret",
                 "secret_file",
@@ -84,7 +86,10 @@ pub(super) fn read(holder: &TableReader<'_>, dir: &Path, certificates: bool) -> 
             TenantSourceKind::Certificate => {
                 by_certificate(holder, from.span(), None, certificates)
             }
-            TenantSourceKind::Header | TenantSourceKind::Jwt | TenantSourceKind::Subrequest => {
+            TenantSourceKind::Header
+            | TenantSourceKind::Cookie
+            | TenantSourceKind::Jwt
+            | TenantSourceKind::Subrequest => {
                 let what = "`tenant` needs to be told more; write a table, such as";
                 let advice = "`tenant = { from = \"header\", header = \"X-Account\", … }`, instead";
                 holder.fault(from.span(), format!("{what} {advice}"));
@@ -106,7 +111,9 @@ pub(super) fn read(holder: &TableReader<'_>, dir: &Path, certificates: bool) -> 
     match from.get_ref() {
         TenantSourceKind::Credential => Some(Tenants::default()),
         TenantSourceKind::Single => single(Some(&table)),
+        TenantSourceKind::Header if table.has("name") => by_secret_header(&table),
         TenantSourceKind::Header => by_header(&table),
+        TenantSourceKind::Cookie => by_cookie(&table),
         TenantSourceKind::Jwt => by_token(&table, dir),
         TenantSourceKind::Subrequest => by_question(&table),
         TenantSourceKind::Certificate => {
@@ -148,16 +155,42 @@ fn refuse_other_settings(table: &TableReader<'_>, from: TenantSourceKind) {
 }
 
 fn single(table: Option<&TableReader<'_>>) -> Option<Tenants> {
-    let name = match table.filter(|table| table.has("name")) {
-        Some(table) => table.parsed("name", named_tenancy)?.into_inner(),
-        None => named_tenancy("everybody").ok()?,
-    };
-    Some(Tenants { tenancy: name, described: "one tenant for everybody".to_owned() })
+    match table.filter(|table| table.has("name")) {
+        Some(table) => table.parsed("name", named).map(Spanned::into_inner),
+        None => named("everybody").ok(),
+    }
 }
 
 fn named_tenancy(name: &str) -> Result<Tenancy, String> {
     let advice = "write 1 to 255 visible ASCII characters instead";
-    Tenancy::single(name).map_err(|_| format!("cannot be {name:?}; {advice}"))
+    let tenancy = Tenancy::single(name).ok().filter(|_| !name.trim().is_empty());
+    tenancy.ok_or_else(|| format!("cannot be {name:?}; {advice}"))
+}
+
+/// A secret in a header that callers themselves send.
+fn by_secret_header(table: &TableReader<'_>) -> Option<Tenants> {
+    for other in ["header", "trusted_proxies"] {
+        if table.has(other) {
+            let what = format!("`{other}` means nothing beside `name`");
+            let advice = "leave out `name` if a proxy names the tenant, or else this";
+            table.fault(table.place(other), format!("{what}; {advice}"));
+        }
+    }
+    let name = table.parsed("name", header_name)?.into_inner();
+    Some(of_secret(CredentialPlace::Header(name)))
+}
+
+fn by_cookie(table: &TableReader<'_>) -> Option<Tenants> {
+    let name = required(table, "name", table.parsed("name", cookie_name))?.into_inner();
+    Some(of_secret(CredentialPlace::Cookie(name)))
+}
+
+fn of_secret(place: CredentialPlace) -> Tenants {
+    let described = match &place {
+        CredentialPlace::Header(name) => format!("the secret in header {name}, hashed"),
+        CredentialPlace::Cookie(name) => format!("the secret in cookie {name}, hashed"),
+    };
+    Tenants { tenancy: Tenancy::credential_in(place), described }
 }
 
 fn by_header(table: &TableReader<'_>) -> Option<Tenants> {
@@ -167,7 +200,8 @@ fn by_header(table: &TableReader<'_>) -> Option<Tenants> {
     if named.is_none_or(|named| named.get_ref().as_array().is_some_and(|list| list.is_empty())) {
         let place = if named.is_some() { "trusted_proxies" } else { "from" };
         let what = "anybody could name anybody's tenant in a header";
-        let advice = "write `trusted_proxies = [\"10.0.0.0/8\"]` with the proxies that set it";
+        let advice = "write `trusted_proxies = [\"10.0.0.0/8\"]` with the proxies that set it, or \
+                      `name` instead of `header` if it is a secret of the caller";
         table.fault(table.place(place), format!("{what}; {advice}"));
     }
     let (header, trusted) = (header?.into_inner(), trusted?.into_inner());
@@ -272,6 +306,46 @@ fn required<T>(table: &TableReader<'_>, name: &str, value: Option<At<T>>) -> Opt
 fn network(text: &str) -> Result<Network, String> {
     let advice = "write an address or a network, such as \"10.0.0.7\" or \"10.0.0.0/8\", instead";
     text.parse().map_err(|error| format!("cannot be {text:?}: {error}; {advice}"))
+}
+
+/// What `--tenant` says: a word, `header:X-API-Key`, `cookie:session`, or the name of the one tenant.
+pub(super) fn flag(text: &str) -> Result<Tenants, String> {
+    const WORDS: &str = "\"credential\", \"single\", \"header:X-API-Key\", \"cookie:session\", or the \
+                         name of the one tenant";
+    if let Some((kind, name)) = text.split_once(':') {
+        return match kind {
+            "header" => Ok(of_secret(CredentialPlace::Header(header_name(name)?))),
+            "cookie" => Ok(of_secret(CredentialPlace::Cookie(cookie_name(name)?))),
+            _ => Err(format!("cannot be {text:?}; write {WORDS} instead")),
+        };
+    }
+    let source = SOURCES.iter().find(|(word, _)| *word == text).map(|(_, source)| *source);
+    match source {
+        Some(TenantSourceKind::Credential) => Ok(Tenants::default()),
+        Some(TenantSourceKind::Single) => named("everybody"),
+        Some(TenantSourceKind::Header | TenantSourceKind::Cookie) => {
+            Err(format!("needs a name; write \"{text}:NAME\" instead"))
+        }
+        Some(
+            TenantSourceKind::Jwt | TenantSourceKind::Subrequest | TenantSourceKind::Certificate,
+        ) => Err(format!(
+            "cannot say all of that; write `[tenant]` and `from = \"{text}\"` in a file"
+        )),
+        None => named(text),
+    }
+}
+
+fn named(name: &str) -> Result<Tenants, String> {
+    let tenancy = named_tenancy(name)?;
+    Ok(Tenants { tenancy, described: "one tenant for everybody".to_owned() })
+}
+
+/// The name of a cookie: a token, as RFC 6265 has it.
+fn cookie_name(text: &str) -> Result<String, String> {
+    let is_token = |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte);
+    let is_name = !text.is_empty() && text.bytes().all(is_token);
+    let advice = "write the name of a cookie, such as \"session\", instead";
+    is_name.then(|| text.to_owned()).ok_or_else(|| format!("cannot be {text:?}; {advice}"))
 }
 
 /// The name of a header.

@@ -44,6 +44,8 @@ impl Upstream {
             idle: Duration::from_secs(3),
             connections_max: 1024,
             reserve: 1024 / RESERVED_PART,
+            long_lived_max: 1000,
+            silence_max: Duration::from_secs(60 * 60),
             answer_timeout: Duration::from_secs(60),
             answer_head_bytes_max: 400 << 10,
             answer_headers_max: 256,
@@ -65,6 +67,9 @@ impl Upstream {
         let duration = |name| table.duration(name).map(Spanned::into_inner);
         let (head_min, head_max) = ANSWER_HEAD_BYTES;
         let answer_head = table.size("answer_head", head_min, head_max).map(Spanned::into_inner);
+        let long_lived =
+            table.count_or_zero("long_lived", CONNECTIONS_MAX).map(Spanned::into_inner);
+        let long_lived = long_lived.and_then(|count| usize::try_from(count).ok());
         let connections_max =
             count(table, "connections", CONNECTIONS_MAX).unwrap_or(usual.connections_max);
         Self {
@@ -73,6 +78,8 @@ impl Upstream {
             idle: duration("idle").unwrap_or(usual.idle),
             connections_max,
             reserve: reserve(table, connections_max),
+            long_lived_max: long_lived.unwrap_or(usual.long_lived_max),
+            silence_max: duration("stream_idle").unwrap_or(usual.silence_max),
             answer_timeout: duration("answer_timeout").unwrap_or(usual.answer_timeout),
             answer_head_bytes_max: answer_head.unwrap_or(usual.answer_head_bytes_max),
             answer_headers_max: count(table, "answer_headers", HEADERS_MAX)

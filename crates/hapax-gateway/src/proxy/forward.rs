@@ -77,7 +77,7 @@ fn remove_shadows(headers: &mut HeaderMap) {
 }
 
 /// Names that count beside those that are for everybody and those that belong to one connection.
-const SHADOWED: [&str; 5] = [
+pub(super) const SHADOWED: [&str; 5] = [
     "idempotency-key",
     "idempotency-expires",
     "idempotent-replayed",

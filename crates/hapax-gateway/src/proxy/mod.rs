@@ -1,8 +1,11 @@
 //! The service behind the layer: passes a request on to the upstream.
 
+mod call;
 mod forward;
 mod stall;
+mod trailers;
 mod turns;
+mod upgrade;
 mod upload;
 
 use std::{
@@ -13,13 +16,17 @@ use std::{
 };
 
 use hapax_core::Attempt;
-use hapax_tower::{AnswerBy, Body, BoxError, NothingSent};
-use http::{Request, Response, Uri};
+use hapax_tower::{AnswerBy, Body, BoxError, NothingSent, is_call};
+use http::{Request, Response, Uri, header::CONTENT_TYPE};
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-pub(crate) use self::forward::{origin, prepare};
-use self::{stall::Stalling, turns::Turns, upload::Upload};
+pub(crate) use self::{
+    call::LongLivedCall,
+    forward::{origin, prepare},
+    upgrade::{GrantedUpgrade, UpgradeWish},
+};
+use self::{stall::Stalling, trailers::TrailerSupport, turns::Turns, upload::Upload};
 use crate::{
     admin::{Meter, UpstreamExchange},
     client::{SendError, UpstreamClient},
@@ -37,17 +44,32 @@ struct Inner {
     url: Uri,
     keep_host: bool,
     answer_timeout: Duration,
+    /// How long what lasts may be silent.
+    silence_max: Duration,
     turns: Turns,
     meter: Arc<Meter>,
 }
 
 impl Proxy {
     pub(crate) fn new(client: UpstreamClient, upstream: &Upstream, meter: Arc<Meter>) -> Self {
-        let (keep_host, answer_timeout) = (upstream.keep_host, upstream.answer_timeout);
+        let Upstream { keep_host, answer_timeout, silence_max, .. } = *upstream;
         let turns = Turns::new(upstream);
         let url = upstream.url.clone();
-        Self(Arc::new(Inner { client, url, keep_host, answer_timeout, turns, meter }))
+        Self(Arc::new(Inner { client, url, keep_host, answer_timeout, silence_max, turns, meter }))
     }
+}
+
+impl Inner {
+    /// How long the next piece of this answer may take. Whoever tells events tells one when there is one.
+    fn patience(&self, response: &Response<Body>) -> Duration {
+        if is_event_stream(response) { self.silence_max } else { self.answer_timeout }
+    }
+}
+
+fn is_event_stream(response: &Response<Body>) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 impl Service<Request<Body>> for Proxy {
@@ -69,13 +91,29 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
     // A protected attempt has a deadline of its own, and goes on when its client does not.
     let is_protected = request.extensions().get::<Attempt>().is_some();
     let host = (!inner.keep_host).then(|| inner.client.authority());
+    // Whoever runs a protected call reads how it ended.
+    let trailers = if is_protected {
+        is_call(request.headers()).then(TrailerSupport::reading)
+    } else {
+        Some(TrailerSupport::of(request.headers()))
+    };
     prepare(&mut request, host);
+    if let Some(trailers) = trailers {
+        trailers.say(request.headers_mut());
+    }
     let span = ClientSpan::begin(&mut request, &inner.url);
     let counted = MeteredExchange::begin(&inner.meter);
     let answered = if is_protected {
         inner.client.send(request).await
     } else {
-        pass_unprotected(inner, request).await
+        match upgrade::wish(inner, &mut request) {
+            // Boxed, so that requests without one do not pay for its size.
+            Some(wish) => Box::pin(upgrade::pass(inner, request, wish)).await,
+            None if request.extensions().get::<LongLivedCall>().is_some() => {
+                Box::pin(call::pass(inner, request)).await
+            }
+            None => pass_unprotected(inner, request).await,
+        }
     };
     let ended = exchange(&answered);
     counted.end(ended);
@@ -86,7 +124,11 @@ async fn pass_on(inner: &Inner, mut request: Request<Body>) -> Result<Response<B
         SendError::NothingSent(cause) => BoxError::from(NothingSent::new(cause)),
         SendError::Unanswered(cause) => cause,
     })?;
+    let trailers = (!is_protected).then(|| TrailerSupport::of(response.headers()));
     forward::strip_hops(response.headers_mut());
+    if let Some(trailers) = trailers {
+        trailers.say(response.headers_mut());
+    }
     Ok(response)
 }
 
@@ -112,7 +154,8 @@ async fn pass_unprotected(
     if response.body().is_whole() {
         return Ok(response);
     }
-    Ok(response.map(|body| Body::new(Stalling::new(body, inner.answer_timeout, turn))))
+    let patience = inner.patience(&response);
+    Ok(response.map(|body| Body::new(Stalling::new(body, patience, turn))))
 }
 
 /// An exchange that is counted however it ends: dropped, as at the time limit of its route, it was

@@ -14,6 +14,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
+use super::trailers;
+
 /// Passes a body on, and fails when its next piece takes longer than allowed.
 pub(super) struct Stalling<B> {
     body: B,
@@ -44,7 +46,9 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             self.timer = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+            return Poll::Ready(
+                frame.map(|frame| frame.map(trailers::of_frame).map_err(Into::into)),
+            );
         }
         let patience = self.patience;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));

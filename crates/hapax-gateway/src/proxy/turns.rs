@@ -21,6 +21,8 @@ const UPLOADS_PART: usize = 2;
 pub(super) struct Turns {
     all: Arc<Semaphore>,
     uploads: Arc<Semaphore>,
+    /// Beside the others, for what lasts as long as both ends wish; `None` for nothing of the kind.
+    lasting: Option<Arc<Semaphore>>,
     patience: Duration,
 }
 
@@ -31,6 +33,9 @@ impl Turns {
         Self {
             all: Arc::new(Semaphore::new(all)),
             uploads: Arc::new(Semaphore::new((all / UPLOADS_PART).max(1))),
+            lasting: (upstream.long_lived_max > 0).then(|| {
+                Arc::new(Semaphore::new(upstream.long_lived_max.min(Semaphore::MAX_PERMITS)))
+            }),
             patience: upstream.connect_timeout,
         }
     }
@@ -43,6 +48,24 @@ impl Turns {
     /// A turn for a body that is still on its way, held until it has come.
     pub(super) async fn upload(&self) -> Result<OwnedSemaphorePermit, SendError> {
         self.of(&self.uploads).await
+    }
+
+    /// Whether anything may last as long as both ends wish.
+    pub(super) fn may_last(&self) -> bool {
+        self.lasting.is_some()
+    }
+
+    /// A turn for what may last as long as both ends wish. Nobody waits for one: those who have it
+    /// may keep it for ever.
+    pub(super) fn lasting(&self) -> Result<OwnedSemaphorePermit, SendError> {
+        let turn = self.lasting.as_ref().map(|turns| Arc::clone(turns).try_acquire_owned());
+        match turn {
+            Some(Ok(turn)) => Ok(turn),
+            Some(Err(_)) | None => {
+                let why = "as many connections as allowed go on in another protocol";
+                Err(SendError::NothingSent(why.into()))
+            }
+        }
     }
 
     async fn of(&self, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, SendError> {

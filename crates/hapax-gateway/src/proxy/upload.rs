@@ -16,7 +16,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use super::turns::Turns;
+use super::{trailers, turns::Turns};
 use crate::{
     client::{RequestBroken, SendError},
     size_hint,
@@ -101,7 +101,7 @@ impl http_body::Body for UploadBody {
             self.sent.fetch_add(1, Relaxed);
             return Poll::Ready(Some(Ok(first)));
         }
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        let polled = Pin::new(&mut self.body).poll_frame(cx).map_ok(trailers::of_frame);
         if let Poll::Ready(frame) = &polled {
             self.sent.fetch_add(1, Relaxed);
             if frame.is_none() || self.body.is_end_stream() {

@@ -1,11 +1,11 @@
 //! One connection of a client, from its first byte to its last.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hapax_tower::{Cors, Idempotency, Room};
 use http::{Request, Response};
-use hyper::{body::Incoming, service::Service};
+use hyper::{body::Incoming, server::conn::http1, service::Service};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -27,10 +27,16 @@ use super::{
     peer::{CertificateNames, Peer},
     response_body::ResponseBody,
     tls::{HTTP1, HTTP2},
+    tunnel::TunnelSlot,
     watch::{Bounds, ConnectionWatch, Liveness},
     watched_io::WatchedIo,
 };
-use crate::{admin::Meter, config::Limits, proxy::Proxy, telemetry::Telemetry};
+use crate::{
+    admin::Meter,
+    config::Limits,
+    proxy::{LongLivedCall, Proxy},
+    telemetry::Telemetry,
+};
 
 /// What every connection of a worker needs.
 #[derive(Debug)]
@@ -65,7 +71,21 @@ pub(crate) struct Serving {
     /// Which pages of other origins may read what the gateway itself says.
     pub(crate) cors: Option<Arc<Cors>>,
     pub(crate) body_pace: Pace,
+    /// How slowly the messages of a call may come that lasts as long as both ends wish.
+    pub(crate) call_pace: Pace,
+    pub(crate) proxy: Proxy,
     pub(crate) meter: Arc<Meter>,
+}
+
+impl Serving {
+    /// How fast the body of a request has to come. One that may last is told apart from here on.
+    pub(super) fn pace<B>(&self, request: &mut Request<B>) -> Pace {
+        if !self.proxy.lets_last(request) {
+            return self.body_pace;
+        }
+        request.extensions_mut().insert(LongLivedCall);
+        self.call_pace
+    }
 }
 
 /// The protocols spoken to clients, within the same limits.
@@ -73,25 +93,46 @@ pub(crate) struct Serving {
 pub(crate) struct Protocols {
     /// Whichever a connection begins with.
     any: auto::Builder<TokioExecutor>,
-    http1: auto::Builder<TokioExecutor>,
+    http1: http1::Builder,
     http2: auto::Builder<TokioExecutor>,
 }
 
 impl Protocols {
     pub(crate) fn new(limits: &Limits) -> Self {
         let any = protocols(limits);
-        Self { http1: any.clone().http1_only(), http2: any.clone().http2_only(), any }
+        Self { http1: http1_alone(limits), http2: any.clone().http2_only(), any }
     }
 
     /// What is spoken where TLS agreed on this: that, and nothing else.
-    pub(super) fn agreed(&self, alpn: Option<&[u8]>) -> &auto::Builder<TokioExecutor> {
+    pub(super) fn agreed(&self, alpn: Option<&[u8]>) -> AgreedProtocol<'_> {
         match alpn {
-            Some(HTTP2) => &self.http2,
-            Some(HTTP1) => &self.http1,
+            Some(HTTP2) => AgreedProtocol::Http2(&self.http2),
+            Some(HTTP1) => AgreedProtocol::Http1(&self.http1),
             // Nobody said: connections without TLS, and clients that know no ALPN.
-            Some(_) | None => &self.any,
+            Some(_) | None => AgreedProtocol::Any(&self.any),
         }
     }
+}
+
+/// What a client may speak on its connection, and who understands it.
+#[derive(Clone, Copy)]
+pub(super) enum AgreedProtocol<'a> {
+    Any(&'a auto::Builder<TokioExecutor>),
+    Http1(&'a http1::Builder),
+    Http2(&'a auto::Builder<TokioExecutor>),
+}
+
+/// HTTP/1.1 as `protocols` speaks it.
+fn http1_alone(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_buf_size(limits.head_bytes_max.max(BUFFER_MIN));
+    if limits.headers_max != HYPER_HEADERS_DEFAULT {
+        builder.max_headers(limits.headers_max);
+    }
+    builder
 }
 
 fn protocols(limits: &Limits) -> auto::Builder<TokioExecutor> {
@@ -131,7 +172,9 @@ pub(crate) async fn serve(tcp: TcpStream, wiring: Arc<Wiring>) {
     let _ = tcp.set_nodelay(true);
     let _counted = wiring.serving.load().meter.connection();
     let watch = ConnectionWatch::new(wiring.bounds);
-    let handler = |peer| Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer);
+    let tunnel = TunnelSlot::default();
+    let handler =
+        |peer| Handler::new(Arc::clone(&wiring), Arc::clone(&watch), peer, tunnel.clone());
     let draining = wiring.draining.clone();
     match wiring.tls.load_full() {
         None => {
@@ -151,6 +194,10 @@ pub(crate) async fn serve(tcp: TcpStream, wiring: Arc<Wiring>) {
             }
         }
     }
+    if let Some(tunnel) = tunnel.take() {
+        // Boxed, so that other connections do not pay for its size.
+        Box::pin(tunnel.run(wiring.bounds.answer.span, wiring.draining.clone())).await;
+    }
 }
 
 /// Has a handler answer what comes over a connection, within the bounds of its watch.
@@ -158,15 +205,40 @@ pub(super) async fn drive<I, H>(
     io: I,
     handler: H,
     watch: &Arc<ConnectionWatch>,
-    protocols: &auto::Builder<TokioExecutor>,
-    mut draining: channel::Receiver<bool>,
+    agreed: AgreedProtocol<'_>,
+    draining: channel::Receiver<bool>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
     H::Future: Send + 'static,
 {
     let io = TokioIo::new(WatchedIo::new(Lingering::new(io), Arc::clone(watch)));
-    let connection = protocols.serve_connection(io, handler);
+    match agreed {
+        AgreedProtocol::Any(builder) => {
+            let connection = builder.serve_connection_with_upgrades(io, handler);
+            attend(connection, |open| open.graceful_shutdown(), watch, draining).await;
+        }
+        AgreedProtocol::Http1(builder) => {
+            let connection = builder.serve_connection(io, handler).with_upgrades();
+            attend(connection, |open| open.graceful_shutdown(), watch, draining).await;
+        }
+        AgreedProtocol::Http2(builder) => {
+            let connection = builder.serve_connection(io, handler);
+            attend(connection, |open| open.graceful_shutdown(), watch, draining).await;
+        }
+    }
+}
+
+/// Lets a connection go on until it ends, is overdue, or everything does.
+async fn attend<C, E>(
+    connection: C,
+    tell_to_end: impl Fn(Pin<&mut C>),
+    watch: &Arc<ConnectionWatch>,
+    mut draining: channel::Receiver<bool>,
+) where
+    C: Future<Output = Result<(), E>>,
+    E: fmt::Display,
+{
     let timer = sleep(Duration::ZERO);
     pin!(connection, timer);
     let mut told_to_end = false;
@@ -185,11 +257,11 @@ pub(super) async fn drive<I, H>(
             },
             () = watch.too_many_taken_back(), if !told_to_end => {
                 tracing::warn!("a client takes back more requests than it waits for");
-                connection.as_mut().graceful_shutdown();
+                tell_to_end(connection.as_mut());
                 told_to_end = true;
             }
             _ = draining.wait_for(|draining| *draining), if !told_to_end => {
-                connection.as_mut().graceful_shutdown();
+                tell_to_end(connection.as_mut());
                 told_to_end = true;
             }
         }

@@ -15,7 +15,7 @@ const SPARE: usize = 64;
 /// is kept out by somebody else's connections.
 pub(crate) fn for_clients(config: &Config) -> usize {
     let wanted = config.limits.connections_max;
-    let upstream = config.upstream.connections_max;
+    let upstream = config.upstream.connections_max.saturating_add(config.upstream.long_lived_max);
     let reserved = SPARE + config.limits.admin_connections_max;
     let Some(limit) = raised() else { return wanted };
     let free = limit.saturating_sub(reserved);

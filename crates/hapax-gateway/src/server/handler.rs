@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, pin::Pin, sync::Arc};
 
-use hapax_tower::{Body, Share, TransferCoding, Verdict};
+use hapax_tower::{Body, Share, TransferCoding, Verdict, in_words_of_calls, is_call};
 use http::{
     Method, Request, Response, Version,
     header::{HOST, ORIGIN},
@@ -16,6 +16,7 @@ use super::{
     peer::Peer,
     refusal,
     response_body::{AnswerRoom, ResponseBody},
+    tunnel::{PendingUpgrade, TunnelSlot},
     watch::ConnectionWatch,
 };
 
@@ -26,14 +27,21 @@ pub(crate) struct Handler {
     peer: Peer,
     share: Share,
     answers: AnswerRoom,
+    /// What the connection becomes, if it goes on in another protocol.
+    tunnel: TunnelSlot,
 }
 
 impl Handler {
-    pub(crate) fn new(wiring: Arc<Wiring>, watch: Arc<ConnectionWatch>, peer: Peer) -> Self {
+    pub(crate) fn new(
+        wiring: Arc<Wiring>,
+        watch: Arc<ConnectionWatch>,
+        peer: Peer,
+        tunnel: TunnelSlot,
+    ) -> Self {
         let Shares { answers, bytes_max, under_way_max } = &wiring.shares;
         let share = Share::new(*bytes_max, *under_way_max);
         let answers = AnswerRoom::new(answers, *bytes_max);
-        Self { wiring, watch, peer, share, answers }
+        Self { wiring, watch, peer, share, answers, tunnel }
     }
 }
 
@@ -57,24 +65,29 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
         if let Err(refused) = welcome {
             meter.record_unhandled(began.elapsed());
             let mut response = refusal::answer(refused);
+            if is_call(request.headers()) {
+                response = in_words_of_calls(response);
+            }
             if let Some(cors) = &serving.cors {
                 cors.apply(request.headers().get(ORIGIN), response.headers_mut());
             }
             let response = answers.send(response, Verdict::Passed, in_flight.answered(), observed);
             return Box::pin(async move { Ok(response) });
         }
+        let upgrade = PendingUpgrade::of(&mut request).map(|asked| (asked, self.tunnel.clone()));
         request.extensions_mut().insert(self.peer.clone());
         if !request.method().is_safe() {
             request.extensions_mut().insert(self.share.clone());
         }
         let cors = serving.cors.clone();
         let origin = cors.as_ref().and_then(|_| request.headers().get(ORIGIN).cloned());
-        let pace = serving.body_pace;
+        let is_call = is_call(request.headers());
+        let pace = serving.pace(&mut request);
         let request = request.map(|body| Body::new(Paced::new(body, pace)));
         let answering = serving.service.handle(request);
         let counted = meter.request();
         Box::pin(async move {
-            let (response, verdict) = match answering.await {
+            let (mut response, verdict) = match answering.await {
                 Ok((response, handled)) => {
                     meter.record(&handled, began.elapsed());
                     if let Some(observed) = &mut observed {
@@ -85,12 +98,20 @@ impl hyper::service::Service<Request<Incoming>> for Handler {
                 Err(error) => {
                     meter.record_unhandled(began.elapsed());
                     let mut response = refusal::upstream_failed(&*error, version);
+                    if is_call {
+                        response = in_words_of_calls(response);
+                    }
                     if let Some(cors) = cors {
                         cors.apply(origin.as_ref(), response.headers_mut());
                     }
                     (response, Verdict::Passed)
                 }
             };
+            if let Some((asked, slot)) = upgrade
+                && let Some(tunnel) = asked.answered(&mut response, || meter.upgraded())
+            {
+                slot.put(tunnel);
+            }
             drop(counted);
             Ok(answers.send(response, verdict, in_flight.answered(), observed))
         })

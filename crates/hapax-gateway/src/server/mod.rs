@@ -11,6 +11,7 @@ mod peer;
 mod refusal;
 mod response_body;
 mod tls;
+mod tunnel;
 mod watch;
 mod watched_io;
 mod worker;
@@ -21,7 +22,7 @@ pub(crate) use self::{
     connection::{Protocols, Serving, Shares, Wiring},
     descriptors::for_clients,
     pace::Pace,
-    tls::{identity, server_config},
+    tls::{HTTP1, HTTP2, identity, server_config},
     watch::Bounds,
     worker::Workers,
 };

@@ -94,7 +94,8 @@ fn is_stored(response: &Response<Body>, verdict: Verdict) -> bool {
         | Verdict::Refused(_)
         | Verdict::Undecided
         | Verdict::Unprotected
-        | Verdict::Passed => false,
+        | Verdict::Passed
+        | Verdict::PassedKeyless => false,
     };
     is_ours && response.headers().contains_key(&EXPIRES)
 }

@@ -15,8 +15,8 @@ use rustls::{
 use crate::config::{CertifiedKey, ClientCertificates, Tls};
 
 /// The protocols as TLS names them.
-pub(super) const HTTP2: &[u8] = b"h2";
-pub(super) const HTTP1: &[u8] = b"http/1.1";
+pub(crate) const HTTP2: &[u8] = b"h2";
+pub(crate) const HTTP1: &[u8] = b"http/1.1";
 
 /// Reads the certificate, its key, and whose certificates are taken.
 pub(crate) fn server_config(tls: &Tls) -> Result<Arc<ServerConfig>, TlsError> {

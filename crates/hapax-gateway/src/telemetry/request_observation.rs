@@ -117,6 +117,7 @@ impl RequestObservation {
             | Verdict::Undecided
             | Verdict::Unprotected
             | Verdict::Passed
+            | Verdict::PassedKeyless
             | Verdict::Page => None,
         }
     }

@@ -3,4 +3,5 @@
 mod admin;
 mod client;
 mod config;
+mod keyless;
 mod sign_in;

@@ -177,6 +177,7 @@ mod tests {
             | Code::KeyEmpty
             | Code::KeyTooLong
             | Code::KeyRepeated
+            | Code::KeyUnderivable
             | Code::FirstSentMalformed
             | Code::DeadlineMalformed
             | Code::CredentialMissing

@@ -35,6 +35,7 @@ pub(crate) fn of_refusal(code: Code) -> Option<AttemptResult> {
         | Code::KeyEmpty
         | Code::KeyTooLong
         | Code::KeyRepeated
+        | Code::KeyUnderivable
         | Code::FirstSentMalformed
         | Code::DeadlineMalformed
         | Code::CredentialMissing

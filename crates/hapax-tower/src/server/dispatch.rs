@@ -6,6 +6,7 @@ use http::{Request, Response, request::Parts};
 
 use super::{
     layer::Site,
+    observation::pass_observed,
     options::{KeyRule, Protection},
     requests::{
         caller_signals::CallerSignals,
@@ -47,6 +48,8 @@ pub(crate) enum Rule {
     Preflight(Response<Body>),
     Refuse(Problem),
     Pass(CallerSignals),
+    /// It passes, and what would have been done is seen.
+    Observe((Arc<Protection>, CallerSignals)),
 }
 
 impl Front {
@@ -76,7 +79,11 @@ impl Front {
                 let (request, rule) = ((parts, body), (Arc::clone(protection), said));
                 return Dispatch::Protect(Routed { request, route, rule, is_protected, reader });
             }
-            (Ok(said), _) => Rule::Pass(said),
+            (Ok(said), Some(_)) => Rule::Pass(said),
+            (Ok(said), None) => match self.routes.observed(route, &parts.method) {
+                Some(protection) => Rule::Observe((Arc::clone(protection), said)),
+                None => Rule::Pass(said),
+            },
             (Err(problem), _) => Rule::Refuse(problem),
         };
         Dispatch::Otherwise(Routed { request: (parts, body), route, rule, is_protected, reader })
@@ -100,6 +107,11 @@ impl Front {
                 let request = Request::from_parts(parts, body);
                 (pass(inner, said, request).await?, Verdict::Passed)
             }
+            (None, Rule::Observe(rule)) => {
+                // Boxed, so that what merely passes does not pay for its size.
+                let passing = Box::pin(pass_observed(self, inner, rule, (parts, body)));
+                (passing.await?, Verdict::Passed)
+            }
         };
         if is_protected || verdict == Verdict::Page {
             cors::let_read(reader.as_ref(), &mut response);
@@ -112,7 +124,9 @@ impl Front {
 pub(crate) fn applies(protection: &Protection, parts: &Parts) -> bool {
     match protection.key {
         KeyRule::Required => true,
-        KeyRule::Optional => parts.headers.contains_key(protection.key_header()),
+        KeyRule::Optional => {
+            protection.derived_key.is_some() || parts.headers.contains_key(protection.key_header())
+        }
     }
 }
 

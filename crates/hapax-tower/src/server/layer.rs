@@ -13,6 +13,7 @@ use tower_layer::Layer;
 use super::{
     execution::{background::Later, transactional::SameTransaction},
     mode::{Leased, Mode, ModeBehaviour},
+    observation::Observer,
     options::Protection,
     requests::{
         cors::Cors,
@@ -155,6 +156,13 @@ impl<M: Mode> IdempotencyLayer<M> {
     #[must_use]
     pub fn cors(self, cors: Cors) -> Self {
         self.with(|front| front.cors = Some(Arc::new(cors)))
+    }
+
+    /// The same layer, with this one watching the requests of routes that are
+    /// [observed](crate::Treatment::Observe).
+    #[must_use]
+    pub fn observed_by(self, observer: Observer) -> Self {
+        self.with(|front| front.observer = observer)
     }
 
     /// Changes how it protects what no route names.

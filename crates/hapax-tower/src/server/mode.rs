@@ -34,6 +34,9 @@ pub(crate) trait ModeBehaviour: Clone + Send + Sync + 'static {
     /// Refuses routes that it cannot serve.
     fn check(&self, routes: &Routes) -> Result<(), InvalidRoute>;
 
+    /// What keeps operations beyond the request that runs them, where something does.
+    fn engine(&self) -> Option<&Engine>;
+
     /// The operation, unless it may have been done and forgotten since it was first asked for.
     fn recall(
         &self,
@@ -78,6 +81,10 @@ impl ModeBehaviour for Leased {
             return Err(InvalidRoute::NobodyForLater);
         }
         Ok(())
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        Some(&self.engine)
     }
 
     async fn recall(

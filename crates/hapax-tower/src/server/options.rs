@@ -13,7 +13,12 @@ use super::{
     execution::{
         probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, status_meaning::ResultPolicy,
     },
-    requests::{route::InvalidRoute, tenancy::Tenancy, worth::WorthRule},
+    requests::{
+        derived_key::{DerivedKey, undecorated},
+        route::InvalidRoute,
+        tenancy::Tenancy,
+        worth::WorthRule,
+    },
 };
 use crate::{header_names::IDEMPOTENCY_KEY, secret_header::is_secret_header};
 
@@ -44,8 +49,10 @@ pub struct Protection {
     pub results: ResultPolicy,
     /// Whose keys they are, where it is not as the layer says.
     pub tenancy: Option<Tenancy>,
-    /// Whether a request without a key is refused.
+    /// Whether a request without a key is refused: one that is not sent, and cannot be derived either.
     pub key: KeyRule,
+    /// What a key is made of where a client sends none; only keys that are sent count without it.
+    pub derived_key: Option<DerivedKey>,
     /// How a key may be written.
     pub key_form: KeyForm,
     /// Which header carries the key.
@@ -119,6 +126,7 @@ impl Default for Protection {
             results: ResultPolicy::Terminal,
             tenancy: None,
             key: KeyRule::Required,
+            derived_key: None,
             key_form: KeyForm::QuotedOrBare,
             dialect: Dialect::Header(IDEMPOTENCY_KEY),
             key_spelling: KeySpelling::OfTheHeader,
@@ -172,6 +180,9 @@ impl Protection {
         if self.policy.recovery() == Recovery::Probe && self.probe.is_none() {
             return Err(InvalidRoute::Probe);
         }
+        if let Some(derived) = &self.derived_key {
+            derived.check(self)?;
+        }
         Ok(())
     }
 
@@ -183,9 +194,10 @@ impl Protection {
         }
     }
 
-    /// Within what the key of this request is unique; `None` refuses it.
+    /// Within what a key that is sent with this request is unique; `None` refuses it.
     pub(crate) fn scope_of(&self, parts: &Parts) -> Option<Scope> {
-        let scope = self.scope.of(parts)?;
+        // Derived keys have scopes of their own.
+        let scope = self.scope.of(parts).filter(|scope| undecorated(scope.as_str()).is_none())?;
         match self.hosts {
             Hosts::Alike => Some(scope),
             Hosts::Apart => match host_of(parts)? {

@@ -14,13 +14,14 @@ use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
+    calls::{in_words_of_calls, is_call},
     dispatch::{Dispatch, Protected, Routed, Rule, marked},
     execution::revalidate::ReplayListener,
     layer::Shared,
     mode::{Leased, Mode},
     options::{Dialect, Protection},
     requests::{
-        arrival::{self, KeyedRequest, arrive},
+        arrival::{self, ArrivedRequest, KeyedRequest, NamedRequest, arrive},
         caller_signals::CallerSignals,
         cors,
         drain::{ConnectionReuse, UnreadBody},
@@ -57,12 +58,14 @@ impl<Inner: HttpService, M: Mode> Idempotency<Inner, M> {
     ) -> impl Future<Output = Result<(Response<Body>, Handled), Inner::Error>> + Send + use<Inner, M>
     {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        let is_call = is_call(request.headers());
         async move {
-            match shared.front.dispatch(request) {
+            let answered = match shared.front.dispatch(request) {
                 // Boxed, so that what passes does not pay for its size.
                 Dispatch::Protect(routed) => Box::pin(protect(inner, &shared, routed)).await,
                 Dispatch::Otherwise(routed) => otherwise(inner, &shared, routed).await,
-            }
+            };
+            if is_call { answered.map(understood) } else { answered }
         }
     }
 }
@@ -101,15 +104,22 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let (inner, shared) = (self.inner.clone(), Arc::clone(&self.shared));
+        let is_call = is_call(request.headers());
+        let told = move |answered| marked(if is_call { understood(answered) } else { answered });
         match shared.front.dispatch(request.map(Body::new)) {
             Dispatch::Protect(routed) => {
-                Box::pin(async move { Ok(marked(protect(inner, &shared, routed).await?)) })
+                Box::pin(async move { Ok(told(protect(inner, &shared, routed).await?)) })
             }
             Dispatch::Otherwise(routed) => {
-                Box::pin(async move { Ok(marked(otherwise(inner, &shared, routed).await?)) })
+                Box::pin(async move { Ok(told(otherwise(inner, &shared, routed).await?)) })
             }
         }
     }
+}
+
+/// The same answer to a call, in words that its client understands.
+fn understood((response, handled): (Response<Body>, Handled)) -> (Response<Body>, Handled) {
+    (in_words_of_calls(response), handled)
 }
 
 /// A response, and what was done to have it.
@@ -143,7 +153,11 @@ where
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut operation, mut repeatable) = (None, None);
     let (mut response, verdict) = match arrived {
-        Ok(arrival) => {
+        Ok(ArrivedRequest::Keyless(parts, body)) => {
+            let request = Request::from_parts(parts, body);
+            (pass(inner, said, request).await?, Verdict::PassedKeyless)
+        }
+        Ok(ArrivedRequest::Keyed(arrival)) => {
             operation = Some(handled_operation(front, &arrival));
             repeatable = protection.worth.as_ref().map(|worth| (worth, arrival.body.clone()));
             let (span, listener) = (arrival.span.clone(), ReplayListener::of(&arrival));
@@ -198,16 +212,16 @@ async fn arrived<M: Mode>(
     protection: &Arc<Protection>,
     said: CallerSignals,
     (parts, body): (Parts, Body),
-) -> Result<KeyedRequest, Refused> {
+) -> Result<ArrivedRequest, Refused> {
     let (front, mode) = (&shared.front, &shared.mode);
     let named = match arrival::name(front, protection, &parts).await {
-        Ok(operation) => mode.recall(protection, &parts, operation).await,
-        Err(problem) => Err(problem),
+        Ok(NamedRequest::Operation(operation)) => {
+            mode.recall(protection, &parts, operation).await.map(NamedRequest::Operation)
+        }
+        named => named,
     };
     match named {
-        Ok(operation) => {
-            arrive(front, mode.has_later(), protection, said, operation, (parts, body)).await
-        }
+        Ok(named) => arrive(front, mode, protection, said, named, (parts, body)).await,
         Err(problem) => Err((problem, UnreadBody::Unread(body))),
     }
 }

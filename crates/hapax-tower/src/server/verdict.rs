@@ -100,6 +100,8 @@ pub enum Verdict {
     Unprotected,
     /// It is not protected, and passed.
     Passed,
+    /// It brought no key and none could be made of it, as its route makes them: it passed without.
+    PassedKeyless,
     /// It was for one of the layer's own pages.
     Page,
 }
@@ -133,6 +135,7 @@ impl Verdict {
             Self::Undecided => "undecided",
             Self::Unprotected => "unprotected",
             Self::Passed => "passed",
+            Self::PassedKeyless => "passed_keyless",
             Self::Page => "page",
         }
     }

@@ -3,10 +3,10 @@
 use hapax_core::{Scope, Tenant};
 use hapax_engine::{Engine, Options};
 use hapax_tower::{
-    IdempotencyLayer, Identified, InFlight, KeptCredentials, Later, Protection, Routes, Scoping,
-    Site, Tenancy, TenantKind, Treatment,
+    CredentialPlace, IdempotencyLayer, Identified, InFlight, KeptCredentials, Later, Protection,
+    Routes, Scoping, Site, Tenancy, TenantKind, Treatment,
 };
-use http::{HeaderValue, Method, Request};
+use http::{HeaderName, HeaderValue, Method, Request};
 
 use crate::world::{Wire, World, keyed, router, send, service};
 
@@ -47,6 +47,40 @@ async fn the_credential_is_stored_as_a_keyed_hash_alone() {
     let stored = world.store.all().await;
     let tenant = stored[0].operation.tenant().as_str();
     assert!(tenant.starts_with("credential:") && !tenant.contains("alice"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_in_any_header_or_cookie_is_a_caller_and_kept_as_a_hash_alone() {
+    let places = [
+        (CredentialPlace::Header(HeaderName::from_static("x-caller")), "x-caller", "alice"),
+        (CredentialPlace::Cookie("sid".to_owned()), "cookie", "a=1; sid=alice"),
+    ];
+    for (place, header, value) in places {
+        let accept = Protection { in_flight: InFlight::Accept, ..Protection::default() };
+        let routes = Routes::new(Treatment::Protect(accept)).unwrap();
+        let later = Later::new(routes, Site::default());
+        let store = Wire::new();
+        let options = Options { finisher: Some(later.finisher()), ..Options::default() };
+        let engine = Engine::start(store.clone(), options);
+        let tenancy = Tenancy::credential_in(place.clone());
+        let layer = IdempotencyLayer::with_later(engine, tenancy, &later);
+        let app = router(&service(|| unreachable!())).layer(layer);
+        let request = || Request::post("/pay").header("idempotency-key", "k-1");
+        // What would be run later would be run without it, since it is not kept.
+        let kept = send(&app, request().header(header, value), "100").await;
+        kept.check(400, "credentials-not-kept");
+        let missing = send(&app, request(), "100").await;
+        missing.check(401, "credential-missing");
+        assert!(missing.json()["detail"].as_str().unwrap().contains(&place.to_string()));
+        assert_ne!(missing.header("www-authenticate"), Some("Bearer"));
+        let world = World::build(Protection::default(), Tenancy::credential_in(place), || {
+            axum::response::IntoResponse::into_response("")
+        });
+        world.send(request().header(header, value), "100").await;
+        let stored = world.store.all().await;
+        let tenant = stored[0].operation.tenant().as_str();
+        assert!(tenant.starts_with("credential:") && !tenant.contains("alice"), "{tenant}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

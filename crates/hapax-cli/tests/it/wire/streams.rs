@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::world::{Connection, PATIENCE, Setup};
 
-const LEN: usize = 100 << 20;
+const LEN: usize = 256 << 20;
 /// What the gateway may take on top of what it takes anyway.
 const GROWTH_KIB_MAX: u64 = 32 << 10;
 

@@ -75,7 +75,11 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
 }
 
 pub(crate) async fn secured(upstream: &Upstream, identity: &Identity) -> Gateway {
-    let setup = Setup::new(upstream.address).config(TLS);
+    secured_at(upstream.address, identity).await
+}
+
+pub(crate) async fn secured_at(upstream: SocketAddr, identity: &Identity) -> Gateway {
+    let setup = Setup::new(upstream).config(TLS);
     let setup = setup.file("certificate.pem", &identity.certificate);
     setup.file("key.pem", &identity.key).start().await
 }

@@ -72,6 +72,11 @@ impl Connection {
         Self(BufReader::new(TcpStream::connect(to).await.unwrap()))
     }
 
+    /// One that was opened by somebody else.
+    pub(crate) fn on(socket: BufReader<TcpStream>) -> Self {
+        Self(socket)
+    }
+
     /// Sends bytes; a server that has closed already is none of its business.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.0.get_mut().write_all(bytes.as_ref()).await;

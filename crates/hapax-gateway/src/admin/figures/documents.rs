@@ -6,6 +6,8 @@ use hapax_core::clock::ClockReading;
 use hapax_engine::Named;
 use serde::{Deserialize, Serialize};
 
+use crate::admin::observations::documents::ObservedDocument;
+
 /// Somebody who signs in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +79,8 @@ pub struct FiguresDocument {
     /// What was not done again, by currency: requests that were answered with a stored success and say
     /// what they are worth.
     pub repeated_amounts: BTreeMap<String, f64>,
+    /// What would have been done with requests of routes that are watched alone; nothing if none is.
+    pub observed: Option<ObservedDocument>,
     /// Keys in doubt, once somebody has looked.
     pub in_doubt: Option<DoubtsDocument>,
     /// Relays that run inside this gateway.

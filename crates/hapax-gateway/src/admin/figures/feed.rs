@@ -183,6 +183,7 @@ pub(super) fn figures(state: &AdminState) -> FiguresDocument {
         verdicts: by_word(&all_routes(&totals)),
         routes: routes.collect(),
         repeated_amounts: repeated_amounts(&totals),
+        observed: state.meters.observations().summary(),
         in_doubt: state.meters.doubts().map(|doubts| DoubtsDocument {
             keys: doubts.keys(),
             oldest_seconds: doubts.oldest().as_secs_f64(),

@@ -9,18 +9,18 @@ pub(in crate::admin) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; char
 
 /// Metrics under construction: one family after the other, each said once.
 #[derive(Debug, Default)]
-pub(super) struct Exposition {
+pub(in crate::admin) struct Exposition {
     families: Vec<MetricFamily>,
 }
 
 impl Exposition {
     /// Values that only grow. The name must end in `_total`.
-    pub(super) fn counter(&mut self, name: &str, help: &str) -> &mut MetricFamily {
+    pub(in crate::admin) fn counter(&mut self, name: &str, help: &str) -> &mut MetricFamily {
         self.family(name, MetricKind::Counter, help)
     }
 
     /// Values that come and go.
-    pub(super) fn gauge(&mut self, name: &str, help: &str) -> &mut MetricFamily {
+    pub(in crate::admin) fn gauge(&mut self, name: &str, help: &str) -> &mut MetricFamily {
         self.family(name, MetricKind::Gauge, help)
     }
 

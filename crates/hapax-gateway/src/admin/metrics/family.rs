@@ -54,11 +54,11 @@ pub enum SampleValue {
 }
 
 /// Labels of a sample, in the order they are written.
-pub(super) type Labels<'a> = &'a [(&'a str, &'a str)];
+pub(in crate::admin) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl MetricFamily {
     /// One value.
-    pub(super) fn sample(&mut self, labels: Labels<'_>, value: impl Into<SampleValue>) {
+    pub(in crate::admin) fn sample(&mut self, labels: Labels<'_>, value: impl Into<SampleValue>) {
         let labels = labels.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
         self.samples.push(MetricSample { labels: labels.collect(), value: value.into() });
     }

@@ -38,6 +38,7 @@ pub struct Meter {
     pub(super) connections: Level,
     pub(super) connections_refused: AtomicU64,
     pub(super) in_flight: Level,
+    pub(super) upgraded: Level,
 }
 
 /// One route's requests, by verdict.
@@ -66,6 +67,7 @@ impl Meter {
             connections: Level::default(),
             connections_refused: AtomicU64::new(0),
             in_flight: Level::default(),
+            upgraded: Level::default(),
         }
     }
 
@@ -114,6 +116,12 @@ impl Meter {
     #[must_use]
     pub fn request(self: &Arc<Self>) -> PresenceGuard {
         PresenceGuard::new(self, |meter| &meter.in_flight)
+    }
+
+    /// Counts a connection that went on in another protocol as open until the answer is dropped.
+    #[must_use]
+    pub fn upgraded(self: &Arc<Self>) -> PresenceGuard {
+        PresenceGuard::new(self, |meter| &meter.upgraded)
     }
 
     fn count(&self, route: usize, column: usize, elapsed: Duration) {

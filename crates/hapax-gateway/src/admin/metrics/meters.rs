@@ -23,7 +23,10 @@ use super::{
     repeated::RepeatedSums,
     verdicts::COLUMNS,
 };
-use crate::telemetry::{LossCounter, Telemetry};
+use crate::{
+    admin::observations::Observations,
+    telemetry::{LossCounter, Telemetry},
+};
 
 /// Every [`Meter`] of a gateway. Clones share them.
 ///
@@ -40,6 +43,7 @@ struct Shared {
     relays: Mutex<Option<RelaySource>>,
     losses: Mutex<[LossCounter; LOSSES.len()]>,
     doubts: Mutex<Option<Doubts>>,
+    observations: Observations,
 }
 
 /// What can be lost on its way to whoever is told.
@@ -109,6 +113,11 @@ impl Meters {
         self.0.doubts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What would have been done with requests of routes that are watched alone.
+    pub(crate) fn observations(&self) -> &Observations {
+        &self.0.observations
+    }
+
     /// Counts a new configuration that was put in force.
     pub fn record_reload(&self) {
         self.0.reloads_applied.fetch_add(1, Relaxed);
@@ -159,6 +168,7 @@ pub(in crate::admin) struct MeterTotals {
     pub(in crate::admin) connections: Flow,
     pub(super) connections_refused: u64,
     pub(in crate::admin) in_flight: Flow,
+    pub(super) upgraded: Flow,
 }
 
 /// What came and what went.
@@ -203,6 +213,7 @@ impl MeterTotals {
         self.connections.add(&meter.connections);
         self.connections_refused += meter.connections_refused.load(Relaxed);
         self.in_flight.add(&meter.in_flight);
+        self.upgraded.add(&meter.upgraded);
     }
 }
 
@@ -220,6 +231,7 @@ impl Default for MeterTotals {
             connections: Flow::default(),
             connections_refused: 0,
             in_flight: Flow::default(),
+            upgraded: Flow::default(),
         }
     }
 }

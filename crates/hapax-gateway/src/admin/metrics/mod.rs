@@ -19,16 +19,17 @@ use axum::{
 use hapax_engine::Engine;
 
 pub(super) use self::exposition::{CONTENT_TYPE, text};
+pub(super) use self::{
+    exposition::Exposition,
+    meters::MeterTotals,
+    repeated::RepeatedSums,
+    verdicts::{COLUMNS, WORDS, column},
+};
 pub use self::{
     family::{MetricFamily, MetricKind, MetricSample, SampleValue},
     meter::{Meter, PresenceGuard, UpstreamExchange},
     meters::Meters,
     relays::RelayFigures,
-};
-pub(super) use self::{
-    meters::MeterTotals,
-    repeated::RepeatedSums,
-    verdicts::{COLUMNS, WORDS, column},
 };
 use super::AdminState;
 
@@ -40,7 +41,7 @@ pub(super) async fn show(State(state): State<AdminState>) -> Response {
 
 /// Every metric of relays that run without a gateway.
 pub(super) fn relay_families(relays: &[RelayFigures]) -> Vec<MetricFamily> {
-    let mut page = exposition::Exposition::default();
+    let mut page = Exposition::default();
     page::build_info(&mut page);
     relays::write(&mut page, relays);
     page.into_families()

@@ -12,6 +12,7 @@ use super::{
     relays,
     verdicts::WORDS,
 };
+use crate::admin::observations;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
@@ -22,6 +23,7 @@ pub(super) fn families(engine: &Engine, meters: &Meters) -> Vec<MetricFamily> {
     clients(&mut page, &meters.totals());
     operations(&mut page, engine);
     doubts::write(&mut page, meters.doubts().as_ref());
+    observations::write(&mut page, meters.observations());
     relays::write(&mut page, &meters.relays());
     page.into_families()
 }
@@ -83,6 +85,10 @@ fn clients(page: &mut Exposition, totals: &MeterTotals) {
         "Connections closed at once, because there were as many as allowed.",
     )
     .sample(&[], totals.connections_refused);
+    let help = "Connections that went on in another protocol, such as WebSocket, and are open.";
+    page.gauge("hapax_upgraded_connections_open", help).sample(&[], totals.upgraded.here());
+    let help = "Connections that went on in another protocol, such as WebSocket.";
+    page.counter("hapax_upgraded_connections_total", help).sample(&[], totals.upgraded.came);
     let exchanges =
         page.counter("hapax_upstream_requests_total", "Requests to the upstream, by result.");
     for (result, count) in UpstreamExchange::WORDS.iter().zip(totals.exchanges) {

@@ -19,7 +19,7 @@ pub(in crate::admin) struct RepeatedSums {
 }
 
 impl RepeatedSums {
-    pub(super) fn count(&mut self, worth: RepeatedWorth) {
+    pub(in crate::admin) fn count(&mut self, worth: RepeatedWorth) {
         match worth {
             RepeatedWorth::Told(money) if self.has_room_for(money.currency) => {
                 self.add_money(money.currency, money.millionths);
@@ -40,7 +40,7 @@ impl RepeatedSums {
         self.money.is_empty() && self.untold == 0
     }
 
-    pub(super) fn untold(&self) -> u64 {
+    pub(in crate::admin) fn untold(&self) -> u64 {
         self.untold
     }
 

@@ -3,7 +3,7 @@
 use hapax_tower::{Code, Verdict};
 
 /// How many columns there are.
-pub(in crate::admin) const COLUMNS: usize = 15;
+pub(in crate::admin) const COLUMNS: usize = 16;
 /// The column of what the layer never saw.
 pub(super) const UNHANDLED: usize = COLUMNS - 1;
 
@@ -23,6 +23,7 @@ pub(in crate::admin) const WORDS: [&str; COLUMNS] = [
     Verdict::Passed.as_str(),
     Verdict::Page.as_str(),
     Verdict::Unanswered(Code::ExecutionTimedOut).as_str(),
+    Verdict::PassedKeyless.as_str(),
     "unhandled",
 ];
 
@@ -43,6 +44,7 @@ pub(in crate::admin) const fn column(verdict: Verdict) -> usize {
         Verdict::Passed => 11,
         Verdict::Page => 12,
         Verdict::Unanswered(_) => 13,
+        Verdict::PassedKeyless => 14,
     }
 }
 
@@ -65,6 +67,7 @@ mod tests {
             Verdict::Undecided,
             Verdict::Unprotected,
             Verdict::Passed,
+            Verdict::PassedKeyless,
             Verdict::Page,
             Verdict::Unanswered(Code::ExecutionPanicked),
         ] {

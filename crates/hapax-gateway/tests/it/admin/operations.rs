@@ -172,7 +172,7 @@ async fn every_address_of_the_openapi_document_is_answered() {
     world.pay("k").await;
     let document = world.look("/v1/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 24);
+    assert_eq!(paths.len(), 25);
     world.park_two().await;
     for (path, methods) in paths.iter().filter(|(path, _)| *path != "/events") {
         let path = path.replace("{id}", &id("k").to_string()).replace("{destination}", "billing");

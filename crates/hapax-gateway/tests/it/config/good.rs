@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hapax_gateway::{
     Config,
-    config::{ConfigError, ConfigSource, Overrides, Protocol, describe},
+    config::{ConfigError, ConfigSource, Overrides, Protocol, RouteMode, describe},
 };
 use hapax_tower::published_policy;
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ fn an_upstream_is_all_that_has_to_be_told() {
     assert_eq!(config.upstream.url, "http://127.0.0.1:3000");
     assert_eq!(config.upstream.idle, Duration::from_secs(3));
     assert_eq!(config.upstream.connections_max, 1024);
+    assert_eq!(config.upstream.long_lived_max, 1000);
+    assert_eq!(config.upstream.silence_max, Duration::from_secs(3600));
     assert_eq!(config.upstream.protocol, Protocol::Automatic);
     assert_eq!(config.limits.connections_max, 10_000);
     assert_eq!(config.limits.buffered_bytes_max, 256 << 20);
@@ -33,6 +35,16 @@ fn an_upstream_is_all_that_has_to_be_told() {
     let policy = published_policy(&config.routes, &config.tenancy);
     assert_eq!(policy["otherwise"]["key"], "optional");
     assert!(config.notes[0].contains("a request without a key passes as before"));
+}
+
+#[test]
+fn what_lasts_as_long_as_both_ends_wish_has_a_number_and_may_be_forbidden() {
+    let text = "[upstream]\nurl = \"http://a\"\nlong_lived = 0\nstream_idle = \"5m\"";
+    let upstream = read(text).unwrap().upstream;
+    assert_eq!((upstream.long_lived_max, upstream.silence_max), (0, Duration::from_secs(300)));
+    let refused = read("[upstream]\nurl = \"http://a\"\nlong_lived = -1").unwrap_err();
+    let advice = "`long_lived` is out of range; write a number from 0 to 1000000 instead";
+    assert!(refused.to_string().contains(advice), "{refused}");
 }
 
 #[test]
@@ -49,7 +61,9 @@ fn a_flag_counts_for_more_than_the_file() {
         admin: Some("off".to_owned()),
         upstream: Some("http://b".to_owned()),
         store: Some("sqlite:x.db".to_owned()),
+        tenant: Some("shop".to_owned()),
         admin_token: Some("token".to_owned()),
+        mode: None,
     };
     let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
     assert_eq!(config.listen, "127.0.0.1:2".parse().unwrap());
@@ -67,6 +81,26 @@ fn a_named_route_needs_a_key_and_other_requests_may_bring_one() {
     assert_eq!(policy["otherwise"]["key"], "optional");
     let config = routes("[defaults]\nkey = \"required\"\n[[route]]\nmatch = \"POST /payments\"");
     assert_eq!(published_policy(&config.routes, &config.tenancy)["otherwise"]["key"], "required");
+}
+
+#[test]
+fn a_route_is_watched_alone_where_it_or_the_defaults_or_a_flag_say_so() {
+    let file = "[upstream]\nurl = \"http://a\"\n[defaults]\nmode = \"observe\"\n\
+                [[route]]\nmatch = \"POST /a\"\nmode = \"enforce\"\n\
+                [[route]]\nmatch = \"POST, PUT /b\"\n\
+                [[route]]\nmatch = \"POST /c\"\ntreatment = \"refuse\"\n";
+    for (mode, observed) in [
+        (None, &["POST /b", "PUT /b", "otherwise"][..]),
+        (Some(RouteMode::Observe), &["POST /a", "POST /b", "PUT /b", "otherwise"]),
+        (Some(RouteMode::Enforce), &[]),
+    ] {
+        let overrides = Overrides { mode, ..Overrides::default() };
+        let config = Config::parse("gateway.toml".as_ref(), file, &overrides).unwrap();
+        assert_eq!(config.routes.observed_labels(), observed, "{mode:?}");
+        let told = describe(&config);
+        assert_eq!(told.contains("note: watched alone: "), !observed.is_empty(), "{told}");
+        assert!(told.contains("POST /c: refused"), "a flag opens nothing: {told}");
+    }
 }
 
 /// What one route of this text publishes, for the members that are expected.
@@ -249,9 +283,12 @@ fn the_summary_names_every_route_and_no_secret() {
     );
     let config = config.unwrap();
     let summary = describe(&config);
-    for part in
-        ["POST /payments/{id}: key required", "kept 7d", "POST /login: passes", "…@db/hapax"]
-    {
+    for part in [
+        "POST /payments/{id}: mode enforce, key required",
+        "kept 7d",
+        "POST /login: passes",
+        "…@db/hapax",
+    ] {
         assert!(summary.contains(part), "{part} is not in\n{summary}");
     }
     assert!(!summary.contains("hunter") && !format!("{config:?}").contains("hunter"), "{summary}");

@@ -75,25 +75,39 @@ impl Comparing {
             fingerprint(&tenant_key, &protection, head, &body)
         })))
     }
+
+    /// Looks into so many bytes on a thread where nobody waits: for bodies that are [large](is_large).
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        look: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        elsewhere(Arc::clone(&self.room), bytes, look).await
+    }
 }
 
-/// Compares so many bytes on a thread for work that takes its time.
-async fn elsewhere(
+/// Whether looking into so many bytes would keep others waiting.
+pub(crate) fn is_large(bytes: usize) -> bool {
+    bytes > COMPARED_HERE_BYTES_MAX
+}
+
+/// Looks at so many bytes on a thread for work that takes its time.
+async fn elsewhere<T: Send + 'static>(
     room: Arc<Semaphore>,
     bytes: usize,
-    compare: impl FnOnce() -> Compared + Send + 'static,
-) -> Compared {
+    look: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
     let overloaded =
         || Problem::new(Code::Overloaded, "Nothing was run. Ask again.").retry_after(TRY_AGAIN);
     let kibibytes = u32::try_from(bytes.min(COMPARED_AT_ONCE_BYTES_MAX) >> 10);
     let room = room.acquire_many_owned(kibibytes.map_err(|_| overloaded())?);
     let room = room.await.map_err(|_closed| overloaded())?;
-    let comparing = spawn_blocking(move || {
-        let compared = compare();
+    let looking = spawn_blocking(move || {
+        let seen = look();
         drop(room);
-        compared
+        seen
     });
-    comparing.await.map_err(|_stopped| overloaded())?
+    looking.await.map_err(|_stopped| overloaded())?
 }
 
 /// How many bytes have to be looked at, at most.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use crate::{
     body::{Body, BoxError},
@@ -37,10 +38,20 @@ pub enum Captured {
 /// # Ok(())
 /// # }
 /// ```
-pub async fn capture(mut body: Body, cap: usize) -> Result<Captured, BoxError> {
+pub async fn capture(body: Body, cap: usize) -> Result<Captured, BoxError> {
+    Ok(capture_with_trailers(body, cap).await?.0)
+}
+
+/// The same, with the trailers of a body that came to its end.
+pub(crate) async fn capture_with_trailers(
+    mut body: Body,
+    cap: usize,
+) -> Result<(Captured, Option<Box<HeaderMap>>), BoxError> {
     let mut gathered = Gathered::default();
-    match gathered.read(Pin::new(&mut body), cap).await? {
-        Extent::Whole => Ok(Captured::Whole(gathered.joined())),
-        Extent::Larger => Ok(Captured::Larger { read: gathered.joined(), rest: body }),
-    }
+    let extent = gathered.read(Pin::new(&mut body), cap).await?;
+    let (read, trailers) = gathered.into_parts();
+    Ok(match extent {
+        Extent::Whole => (Captured::Whole(read), trailers),
+        Extent::Larger => (Captured::Larger { read, rest: body }, None),
+    })
 }

@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     http_service::HttpService,
     server::{
+        calls::judged_status,
         execution::{
             body_capture::Captured,
             failed_attempt::FailedAttempt,
@@ -151,7 +152,7 @@ impl AttemptRun {
             (Err(failed), _) => return RecoveryTurn::Known(Err(failed)),
         };
         let parts = &answer.parts;
-        let failed = match (self.meaning(parts.status, &parts.headers), before) {
+        let failed = match (self.meaning(parts), before) {
             (_, EarlierAttempt::Unknown) if is_not_now(parts) => FailedAttempt::NotRecovered,
             (
                 AnswerMeaning::Inconclusive | AnswerMeaning::TakenForNotDone,
@@ -166,7 +167,11 @@ impl AttemptRun {
     }
 
     /// What a complete answer says about the operation.
-    pub(crate) fn meaning(&self, status: StatusCode, headers: &HeaderMap) -> AnswerMeaning {
+    pub(crate) fn meaning(&self, parts: &response::Parts) -> AnswerMeaning {
+        self.meaning_of(judged_status(parts), &parts.headers)
+    }
+
+    fn meaning_of(&self, status: StatusCode, headers: &HeaderMap) -> AnswerMeaning {
         meaning(status, headers, self.protection.results, self.permit.policy().recovery())
     }
 
@@ -245,7 +250,7 @@ impl AttemptRun {
 
     /// Whether this answer would be stored. One that frees the key would have the effect repeated.
     fn keeps(&self, response: &Response<Bytes>) -> bool {
-        self.meaning(response.status(), response.headers()).is_final()
+        self.meaning_of(response.status(), response.headers()).is_final()
     }
 
     fn told(&self, response: Response<Bytes>) -> ServiceResponse {

@@ -163,6 +163,7 @@ fn is_told_from_the_store(response: &Response<Body>, verdict: Verdict) -> bool {
         | Verdict::Undecided
         | Verdict::Unprotected
         | Verdict::Passed
+        | Verdict::PassedKeyless
         | Verdict::Page => false,
     }
 }

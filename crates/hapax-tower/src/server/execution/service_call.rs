@@ -5,17 +5,18 @@ use std::{future::poll_fn, panic::AssertUnwindSafe, time::Duration};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use hapax_core::{Attempt, OperationId};
-use http::{Request, response};
+use http::{HeaderMap, Request, response};
 use http_body_util::BodyExt;
 use tokio::{sync::mpsc, time::timeout};
 
 use crate::{
-    body::{Body, BoxError},
+    body::{Body, BoxError, PipedPiece},
     http_service::HttpService,
     nothing_sent::NothingSent,
     server::{
+        calls::{self, CallEnd},
         execution::{
-            body_capture::{Captured, capture},
+            body_capture::{Captured, capture_with_trailers},
             failed_attempt::FailedAttempt,
         },
         options::Protection,
@@ -75,9 +76,16 @@ where
         };
         noted(operation, error, failed)
     })?;
-    let (parts, body) = response.into_parts();
-    let captured = capture(Body::new(body), cap).await;
-    let answered = captured.map(|body| ServiceResponse { parts, body });
+    let (mut parts, body) = response.into_parts();
+    let captured = capture_with_trailers(Body::new(body), cap).await;
+    let answered = captured.map(|(body, trailers)| {
+        // How a longer answer ends is known when it has.
+        if calls::is_call(&parts.headers) && matches!(body, Captured::Whole(_)) {
+            let trailers = trailers.map(|trailers| *trailers).unwrap_or_default();
+            parts.extensions.insert(CallEnd::of(&parts.headers, trailers));
+        }
+        ServiceResponse { parts, body }
+    });
     answered.map_err(|error| noted(operation, error, FailedAttempt::Unanswered))
 }
 
@@ -92,31 +100,31 @@ fn noted(
 }
 
 /// Moves the rest of a response to its client; without one it is read all the same, because the
-/// service behind it is still at work.
+/// service behind it is still at work. How long it was, and what came
+/// after it.
 pub(crate) async fn pump(
     read: Bytes,
     mut rest: Body,
-    pipe: &mut Option<mpsc::Sender<Option<Bytes>>>,
+    pipe: &mut Option<mpsc::Sender<PipedPiece>>,
     stall: Duration,
     operation: OperationId,
-) -> Result<u64, FailedAttempt> {
-    let mut len = 0;
+) -> Result<(u64, HeaderMap), FailedAttempt> {
+    let (mut len, mut trailers) = (0, HeaderMap::new());
     let mut next = Some(read);
     while let Some(chunk) = next {
         len += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
         if let Some(open) = pipe {
-            let taken = timeout(stall, open.send(Some(chunk))).await;
+            let taken = timeout(stall, open.send(PipedPiece::Data(chunk))).await;
             if !matches!(taken, Ok(Ok(()))) {
                 *pipe = None;
             }
         }
         next = loop {
             match timeout(stall, rest.frame()).await {
-                Ok(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data() {
-                        break Some(data);
-                    }
-                }
+                Ok(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => break Some(data),
+                    Err(frame) => trailers = frame.into_trailers().unwrap_or_default(),
+                },
                 Ok(Some(Err(error))) => {
                     return Err(noted(Some(operation), error, FailedAttempt::Unanswered));
                 }
@@ -125,5 +133,5 @@ pub(crate) async fn pump(
             }
         };
     }
-    Ok(len)
+    Ok((len, trailers))
 }

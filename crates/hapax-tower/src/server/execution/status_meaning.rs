@@ -5,7 +5,10 @@ use hapax_core::{AnswerMeaning, Outcome, Recovery};
 use hapax_engine::operator::Resolution;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER, response::Parts};
 
-use crate::server::execution::inner_answer::{InnerAnswer, worth};
+use crate::server::{
+    calls::judged_status,
+    execution::inner_answer::{InnerAnswer, worth},
+};
 
 /// What a result means. See the table in `docs/states.md`.
 ///
@@ -129,8 +132,9 @@ pub(crate) fn accepted(status: u16, meaning: AnswerMeaning) -> Accepted {
 /// Whether the answer to a repeated request says nothing about the first one: that is still at work,
 /// it is too much now, or the credential that was good then is gone.
 pub(crate) fn is_not_now(parts: &Parts) -> bool {
-    matches!(parts.status.as_u16(), 401 | 403 | 408 | 409 | 425 | 429 | 503)
-        || worth(parts.status, &parts.headers) != InnerAnswer::Outcome
+    let status = judged_status(parts);
+    matches!(status.as_u16(), 401 | 403 | 408 | 409 | 425 | 429 | 503)
+        || worth(status, &parts.headers) != InnerAnswer::Outcome
 }
 
 /// It happened, and this is what a person found that it answered: a status from 200 to 399.

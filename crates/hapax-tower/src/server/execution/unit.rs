@@ -8,16 +8,17 @@ use hapax_core::{
     Recovery, limits::RETRY_AFTER_MAX,
 };
 use hapax_engine::{Permit, SettleError, Settled};
-use http::{Request, Response, response};
+use http::{HeaderMap, Request, Response, response};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout, timeout_at},
 };
 
 use crate::{
-    body::Body,
+    body::{Body, PipedPiece},
     http_service::HttpService,
     server::{
+        calls::{CallEnd, is_call, judged_status},
         execution::{
             body_capture::Captured,
             failed_attempt::FailedAttempt,
@@ -246,7 +247,11 @@ impl AttemptRun {
         let outcome = outcome(&parts, kept, &self.protection);
         let after = self.after(&parts);
         headers::strip_ours(&mut parts.headers);
-        let first = Response::from_parts(parts, Body::from(body));
+        let body = match parts.extensions.get::<CallEnd>() {
+            Some(end) => end.after(body),
+            None => Body::from(body),
+        };
+        let first = Response::from_parts(parts, body);
         match after {
             AfterAnswer::Settle(meaning) => {
                 let ended = AttemptEnd::Answered(AttemptAnswer { outcome, meaning });
@@ -258,11 +263,11 @@ impl AttemptRun {
 
     /// What follows from an answer, by its status and by what the client was told before.
     fn after(&self, parts: &response::Parts) -> AfterAnswer {
-        let meaning = self.meaning(parts.status, &parts.headers);
+        let meaning = self.meaning(parts);
         if !self.is_accepted {
             return AfterAnswer::Settle(meaning);
         }
-        let status = parts.status.as_u16();
+        let status = judged_status(parts).as_u16();
         match accepted(status, meaning) {
             Accepted::Ends(meaning) => AfterAnswer::Settle(meaning),
             Accepted::Again if self.permit.is_past_retention() => AfterAnswer::Settle(kept(status)),
@@ -281,7 +286,13 @@ impl AttemptRun {
         send(reply, Response::from_parts(parts, Body::piped(piped)));
         let (stall, mut pipe) = (self.protection.timeout, Some(pipe));
         match pump(read, rest, &mut pipe, stall, self.permit.attempt().id).await {
-            Ok(len) => {
+            Ok((len, trailers)) => {
+                let mut after = HeaderMap::new();
+                if is_call(&outcome_parts.headers) {
+                    let end = CallEnd::of(&outcome_parts.headers, trailers);
+                    after = end.trailers().clone();
+                    outcome_parts.extensions.insert(end);
+                }
                 let meaning = match self.after(&outcome_parts) {
                     AfterAnswer::Settle(meaning) => meaning,
                     AfterAnswer::QueueAgain { pause } => {
@@ -292,7 +303,7 @@ impl AttemptRun {
                 let outcome = outcome(&outcome_parts, body, &self.protection);
                 let ended = AttemptEnd::Answered(AttemptAnswer { outcome, meaning });
                 if let (Ok(_), Some(open)) = (self.permit.settle(ended).await, pipe) {
-                    let _ = timeout(stall, open.send(None)).await;
+                    let _ = timeout(stall, open.send(PipedPiece::End(after))).await;
                 }
             }
             Err(failed) => {
@@ -409,7 +420,15 @@ pub(crate) fn outcome(
     body: StoredBody,
     protection: &Protection,
 ) -> Outcome {
-    let status = parts.status.as_u16();
+    let mut kept = headers::stored(&parts.headers, protection);
+    let status = match parts.extensions.get::<CallEnd>() {
+        Some(end) => {
+            let (status, trailers) = end.stored(protection);
+            kept.extend(trailers);
+            status
+        }
+        None => parts.status.as_u16(),
+    };
     let len = match &body {
         StoredBody::Kept(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
         StoredBody::NotKept { len } | StoredBody::Sealed { len, .. } => *len,
@@ -421,7 +440,7 @@ pub(crate) fn outcome(
         KeptBody::Never if len == 0 => body,
         KeptBody::Never => StoredBody::NotKept { len },
     };
-    Outcome::new(status, headers::stored(&parts.headers, protection), body)
+    Outcome::new(status, kept, body)
         .or_else(|_| Outcome::new(status, Vec::new(), StoredBody::NotKept { len }))
         .unwrap_or_else(|_| Outcome::bare(status))
 }

@@ -2,21 +2,25 @@
 
 use std::sync::Arc;
 
-use hapax_core::Salt;
+use bytes::Bytes;
+use hapax_core::{Fingerprint, Salt, Tenant};
 use hapax_engine::TenantKeys;
 use http::{HeaderMap, Response, request::Parts};
 
 use crate::{
     body::Body,
     server::{
-        comparison::rule::Comparing,
+        comparison::rule::{BodyComparison, Comparing},
         layer::Site,
+        observation::Observer,
+        options::Protection,
         requests::{
             cors::{Cors, Preflight},
             room::Room,
             route::Routes,
             tenancy::Tenancy,
         },
+        responses::problem::Problem,
     },
 };
 
@@ -40,6 +44,8 @@ pub(crate) struct Front {
     /// What pages of other origins may, if that is said here.
     pub(crate) cors: Option<Arc<Cors>>,
     pub(crate) tenant_keys: Arc<TenantKeys>,
+    /// Who watches the requests of routes that are observed.
+    pub(crate) observer: Observer,
 }
 
 impl Front {
@@ -53,8 +59,8 @@ impl Front {
         let routes = Routes::with_secrets(routes, tenancy.credentials());
         site.sign_with(salt);
         let comparing = Comparing::default();
-        let (origin, room, cors) = (None, None, None);
-        Self { salt, tenancy, routes, site, origin, room, comparing, cors, tenant_keys }
+        let (origin, room, cors, observer) = (None, None, None, Observer::default());
+        Self { salt, tenancy, routes, site, origin, room, comparing, cors, tenant_keys, observer }
     }
 
     /// Has its pages there from now on.
@@ -71,6 +77,24 @@ impl Front {
         let is_ours = page.is_some_and(|page| page.is_empty() || page.starts_with('/'))
             || self.routes.protection(&asked.method, path).is_some();
         is_ours.then(|| cors.answer(&asked))
+    }
+
+    /// What makes a request of this tenant the same as another one.
+    pub(crate) async fn compare(
+        &self,
+        tenant: &Tenant,
+        protection: &Arc<Protection>,
+        parts: &Parts,
+        body: &Bytes,
+    ) -> Result<Fingerprint, Problem> {
+        let comparison = {
+            let tenant_key = self.tenant_keys.get(tenant);
+            self.comparing.compare(tenant_key, protection, parts, body)
+        };
+        match comparison {
+            BodyComparison::Done(compared) => compared,
+            BodyComparison::Elsewhere(comparing) => comparing.await,
+        }
     }
 
     /// Every tenancy in force, once.

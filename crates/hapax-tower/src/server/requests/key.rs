@@ -26,8 +26,8 @@ pub(crate) fn read(
     parse(line.as_bytes(), form).map(Some)
 }
 
-/// Writes the key as the service is told every key of this route, however it was sent: what is kept
-/// or sent again must not look like another key.
+/// Writes the key as the service is told every key of this route, however it was sent or made: what is
+/// kept or sent again must not look like another key.
 pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Key) {
     let name = protection.key_header();
     let is_quoted = match protection.key_spelling {
@@ -35,7 +35,8 @@ pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Ke
         KeySpelling::Quoted => true,
         KeySpelling::Bare => false,
     };
-    let Some(written) = headers.get_mut(name) else { return };
+    // A derived key was not written yet, and no key has no characters.
+    let written = headers.entry(name).or_insert_with(|| HeaderValue::from_static(""));
     let sent = written.as_bytes();
     let bare_is_clear =
         || parse(key.as_str().as_bytes(), KeyForm::QuotedOrBare).is_ok_and(|bare| bare == *key);

@@ -69,6 +69,7 @@ pub(crate) fn add_result(response: &mut Response<Body>, verdict: Verdict) {
         | Verdict::Undecided
         | Verdict::Unprotected
         | Verdict::Passed
+        | Verdict::PassedKeyless
         | Verdict::Page => "rejected",
     };
     response.headers_mut().insert(RESULT, HeaderValue::from_static(result));

@@ -32,6 +32,17 @@ pub(crate) struct ReceivedBody {
     pub(crate) room: RequestRoom,
 }
 
+/// What came of a body.
+pub(crate) enum BodyReceipt {
+    Whole(ReceivedBody),
+    /// It is larger than the cap: what was read of it, and what was not.
+    Larger {
+        read: Bytes,
+        rest: Body,
+        room: Option<RequestRoom>,
+    },
+}
+
 /// Reads the whole body, or refuses it.
 pub(crate) async fn receive(
     room: Option<&Room>,
@@ -40,10 +51,30 @@ pub(crate) async fn receive(
     parts: &Parts,
     body: Body,
 ) -> Result<ReceivedBody, Refused> {
+    match receive_any(room, protection, said, parts, body).await? {
+        BodyReceipt::Whole(received) => Ok(received),
+        BodyReceipt::Larger { rest, .. } => Err(too_large(protection, rest)),
+    }
+}
+
+/// Refuses a body that is larger than the cap of its route.
+pub(crate) fn too_large(protection: &Protection, rest: Body) -> Refused {
+    let detail = format!("The limit is {} bytes.", protection.request_bytes_max);
+    (Problem::new(Code::BodyTooLarge, detail), UnreadBody::Unread(rest))
+}
+
+/// Reads the body as far as its cap.
+pub(crate) async fn receive_any(
+    room: Option<&Room>,
+    protection: &Protection,
+    said: CallerSignals,
+    parts: &Parts,
+    body: Body,
+) -> Result<BodyReceipt, Refused> {
     let cap = protection.request_bytes_max;
     let announced = announced(parts, &body);
     if announced.is_some_and(|len| len > cap) {
-        return Err((too_large(cap), UnreadBody::Unread(body)));
+        return Ok(BodyReceipt::Larger { read: Bytes::new(), rest: body, room: None });
     }
     let Some(held) = RequestRoom::begin(room, parts.extensions.get::<Share>()) else {
         let detail = "Too many requests of this connection are at work. Nothing was run for this \
@@ -62,8 +93,7 @@ pub(crate) async fn receive(
         Poll::Pending => timeout(said.cut(protection.receive_within), reading).await,
     };
     match read {
-        Ok(Ok(ReadBody::Whole(received))) => Ok(received),
-        Ok(Ok(ReadBody::Larger(rest))) => Err((too_large(cap), UnreadBody::Unread(rest))),
+        Ok(Ok(ReadBody::Read(receipt))) => Ok(receipt),
         Ok(Ok(ReadBody::NoRoom(rest))) => Err((no_room(), UnreadBody::Unread(rest))),
         Ok(Err(error)) if TooSlow::is_in(&*error) => {
             let detail = "It stopped half-way, or came in drops. Nothing was run.";
@@ -84,9 +114,7 @@ pub(crate) async fn receive(
 
 /// What came out of a request's body.
 enum ReadBody {
-    Whole(ReceivedBody),
-    /// More than the cap, and the rest of it.
-    Larger(Body),
+    Read(BodyReceipt),
     /// More than there is room for, and the rest of it.
     NoRoom(Body),
 }
@@ -98,24 +126,22 @@ async fn read(mut body: Body, cap: usize, mut room: RequestRoom) -> Result<ReadB
         // Trailers are neither compared nor stored.
         let Ok(data) = frame?.into_data() else { continue };
         if gathered.len() + data.len() > cap {
-            return Ok(ReadBody::Larger(body));
+            gathered.add(data);
+            let (read, room) = (gathered.joined(), Some(room));
+            return Ok(ReadBody::Read(BodyReceipt::Larger { read, rest: body, room }));
         }
         if !room.take(data.len()) {
             return Ok(ReadBody::NoRoom(body));
         }
         gathered.add(data);
     }
-    Ok(ReadBody::Whole(ReceivedBody { body: gathered.joined(), room }))
+    Ok(ReadBody::Read(BodyReceipt::Whole(ReceivedBody { body: gathered.joined(), room })))
 }
 
 /// How long the body says it is.
 fn announced(parts: &Parts, body: &Body) -> Option<usize> {
     let length = parts.headers.get(CONTENT_LENGTH).and_then(|len| len.to_str().ok()?.parse().ok());
     length.or_else(|| usize::try_from(body.size_hint().exact()?).ok())
-}
-
-fn too_large(cap: usize) -> Problem {
-    Problem::new(Code::BodyTooLarge, format!("The limit is {cap} bytes."))
 }
 
 fn no_room() -> Problem {

@@ -9,57 +9,13 @@ use crate::server::{
     dispatch::applies,
     execution::{revalidate::Revalidator, usual_time::UsualTime},
     options::{Dialect, InFlight, Protection, Scoping},
-    requests::target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+    requests::{
+        derived_key::{DerivedKey, InvalidDerivedKey, undecorated},
+        target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+        treatment::{Treated, Treatment},
+    },
     responses::{code::Code, problem::Problem},
 };
-
-/// What happens to the requests of a route.
-///
-/// ```
-/// use hapax_tower::{Protection, Routes, Treatment};
-/// use http::Method;
-///
-/// // Nothing gets through that no route names.
-/// let routes = Routes::new(Treatment::Refuse)?
-///     .route(Method::POST, "/search", Treatment::PassThrough)?
-///     .route(Method::POST, "/payments", Treatment::Protect(Protection::default()))?;
-/// assert_eq!(routes.labels().len(), 3);
-/// # Ok::<(), hapax_tower::InvalidRoute>(())
-/// ```
-#[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "there is one per route, made at the start")]
-pub enum Treatment {
-    /// They are protected so.
-    Protect(Protection),
-    /// They pass; a key on them is ignored.
-    PassThrough,
-    /// They are refused, and never reach the service.
-    Refuse,
-}
-
-/// A treatment that was found good.
-#[derive(Debug, Clone)]
-pub(crate) enum Treated {
-    Protected(Arc<Protection>),
-    Passes,
-    Refused,
-}
-
-impl Treated {
-    pub(crate) fn protection(&self) -> Option<&Arc<Protection>> {
-        match self {
-            Self::Protected(protection) => Some(protection),
-            Self::Passes | Self::Refused => None,
-        }
-    }
-
-    fn protection_mut(&mut self) -> Option<&mut Arc<Protection>> {
-        match self {
-            Self::Protected(protection) => Some(protection),
-            Self::Passes | Self::Refused => None,
-        }
-    }
-}
 
 /// What requests are called that no route is written for.
 const OTHERWISE: &str = "otherwise";
@@ -85,6 +41,8 @@ pub struct Routes {
     reading: PathReading,
     /// Whether there is a route for another method than POST.
     has_other_methods: bool,
+    /// Whether something is observed, and everything else passes: no request is refused then.
+    refuses_nothing: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -118,13 +76,13 @@ impl Default for Routes {
 impl Routes {
     /// Treats every request that changes something so, unless a route says otherwise.
     pub fn new(otherwise: Treatment) -> Result<Self, InvalidRoute> {
-        Ok(Self::treating(checked(otherwise, OTHERWISE)?))
+        Ok(Self::treating(Treated::checked(otherwise, OTHERWISE)?))
     }
 
     fn treating(otherwise: Treated) -> Self {
         let (routes, reading) = (Vec::new(), PathReading::Lenient);
-        let usual_time = Arc::default();
-        Self { routes, otherwise, usual_time, reading, has_other_methods: false }
+        let (usual_time, refuses_nothing) = (Arc::default(), otherwise.observed().is_some());
+        Self { routes, otherwise, usual_time, reading, has_other_methods: false, refuses_nothing }
     }
 
     /// The same routes for a service that reads paths so. Unless told, it is taken to be lenient,
@@ -155,10 +113,12 @@ impl Routes {
             return Err(refuse());
         }
         let label = format!("{method} {pattern}");
-        let (loose, treated) = (Loose::of(&pattern), checked(treatment, &label)?);
+        let (loose, treated) = (Loose::of(&pattern), Treated::checked(treatment, &label)?);
         self.has_other_methods |= method != Method::POST;
         let usual_time = Arc::default();
         self.routes.push(Route { method, pattern, label, loose, treated, usual_time });
+        self.refuses_nothing = self.treatments().all(Treated::passes)
+            && self.treatments().any(|treated| treated.observed().is_some());
         Ok(self)
     }
 
@@ -188,11 +148,41 @@ impl Routes {
         protection.map(|protection| &*protection.label)
     }
 
+    /// The routes that are observed, as `POST /payments`, in order.
+    ///
+    /// ```
+    /// use hapax_tower::{Protection, Routes, Treatment};
+    /// use http::Method;
+    ///
+    /// let routes = Routes::new(Treatment::PassThrough)?
+    ///     .route(Method::POST, "/payments", Treatment::Observe(Protection::default()))?;
+    /// assert_eq!(routes.observed_labels(), ["POST /payments"]);
+    /// # Ok::<(), hapax_tower::InvalidRoute>(())
+    /// ```
+    pub fn observed_labels(&self) -> Vec<String> {
+        let observed = self.treatments().filter_map(Treated::observed);
+        observed.map(|protection| protection.label.to_string()).collect()
+    }
+
+    /// How requests of this method would be protected that take this route, where it is observed.
+    pub(crate) fn observed(&self, at: usize, method: &Method) -> Option<&Arc<Protection>> {
+        let treated = self.routes.get(at).map_or(&self.otherwise, |route| &route.treated);
+        treated.observed().filter(|_| !is_safe(method))
+    }
+
+    fn treatments(&self) -> impl Iterator<Item = &Treated> {
+        self.routes.iter().map(|route| &route.treated).chain([&self.otherwise])
+    }
+
     /// Which route a request takes, once its target has the one spelling that everything after
     /// this reads; otherwise how it is refused.
     pub(crate) fn admit(&self, parts: &mut Parts) -> Result<Found<'_>, (usize, Problem)> {
         if is_safe(&parts.method) || !self.cares() {
             return Ok(self.find(parts));
+        }
+        if self.refuses_nothing {
+            let spelled = SpelledPath::read(parts.uri.path()).spelled;
+            return Ok((self.take(&parts.method, &spelled).0, None));
         }
         let unknown = self.routes.len();
         if target::is_misspelled(&parts.method) {
@@ -209,7 +199,8 @@ impl Routes {
             let detail = "Only what a route names is served here.";
             return Err((at, Problem::new(Code::RouteUnknown, detail)));
         }
-        if !is_written(&parts.uri, &path.spelled) {
+        // What is observed is passed on as it was written.
+        if treated.observed().is_none() && !is_written(&parts.uri, &path.spelled) {
             let respelled = target::with_path(&parts.uri, &path.spelled).ok_or_else(|| {
                 (at, Problem::new(Code::TargetUnclear, "The target is no path of a server."))
             })?;
@@ -316,7 +307,7 @@ impl Routes {
     fn if_it_matters(&self, at: usize, other: usize) -> Option<usize> {
         let passes = |at: usize| {
             let treated = self.routes.get(at).map_or(&self.otherwise, |route| &route.treated);
-            matches!(treated, Treated::Passes)
+            treated.passes()
         };
         (other != at && !(passes(other) && passes(at))).then_some(other)
     }
@@ -384,8 +375,7 @@ impl Routes {
     /// # Ok::<(), hapax_tower::InvalidRoute>(())
     /// ```
     pub fn protections(&self) -> impl Iterator<Item = &Arc<Protection>> {
-        let all = self.routes.iter().map(|route| &route.treated);
-        all.chain([&self.otherwise]).filter_map(Treated::protection)
+        self.treatments().filter_map(Treated::protection)
     }
 
     pub(crate) fn all(&self) -> &[Route] {
@@ -401,6 +391,12 @@ impl Routes {
         let repeats = |route: &Arc<Protection>| route.dialect == Dialect::Repeatability;
         if self.accepts_for_later() || self.protections().any(repeats) {
             return Err(InvalidRoute::NotInTransaction);
+        }
+        let looks_back = |route: &Arc<Protection>| {
+            matches!(route.derived_key, Some(DerivedKey::Fingerprint { .. }))
+        };
+        if self.protections().any(looks_back) {
+            return Err(InvalidRoute::NoWindowInTransaction);
         }
         Ok(())
     }
@@ -421,30 +417,17 @@ fn fits(route: Option<&Route>, scope: &Scope) -> bool {
     })
 }
 
-/// The scope within its host, where hosts are told apart.
+/// The scope within its host, where hosts are told apart, whether its key was sent or derived.
 fn within_host(scope: &Scope) -> &str {
-    let scope = scope.as_str();
+    let scope = undecorated(scope.as_str()).unwrap_or(scope.as_str());
     let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
     within.map_or(scope, |(_, within)| within)
 }
 
 /// What a route is called.
 fn label<'a>(treated: &'a Treated, unprotected: &'a str) -> &'a str {
-    treated.protection().map_or(unprotected, |protection| &*protection.label)
-}
-
-fn checked(treatment: Treatment, label: &str) -> Result<Treated, InvalidRoute> {
-    match treatment {
-        Treatment::Protect(mut protection) => {
-            protection.check()?;
-            if protection.label.is_empty() {
-                protection.label = label.into();
-            }
-            Ok(Treated::Protected(Arc::new(protection)))
-        }
-        Treatment::PassThrough => Ok(Treated::Passes),
-        Treatment::Refuse => Ok(Treated::Refused),
-    }
+    let rule = treated.protection().or_else(|| treated.observed());
+    rule.map_or(unprotected, |protection| &*protection.label)
 }
 
 /// Whether a target is written with this path; one can also have no path, which means `/`.
@@ -550,6 +533,15 @@ pub enum InvalidRoute {
          of repeatable requests"
     )]
     NotInTransaction,
+    /// A transaction cannot look for one that began before.
+    #[error(
+        "a route that runs in a transaction cannot take equal requests for one within a time; make \
+         its keys of values"
+    )]
+    NoWindowInTransaction,
+    /// Keys cannot be made so.
+    #[error(transparent)]
+    DerivedKey(#[from] InvalidDerivedKey),
 }
 
 #[cfg(test)]

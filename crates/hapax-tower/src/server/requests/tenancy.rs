@@ -1,15 +1,12 @@
 //! Whose keys they are. There is no default: running unscoped must be nobody's accident.
 
-use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use hapax_core::{InvalidName, RequestParts, Salt, Tenant};
-use http::{
-    Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, header::AUTHORIZATION,
-    request::Parts,
-};
-use quick_cache::sync;
+use hapax_core::{InvalidName, Salt, Tenant};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri, request::Parts};
 use tokio::time::timeout;
 
+use super::credential::{CredentialPlace, KnownCredentials};
 use crate::server::responses::{code::Code, problem::Problem};
 
 /// How the tenant of a request is found.
@@ -101,7 +98,7 @@ impl TenantKind {
 
 #[derive(Clone)]
 enum TenantSource {
-    Credential(Arc<Hashes>),
+    Credential(KnownCredentials),
     Single(Tenant),
     FromFn(Arc<TenantFn>),
     FromAsyncFn(Arc<IdentifyFn>),
@@ -165,8 +162,18 @@ impl Tenancy {
     /// what stands in front of this layer. Clients whose tokens change between retries need
     /// [`Tenancy::from_fn`].
     pub fn credential() -> Self {
-        let hashes = Arc::new(Hashes::new(KNOWN_MAX));
-        Self::new(TenantSource::Credential(hashes), TenantKind::Credential).reading([AUTHORIZATION])
+        Self::credential_in(CredentialPlace::authorization())
+    }
+
+    /// The same for a secret that callers show elsewhere: one tenant per value, kept as a keyed hash,
+    /// and neither stored nor logged. A request without it, with an empty one or with more than one is
+    /// refused with 401.
+    ///
+    /// Where that is no secret, anybody can name anybody.
+    pub fn credential_in(place: CredentialPlace) -> Self {
+        let (header, challenge) = (place.header().clone(), place.challenge());
+        let source = TenantSource::Credential(KnownCredentials::new(place));
+        Self::new(source, TenantKind::Credential).reading([header]).challenging(challenge)
     }
 
     /// One tenant for everybody: every client can hit every key. For services with one caller.
@@ -231,7 +238,7 @@ impl Tenancy {
     /// Who asks, or how they are refused.
     pub(crate) async fn tenant(&self, salt: &Salt, parts: &Parts) -> Result<Tenant, Problem> {
         let known = match &self.source {
-            TenantSource::Credential(hashes) => from_credential(hashes, salt, parts),
+            TenantSource::Credential(credentials) => credentials.tenant(salt, parts),
             TenantSource::Single(tenant) => Some(tenant.clone()),
             TenantSource::FromFn(tenant) => tenant(parts).and_then(|tenant| self.named(&tenant)),
             TenantSource::FromAsyncFn(identify) => match in_time(identify(Caller::of(parts))).await
@@ -249,13 +256,27 @@ impl Tenancy {
             },
         };
         known.ok_or_else(|| {
-            let detail = "Send the credential the key belongs to.";
-            Problem::new(Code::CredentialMissing, detail).challenge(self.challenge.clone())
+            Problem::new(Code::CredentialMissing, self.wanted()).challenge(self.challenge.clone())
         })
     }
 
+    /// What a caller has to send that nobody can be found for.
+    fn wanted(&self) -> Cow<'static, str> {
+        match &self.source {
+            TenantSource::Credential(KnownCredentials { place, .. })
+                if *place != CredentialPlace::authorization() =>
+            {
+                format!("Send the credential the key belongs to, once, in {place}.").into()
+            }
+            TenantSource::Credential(_)
+            | TenantSource::Single(_)
+            | TenantSource::FromFn(_)
+            | TenantSource::FromAsyncFn(_) => "Send the credential the key belongs to.".into(),
+        }
+    }
+
     /// Whether all callers share their keys.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         match self.source {
             TenantSource::Single(_) => true,
             TenantSource::Credential(_)
@@ -273,7 +294,9 @@ impl Tenancy {
     /// Whether both find the same tenant for every request.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_source = match (&self.source, &other.source) {
-            (TenantSource::Credential(_), TenantSource::Credential(_)) => true,
+            (TenantSource::Credential(one), TenantSource::Credential(other)) => {
+                one.place == other.place
+            }
             (TenantSource::Single(one), TenantSource::Single(other)) => one == other,
             (TenantSource::FromFn(one), TenantSource::FromFn(other)) => Arc::ptr_eq(one, other),
             (TenantSource::FromAsyncFn(one), TenantSource::FromAsyncFn(other)) => {
@@ -312,44 +335,12 @@ impl Caller {
     }
 }
 
-/// Tenants by credential, under the salt they were hashed with: hashing costs more than looking.
-///
-/// Credentials are copied: a header's value is a slice of the whole head it came with, and would
-/// keep all of that in memory.
-type Hashes = sync::Cache<Box<[u8]>, (Salt, Tenant)>;
-
-/// Most callers whose hashes are kept in memory.
-pub(crate) const KNOWN_MAX: usize = 4096;
-/// Longest credential that is kept beside its hash; a longer one is hashed each time it comes.
-const KNOWN_BYTES_MAX: usize = 4 << 10;
-
-fn from_credential(hashes: &Hashes, salt: &Salt, parts: &Parts) -> Option<Tenant> {
-    let mut lines = parts.headers.get_all(AUTHORIZATION).iter();
-    let (credential, None) = (lines.next()?, lines.next()) else { return None };
-    if let Some((hashed_with, tenant)) = hashes.get(credential.as_bytes())
-        && hashed_with == *salt
-    {
-        return Some(tenant);
-    }
-    let tenant = hashed(salt, credential)?;
-    if credential.len() <= KNOWN_BYTES_MAX {
-        hashes.insert(credential.as_bytes().into(), (*salt, tenant.clone()));
-    }
-    Some(tenant)
-}
-
-fn hashed(salt: &Salt, credential: &HeaderValue) -> Option<Tenant> {
-    let headers = [(AUTHORIZATION.as_str(), credential.as_bytes())];
-    let all_credentials = Tenant::parse("credential").ok()?;
-    let request = RequestParts { headers: &headers, ..RequestParts::default() };
-    let hash = salt.tenant_key(&all_credentials).fingerprint(&request);
-    TenantKind::Credential.tenant(&hash.to_string()).ok()
-}
-
 impl fmt::Debug for Tenancy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            TenantSource::Credential(_) => f.write_str("Tenancy::credential()"),
+            TenantSource::Credential(KnownCredentials { place, .. }) => {
+                write!(f, "Tenancy::credential_in({place:?})")
+            }
             TenantSource::Single(tenant) => write!(f, "Tenancy::single({tenant:?})"),
             TenantSource::FromFn(_) => write!(f, "Tenancy::from_fn(..).of_kind({:?})", self.kind),
             TenantSource::FromAsyncFn(_) => {

@@ -6,11 +6,12 @@ use hapax_core::{
     Body as StoredBody, OperationId, Outcome, Record, StateTag, StoreError, Timestamp,
 };
 use hapax_engine::BeginError;
-use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use crate::{
     body::Body,
     server::{
+        calls,
         layer::Site,
         requests::headers,
         responses::{code::Code, problem::Problem},
@@ -42,18 +43,27 @@ pub(crate) fn replayed(site: &Site, outcome: &Outcome, expires_at: Timestamp) ->
         StoredBody::Sealed { .. } => return encrypted().into_response(site),
         _ => return store_failed(&StoreError::damaged("an unknown body")).into_response(site),
     };
-    let mut response = Response::new(Body::from(body.clone()));
-    let Ok(status) = StatusCode::from_u16(outcome.status()) else {
+    let is_call = calls::is_stored_call(outcome.status());
+    let status = if is_call { StatusCode::OK.as_u16() } else { outcome.status() };
+    let Ok(status) = StatusCode::from_u16(status) else {
         return store_failed(&StoreError::damaged("not a status of HTTP")).into_response(site);
     };
-    *response.status_mut() = status;
+    let (mut headers, mut trailers) = (HeaderMap::new(), HeaderMap::new());
     for header in outcome.headers() {
-        let name = HeaderName::from_bytes(header.name.as_bytes());
+        let trailer = calls::stored_trailer(&header.name).filter(|_| is_call);
+        let (name, place) = match trailer {
+            Some(name) => (name, &mut trailers),
+            None => (&*header.name, &mut headers),
+        };
+        let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_maybe_shared(header.value.clone());
         if let (Ok(name), Ok(value)) = (name, value) {
-            response.headers_mut().append(name, value);
+            place.append(name, value);
         }
     }
+    let mut response = Response::new(calls::trailed(body.clone(), trailers));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
     mark(&mut response, expires_at);
     response
 }

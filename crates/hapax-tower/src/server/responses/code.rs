@@ -30,6 +30,8 @@ pub enum Code {
     KeyTooLong,
     /// There is more than one header line with a key.
     KeyRepeated,
+    /// None was sent, and nothing of the request could be made into one.
+    KeyUnderivable,
     /// The key belongs to a request that was not this one.
     KeyReused,
     /// The first request with the key is still being worked on.
@@ -123,6 +125,7 @@ impl Code {
         Self::KeyEmpty,
         Self::KeyTooLong,
         Self::KeyRepeated,
+        Self::KeyUnderivable,
         Self::KeyReused,
         Self::KeyInFlight,
         Self::KeyGone,
@@ -175,6 +178,7 @@ impl Code {
             Self::KeyEmpty => "key-empty",
             Self::KeyTooLong => "key-too-long",
             Self::KeyRepeated => "key-repeated",
+            Self::KeyUnderivable => "key-underivable",
             Self::KeyReused => "key-reused",
             Self::KeyInFlight => "key-in-flight",
             Self::KeyGone => "key-gone",
@@ -233,6 +237,7 @@ impl Code {
             Self::KeyEmpty => "The idempotency key is empty",
             Self::KeyTooLong => "The idempotency key is too long",
             Self::KeyRepeated => "The idempotency key was sent more than once",
+            Self::KeyUnderivable => "No idempotency key can be made of the request",
             Self::KeyReused => "The idempotency key was used for another request",
             Self::KeyInFlight => "A request with this idempotency key is in progress",
             Self::KeyGone => "The idempotency key is past its retention",
@@ -286,6 +291,7 @@ impl Code {
             | Self::KeyEmpty
             | Self::KeyTooLong
             | Self::KeyRepeated
+            | Self::KeyUnderivable
             | Self::FirstSentMalformed
             | Self::DeadlineMalformed
             | Self::CredentialsNotKept

@@ -155,7 +155,7 @@ fn parameters(protection: &Protection) -> Vec<Value> {
             "schema": schema,
         })
     };
-    let is_required = protection.key == KeyRule::Required;
+    let is_required = protection.key == KeyRule::Required && protection.derived_key.is_none();
     let mut parameters = vec![header(
         protection.key_header().as_str(),
         is_required,
@@ -200,7 +200,9 @@ fn refusals(protection: &Protection, is_shared: bool) -> Vec<Code> {
             codes.extend_from_slice(more);
         }
     };
-    add(protection.key == KeyRule::Required, &[Code::KeyMissing]);
+    let is_required = protection.key == KeyRule::Required;
+    add(is_required && protection.derived_key.is_none(), &[Code::KeyMissing]);
+    add(is_required && protection.derived_key.is_some(), &[Code::KeyUnderivable]);
     add(!is_shared, &[Code::CredentialMissing, Code::CallerRefused]);
     add(!protection.policy.retention().tombstone.is_zero(), &[Code::KeyGone]);
     add(

@@ -11,6 +11,7 @@ pub(crate) fn page(code: Code) -> &'static str {
         Code::KeyEmpty => include_str!("../../../errors/key-empty.md"),
         Code::KeyTooLong => include_str!("../../../errors/key-too-long.md"),
         Code::KeyRepeated => include_str!("../../../errors/key-repeated.md"),
+        Code::KeyUnderivable => include_str!("../../../errors/key-underivable.md"),
         Code::KeyReused => include_str!("../../../errors/key-reused.md"),
         Code::KeyInFlight => include_str!("../../../errors/key-in-flight.md"),
         Code::KeyGone => include_str!("../../../errors/key-gone.md"),

@@ -13,10 +13,8 @@ use crate::{
         mode::Mode,
         options::{BodyForm, Hosts, InFlight, KeptBody, KeyForm, KeyRule, Scoping},
         requests::{
-            front::Front,
-            key_format,
-            route::{Routes, Treated},
-            tenancy::Tenancy,
+            derived_key::DerivedKey, front::Front, key_format, route::Routes, tenancy::Tenancy,
+            treatment::Treated,
         },
         responses::{code::Code, openapi::openapi_fragment, pages},
     },
@@ -83,7 +81,9 @@ pub fn published_policy(routes: &Routes, tenancy: &Tenancy) -> Value {
 fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let route = match treated {
         Treated::Protected(route) => route,
-        Treated::Passes => return Map::from_iter([("protected".to_owned(), false.into())]),
+        Treated::Observed(_) | Treated::Passes => {
+            return Map::from_iter([("protected".to_owned(), false.into())]);
+        }
         Treated::Refused => {
             let said = [("protected", false), ("refused", true)];
             return said.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
@@ -94,7 +94,12 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let described = json!({
         "protected": true,
         "header": route.key_header().as_str(),
-        "key": match route.key { KeyRule::Required => "required", KeyRule::Optional => "optional" },
+        "key": match (&route.derived_key, route.key) {
+            (Some(_), _) => "derived",
+            (None, KeyRule::Required) => "required",
+            (None, KeyRule::Optional) => "optional",
+        },
+        "derived_key": route.derived_key.as_ref().map(|derived| derived_key(derived, route.key)),
         "key_form": match route.key_form {
             KeyForm::Quoted => "quoted",
             KeyForm::QuotedOrBare => "quoted or bare",
@@ -136,6 +141,28 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
         },
     });
     if let Value::Object(described) = described { described } else { Map::new() }
+}
+
+/// Where keys come from that clients do not send.
+fn derived_key(derived: &DerivedKey, rule: KeyRule) -> Value {
+    let otherwise = match rule {
+        KeyRule::Required => "refuse",
+        KeyRule::Optional => "pass",
+    };
+    match derived {
+        DerivedKey::Parts(parts) => {
+            let from: Vec<_> = parts.iter().map(ToString::to_string).collect();
+            json!({ "from": from, "if_missing": otherwise })
+        }
+        DerivedKey::Fingerprint { within } => {
+            let seconds = within.as_secs_f64();
+            let promise = format!(
+                "best effort: equal requests within {seconds} seconds of the first are taken for \
+                 one, also where two were meant"
+            );
+            json!({ "from": ["fingerprint"], "within_seconds": seconds, "promise": promise })
+        }
+    }
 }
 
 fn document(content_type: &'static str, text: String) -> Response<Body> {

@@ -16,7 +16,7 @@ export const SERIES = [
   { name: "mismatch", verdicts: ["mismatch", "gone"] },
   { name: "doubt", label: "in doubt or unanswered", verdicts: ["in_doubt", "unanswered", "undecided"] },
   { name: "refused", verdicts: ["refused", "unhandled"] },
-  { name: "passed", label: "passed unprotected", verdicts: ["passed", "unprotected", "page"] },
+  { name: "passed", label: "passed unprotected", verdicts: ["passed", "passed_keyless", "unprotected", "page"] },
 ];
 
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { SERIES, of, spark, verdictChart } from "./charts.js";
 import { card, empty, head, make, table } from "./elements.js";
-import { count, counted, millis, money, perSecond, span } from "./words.js";
+import { clock, count, counted, millis, money, perSecond, span } from "./words.js";
 
 const PREVENTED = [
   ["replayed", "got the stored answer"],
@@ -12,14 +12,23 @@ const PREVENTED = [
   ["in_doubt", "held: its outcome is unknown"],
 ];
 
+/// What would have been done with requests of routes that are watched alone.
+const WATCHED = [
+  ["replayed", "replayed", "done twice: would have got the stored answer"],
+  ["busy", "busy", "sent while the first was at work"],
+  ["mismatch", "mismatch", "would have been refused: another request under the key"],
+  ["in_doubt", "in_doubt", "sent again after an answer nobody heard"],
+  ["key_missing_again", "busy", "without a key, and look like retries"],
+];
+
 export const overview = {
   title: "Overview",
   async show(main, context) {
     const { now, samples, samples_max: most } = await get("/overview");
-    const parts = { prevented: make("div"), tiles: make("div", { class: "tiles" }), chart: make("div"), routes: make("div") };
+    const parts = { prevented: make("div"), observed: make("div"), tiles: make("div", { class: "tiles" }), chart: make("div"), routes: make("div") };
     main.replaceChildren(
       head("Overview", "…"),
-      make("div", { class: "stack" }, parts.prevented, parts.tiles, card("Requests by verdict", parts.chart), card("Routes", parts.routes)),
+      make("div", { class: "stack" }, parts.prevented, parts.observed, parts.tiles, card("Requests by verdict", parts.chart), card("Routes", parts.routes)),
     );
     const draw = (figures) => {
       const { sample } = figures;
@@ -27,6 +36,7 @@ export const overview = {
       if (samples.length > most) samples.splice(0, samples.length - most);
       main.querySelector(".head .hint").textContent = `Since the gateway was started ${span(figures.uptime_seconds)} ago.`;
       parts.prevented.replaceChildren(prevented(figures));
+      parts.observed.replaceChildren(...observed(figures));
       parts.tiles.replaceChildren(...tiles(figures, samples));
       const chart = verdictChart(samples);
       const wasOpen = parts.chart.querySelector("details")?.open;
@@ -48,10 +58,25 @@ function prevented({ verdicts, repeated_amounts: amounts }) {
     make("ul", { class: "parts" }, parts));
 }
 
+function observed({ observed }) {
+  if (!observed) return [];
+  const { what, amounts } = observed;
+  const all = Object.values(what).reduce((sum, number) => sum + number, 0);
+  const parts = WATCHED.map(([word, look, text]) => make("li", { class: look }, make("b", null, count(what[word] ?? 0)), make("span", null, text)));
+  const sums = inMoney(amounts);
+  return [make("section", { class: "card", "aria-label": "Observed" },
+    make("h2", null, "Observed"),
+    make("p", { class: "hint" }, `${counted(all, "request")} of routes that are watched alone passed since ${clock(observed.since)}. Nothing of them was refused or stored.`),
+    make("ul", { class: "parts" }, parts),
+    sums ? make("p", { class: "worth" }, make("b", null, sums), " asked for once more") : null)];
+}
+
+const inMoney = (amounts) => Object.entries(amounts).map(([currency, amount]) => (currency === "none" ? money(amount) : `${money(amount)} ${currency}`)).join(" · ");
+
 /// What was asked for once more, of routes that say what requests are worth.
 function worth(amounts) {
-  const sums = Object.entries(amounts).map(([currency, amount]) => (currency === "none" ? money(amount) : `${money(amount)} ${currency}`));
-  return sums.length ? make("p", { class: "worth" }, make("b", null, sums.join(" · ")), " not done a second time") : null;
+  const sums = inMoney(amounts);
+  return sums ? make("p", { class: "worth" }, make("b", null, sums), " not done a second time") : null;
 }
 
 function tiles(figures, samples) {

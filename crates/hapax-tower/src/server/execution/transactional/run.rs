@@ -15,10 +15,10 @@ use hapax_core::{
     TransactionError, limits::OUTCOME_BODY_BYTES_MAX, transaction::TransactionAnswer,
 };
 use hapax_engine::{
-    Completion, InTransactionError, TenantKeys, TransactionOptions, Transactional, Tx as Lent,
-    transactional::TryAgain,
+    Completion, Engine, InTransactionError, TenantKeys, TransactionOptions, Transactional,
+    Tx as Lent, transactional::TryAgain,
 };
-use http::{Request, Response, request::Parts};
+use http::{HeaderMap, Request, Response, request::Parts};
 use tokio::time::{Instant, timeout_at};
 
 use super::{error::raised, tx::TransactionSlot};
@@ -27,6 +27,7 @@ use crate::{
     capped_body::{Extent, Gathered},
     http_service::HttpService,
     server::{
+        calls::{CallEnd, is_call, judged_status},
         execution::{
             body_capture::Captured,
             failed_attempt::FailedAttempt,
@@ -100,6 +101,10 @@ impl<D: Database> ModeBehaviour for SameTransaction<D> {
 
     fn check(&self, routes: &Routes) -> Result<(), InvalidRoute> {
         routes.check_for_transactions()
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        None
     }
 
     async fn recall(
@@ -290,28 +295,40 @@ impl<Inner: HttpService> TransactionWork<Inner> {
         let (kept, body) = match answer.body {
             Captured::Whole(body) => (StoredBody::Kept(Bytes::copy_from_slice(&body)), body),
             Captured::Larger { read, rest } => {
-                let body = whole(read, rest).await?;
+                let (body, trailers) = whole(read, rest).await?;
+                if is_call(&answer.parts.headers) {
+                    let end = CallEnd::of(&answer.parts.headers, trailers);
+                    answer.parts.extensions.insert(end);
+                }
                 let len = u64::try_from(body.len()).unwrap_or(u64::MAX);
                 (StoredBody::NotKept { len }, body)
             }
         };
         let Protection { results, policy, .. } = &*self.protection;
-        let meaning =
-            meaning(answer.parts.status, &answer.parts.headers, *results, policy.recovery());
+        let meaning = meaning(
+            judged_status(&answer.parts),
+            &answer.parts.headers,
+            *results,
+            policy.recovery(),
+        );
         let outcome = outcome(&answer.parts, kept, &self.protection);
         headers::strip_ours(&mut answer.parts.headers);
-        Ok((
-            AttemptAnswer { outcome, meaning },
-            Response::from_parts(answer.parts, Body::from(body)),
-        ))
+        let body = match answer.parts.extensions.get::<CallEnd>() {
+            Some(end) => end.after(body),
+            None => Body::from(body),
+        };
+        Ok((AttemptAnswer { outcome, meaning }, Response::from_parts(answer.parts, body)))
     }
 }
 
 /// Reads a response that is too large to be stored: it must be complete before the commit.
-async fn whole(read: Bytes, mut rest: Body) -> Result<Bytes, BoxError> {
+async fn whole(read: Bytes, mut rest: Body) -> Result<(Bytes, HeaderMap), BoxError> {
     let mut all = Gathered::begun(read);
     match all.read(Pin::new(&mut rest), OUTCOME_BODY_BYTES_MAX).await? {
-        Extent::Whole => Ok(all.joined()),
+        Extent::Whole => {
+            let (body, trailers) = all.into_parts();
+            Ok((body, trailers.map(|trailers| *trailers).unwrap_or_default()))
+        }
         Extent::Larger => Err("the response is too large to be held until the commit".into()),
     }
 }
