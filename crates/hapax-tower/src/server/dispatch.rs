@@ -13,7 +13,7 @@ use super::{
         drain::{ConnectionReuse, UnreadBody},
         front::Front,
     },
-    responses::problem::Problem,
+    responses::{dialects::AnsweredRequest, problem::Problem},
     service::{Judged, pass},
     verdict::{Handled, Verdict},
 };
@@ -94,7 +94,17 @@ impl Front {
         let (mut response, verdict) = match (page, rule) {
             (Some(page), _) | (None, Rule::Preflight(page)) => (page, Verdict::Page),
             (None, Rule::Refuse(problem)) => {
-                Box::pin(refuse(problem, &self.site, parts, UnreadBody::Unread(body))).await
+                let protection = self.routes.protection_at(route);
+                let answered = protection.and_then(|protection| {
+                    AnsweredRequest::of(&protection.dialect, &parts.headers)
+                });
+                let unread = UnreadBody::Unread(body);
+                let (mut told, verdict) =
+                    Box::pin(refuse(problem, &self.site, parts, unread)).await;
+                if let Some(answered) = answered {
+                    answered.tell(&mut told, &self.site, verdict, None);
+                }
+                (told, verdict)
             }
             (None, Rule::Pass(said)) => {
                 let request = Request::from_parts(parts, body);

@@ -86,7 +86,7 @@ impl ModeBehaviour for Leased {
         parts: &Parts,
         operation: Operation,
     ) -> Result<Operation, Problem> {
-        if let Dialect::Header(_) = protection.dialect {
+        if protection.dialect != Dialect::Repeatability {
             return Ok(operation);
         }
         let first_sent = repeatability::first_sent(&parts.headers)?;

@@ -13,7 +13,7 @@ use super::{
     execution::{
         probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, status_meaning::ResultPolicy,
     },
-    requests::{route::InvalidRoute, tenancy::Tenancy, worth::WorthRule},
+    requests::{account, route::InvalidRoute, tenancy::Tenancy, worth::WorthRule},
 };
 use crate::{header_names::IDEMPOTENCY_KEY, secret_header::is_secret_header};
 
@@ -153,10 +153,29 @@ impl Default for Protection {
 pub(crate) static REPEATABILITY_REQUEST_ID: HeaderName =
     HeaderName::from_static("repeatability-request-id");
 
+/// The header of the standard that carries the key.
+static STANDARD_HEADER: HeaderName = IDEMPOTENCY_KEY;
+
+/// PayPal's header that carries the key.
+static PAYPAL_REQUEST_ID: HeaderName = HeaderName::from_static("paypal-request-id");
+
 /// Most room a stored request takes beside its body, in bytes: what servers read as a head.
 const HEAD_BYTES_MAX: usize = 1 << 20;
 
 impl Protection {
+    /// The usual protection for clients that speak a dialect, with [what results mean](Dialect::results)
+    /// in it.
+    ///
+    /// ```
+    /// use hapax_tower::{Dialect, Protection, ResultPolicy};
+    ///
+    /// let charges = Protection::in_dialect(Dialect::Stripe);
+    /// assert_eq!(charges.results, ResultPolicy::Stripe);
+    /// ```
+    pub fn in_dialect(dialect: Dialect) -> Self {
+        Self { results: dialect.results(), dialect, ..Self::default() }
+    }
+
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), InvalidRoute> {
         if self.timeout >= self.policy.lease() {
@@ -186,13 +205,14 @@ impl Protection {
     /// Within what the key of this request is unique; `None` refuses it.
     pub(crate) fn scope_of(&self, parts: &Parts) -> Option<Scope> {
         let scope = self.scope.of(parts)?;
-        match self.hosts {
-            Hosts::Alike => Some(scope),
+        let scope = match self.hosts {
+            Hosts::Alike => scope,
             Hosts::Apart => match host_of(parts)? {
-                host if host.is_empty() => Some(scope),
-                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok(),
+                host if host.is_empty() => scope,
+                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok()?,
             },
-        }
+        };
+        account::within(&self.dialect, &parts.headers, scope)
     }
 
     /// Whether a request's header is left out when the request is kept.
@@ -215,6 +235,14 @@ impl Protection {
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
         self.dialect.key_header()
+    }
+
+    /// How keys are read: vendors take the value of the header as it is.
+    pub(crate) fn read_as(&self) -> KeyForm {
+        match self.dialect {
+            Dialect::Header(_) | Dialect::Repeatability => self.key_form,
+            Dialect::Stripe | Dialect::Paypal | Dialect::Adyen => KeyForm::AsItIs,
+        }
     }
 }
 
@@ -249,6 +277,9 @@ pub enum KeyForm {
     QuotedOrBare,
     /// As a quoted string of RFC 9651 alone.
     Quoted,
+    /// As any text: the whole value of the header, quotes included. The dialects of vendors read keys
+    /// so, whatever the form says.
+    AsItIs,
 }
 
 /// How a key is written to the service: alike for every attempt, so that a service that compares
@@ -263,11 +294,13 @@ pub enum KeyForm {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySpelling {
-    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header.
+    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header; as it came where
+    /// the dialect is a vendor's.
     OfTheHeader,
     /// As a quoted string of RFC 9651.
     Quoted,
-    /// Without quotes, unless it could not be told from something else then.
+    /// Without quotes, unless it could not be told from something else then; as it came where the
+    /// dialect is a vendor's.
     Bare,
 }
 
@@ -288,7 +321,8 @@ pub enum Hosts {
     Apart,
 }
 
-/// Which header carries the key.
+/// Which header carries the key, and whose words refusals are in: problem documents, or what the
+/// clients of an API know that many others were made alike.
 ///
 /// ```
 /// use hapax_tower::{Dialect, Protection};
@@ -305,6 +339,13 @@ pub enum Dialect {
     Header(HeaderName),
     /// `Repeatability-Request-ID` and `Repeatability-First-Sent`, as OASIS Repeatable Requests say.
     Repeatability,
+    /// `Idempotency-Key` and errors as Stripe has them. A key belongs to the account that
+    /// `Stripe-Account` and `Stripe-Context` name.
+    Stripe,
+    /// `PayPal-Request-Id` and errors as PayPal has them.
+    Paypal,
+    /// `Idempotency-Key` and errors as Adyen has them.
+    Adyen,
 }
 
 impl Dialect {
@@ -313,6 +354,40 @@ impl Dialect {
         match self {
             Self::Header(name) => name,
             Self::Repeatability => &REPEATABILITY_REQUEST_ID,
+            Self::Stripe | Self::Adyen => &STANDARD_HEADER,
+            Self::Paypal => &PAYPAL_REQUEST_ID,
+        }
+    }
+
+    /// The name used in configuration and in the published policy.
+    ///
+    /// ```
+    /// assert_eq!(hapax_tower::Dialect::Stripe.as_str(), "stripe");
+    /// ```
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Header(_) => "idempotency-key",
+            Self::Repeatability => "repeatability",
+            Self::Stripe => "stripe",
+            Self::Paypal => "paypal",
+            Self::Adyen => "adyen",
+        }
+    }
+
+    /// What results mean where nobody says otherwise.
+    ///
+    /// ```
+    /// use hapax_tower::{Dialect, ResultPolicy};
+    ///
+    /// assert_eq!(Dialect::Stripe.results(), ResultPolicy::Stripe);
+    /// assert_eq!(Dialect::Adyen.results(), ResultPolicy::Terminal);
+    /// ```
+    pub const fn results(&self) -> ResultPolicy {
+        match self {
+            Self::Stripe => ResultPolicy::Stripe,
+            Self::Header(_) | Self::Repeatability | Self::Paypal | Self::Adyen => {
+                ResultPolicy::Terminal
+            }
         }
     }
 }

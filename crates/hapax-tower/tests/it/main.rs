@@ -12,6 +12,7 @@ mod client;
 mod compared;
 mod connections;
 mod deadlines;
+mod dialects;
 mod doubt;
 mod handled;
 mod hearing;

@@ -14,6 +14,7 @@ use crate::{
         comparison::rule::BodyComparison,
         options::{InFlight, Protection},
         requests::{
+            account,
             caller_signals::{CallerSignals, too_late},
             drain::UnreadBody,
             front::Front,
@@ -125,7 +126,8 @@ pub(crate) async fn name(
 ) -> Result<Operation, Problem> {
     let tenancy = protection.tenancy.as_ref().unwrap_or(&front.tenancy);
     let tenant = tenancy.tenant(&front.salt, parts).await?;
-    let key = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
+    account::check(&protection.dialect, &parts.headers)?;
+    let key = key::read(&parts.headers, protection.key_header(), protection.read_as())?;
     let key = key.ok_or_else(|| {
         let detail = format!("Send {} with one key per operation.", protection.key_header());
         Problem::new(Code::KeyMissing, detail)

@@ -9,6 +9,7 @@ use crate::server::{
     dispatch::applies,
     execution::{revalidate::Revalidator, usual_time::UsualTime},
     options::{Dialect, InFlight, Protection, Scoping},
+    requests::account,
     requests::target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
     responses::{code::Code, problem::Problem},
 };
@@ -321,6 +322,12 @@ impl Routes {
         (other != at && !(passes(other) && passes(at))).then_some(other)
     }
 
+    /// How what takes this route is protected; `None` if it passes.
+    pub(crate) fn protection_at(&self, route: usize) -> Option<&Arc<Protection>> {
+        let treated = self.routes.get(route).map_or(&self.otherwise, |route| &route.treated);
+        treated.protection()
+    }
+
     /// The same, with these headers kept secret on every route that has no tenancy of its own.
     pub(crate) fn with_secrets(mut routes: Arc<Self>, secrets: &[HeaderName]) -> Arc<Self> {
         let lacks = |route: &Arc<Protection>| {
@@ -421,9 +428,9 @@ fn fits(route: Option<&Route>, scope: &Scope) -> bool {
     })
 }
 
-/// The scope within its host, where hosts are told apart.
+/// The scope within its host and its account, where those are told apart.
 fn within_host(scope: &Scope) -> &str {
-    let scope = scope.as_str();
+    let scope = account::left_out(scope.as_str());
     let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
     within.map_or(scope, |(_, within)| within)
 }

@@ -93,14 +93,16 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let is_shared = route.tenancy.as_ref().unwrap_or(tenancy).is_shared();
     let described = json!({
         "protected": true,
+        "dialect": route.dialect.as_str(),
         "header": route.key_header().as_str(),
         "key": match route.key { KeyRule::Required => "required", KeyRule::Optional => "optional" },
-        "key_form": match route.key_form {
+        "key_form": match route.read_as() {
             KeyForm::Quoted => "quoted",
             KeyForm::QuotedOrBare => "quoted or bare",
+            KeyForm::AsItIs => "as it is",
         },
-        "key_format": key_format::described(route.key_form),
-        "key_pattern": key_format::pattern(route.key_form),
+        "key_format": key_format::described(route.read_as()),
+        "key_pattern": key_format::pattern(route.read_as()),
         "key_value_bytes_max": key_format::VALUE_BYTES_MAX,
         "scope": match (&route.scope, is_shared) {
             (Scoping::MethodAndPath, false) => "caller, method and path",
