@@ -94,7 +94,8 @@ impl Front {
         let (mut response, verdict) = match (page, rule) {
             (Some(page), _) | (None, Rule::Preflight(page)) => (page, Verdict::Page),
             (None, Rule::Refuse(problem)) => {
-                let protection = self.routes.protection_at(route);
+                let taken = self.routes.all().get(route).map(|route| &route.treated);
+                let protection = taken.unwrap_or(self.routes.otherwise()).protection();
                 let answered = protection.and_then(|protection| {
                     AnsweredRequest::of(&protection.dialect, &parts.headers)
                 });

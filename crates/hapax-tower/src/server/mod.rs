@@ -6,6 +6,7 @@
 //! say how it treats requests.
 
 mod comparison;
+mod dialect;
 mod dispatch;
 mod execution;
 mod layer;
@@ -25,6 +26,7 @@ pub use self::{
         canonical::{NotCanonical, canonical_json},
         compared_headers::ComparedHeaders,
     },
+    dialect::Dialect,
     execution::{
         background::Later,
         body_capture::{Captured, capture},
@@ -39,8 +41,8 @@ pub use self::{
     layer::{ConnectError, IdempotencyLayer, Site},
     mode::{Leased, Mode},
     options::{
-        BodyForm, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule,
-        KeySpelling, Protection, Scoping, StoreDown,
+        BodyForm, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule, KeySpelling,
+        Protection, Scoping, StoreDown,
     },
     requests::{
         caller_signals::AnswerBy,

@@ -7,8 +7,9 @@ use hapax_engine::Engine;
 use http::{Response, request::Parts};
 
 use super::{
+    dialect::Dialect,
     execution::{admission::ask, usual_time::UsualTime},
-    options::{Dialect, Protection},
+    options::Protection,
     requests::{
         arrival::KeyedRequest,
         front::Front,

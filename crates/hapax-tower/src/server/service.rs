@@ -14,11 +14,12 @@ use tower_service::Service;
 use tracing::Instrument;
 
 use super::{
+    dialect::Dialect,
     dispatch::{Dispatch, Protected, Routed, Rule, marked},
     execution::revalidate::ReplayListener,
     layer::Shared,
     mode::{Leased, Mode},
-    options::{Dialect, Protection},
+    options::Protection,
     requests::{
         arrival::{self, KeyedRequest, arrive},
         caller_signals::CallerSignals,

@@ -4,7 +4,7 @@ use hapax_core::Scope;
 use http::{HeaderMap, HeaderName};
 
 use crate::server::{
-    options::Dialect,
+    dialect::Dialect,
     requests::headers,
     responses::{code::Code, problem::Problem},
 };

@@ -6,11 +6,14 @@ use hapax_core::Scope;
 use http::{HeaderName, Method, Uri, request::Parts};
 
 use crate::server::{
+    dialect::Dialect,
     dispatch::applies,
     execution::{revalidate::Revalidator, usual_time::UsualTime},
-    options::{Dialect, InFlight, Protection, Scoping},
-    requests::account,
-    requests::target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+    options::{InFlight, Protection, Scoping},
+    requests::{
+        account,
+        target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
+    },
     responses::{code::Code, problem::Problem},
 };
 
@@ -320,12 +323,6 @@ impl Routes {
             matches!(treated, Treated::Passes)
         };
         (other != at && !(passes(other) && passes(at))).then_some(other)
-    }
-
-    /// How what takes this route is protected; `None` if it passes.
-    pub(crate) fn protection_at(&self, route: usize) -> Option<&Arc<Protection>> {
-        let treated = self.routes.get(route).map_or(&self.otherwise, |route| &route.treated);
-        treated.protection()
     }
 
     /// The same, with these headers kept secret on every route that has no tenancy of its own.

@@ -12,8 +12,8 @@ use crate::{
     header_names::IDEMPOTENCY_KEY,
     refusal_header::{self, DIALECT},
     server::{
+        dialect::Dialect,
         layer::Site,
-        options::Dialect,
         requests::headers::EXPIRES,
         responses::{code::Code, problem::Problem},
         verdict::Verdict,

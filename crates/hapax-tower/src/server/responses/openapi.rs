@@ -6,7 +6,8 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::server::{
-    options::{BodyForm, Dialect, InFlight, KeyRule, Protection},
+    dialect::Dialect,
+    options::{BodyForm, InFlight, KeyRule, Protection},
     requests::{
         key_format,
         route::{Route, Routes},
