@@ -17,7 +17,7 @@ pub struct HttpAddress {
 
 /// Why something is no address of an API.
 #[derive(Debug, Error)]
-pub enum AddressError {
+pub enum HttpAddressError {
     /// It cannot be read as a URL.
     #[error("`{0}` is no URL")]
     NoUrl(String),
@@ -28,14 +28,14 @@ pub enum AddressError {
 
 impl HttpAddress {
     /// Reads a URL: where it leads, and its path with its query.
-    pub fn parse(url: &str) -> Result<(Self, String), AddressError> {
-        let read: http::Uri = url.parse().map_err(|_| AddressError::NoUrl(url.to_owned()))?;
+    pub fn parse(url: &str) -> Result<(Self, String), HttpAddressError> {
+        let read: http::Uri = url.parse().map_err(|_| HttpAddressError::NoUrl(url.to_owned()))?;
         let (tls, port) = match read.scheme_str() {
             Some("http") => (false, 80),
             Some("https") => (true, 443),
-            Some(_) | None => return Err(AddressError::Scheme(url.to_owned())),
+            Some(_) | None => return Err(HttpAddressError::Scheme(url.to_owned())),
         };
-        let authority = read.authority().ok_or_else(|| AddressError::NoUrl(url.to_owned()))?;
+        let authority = read.authority().ok_or_else(|| HttpAddressError::NoUrl(url.to_owned()))?;
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let address = Self { tls, host, port: authority.port_u16().unwrap_or(port) };
         let path = read.path_and_query().map_or("/", |path| path.as_str());

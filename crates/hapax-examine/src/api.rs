@@ -18,7 +18,7 @@ pub struct ApiUnderTest {
     /// How keys are sent.
     pub key: KeyHeader,
     /// Who asks.
-    pub credentials: Credentials,
+    pub credentials: ApiCredentials,
     /// Where in an answer the name of the effect is.
     pub id: Option<JsonPath>,
     /// The path of another operation that takes the same request.
@@ -67,7 +67,7 @@ pub type CredentialHeaders = Vec<(String, String)>;
 
 /// Who asks.
 #[derive(Debug, Clone, Default)]
-pub struct Credentials {
+pub struct ApiCredentials {
     /// Who asks everything; empty where nobody is asked for a name.
     pub main: CredentialHeaders,
     /// Somebody else who may ask the same.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Examination, Interruption, Probe, controls};
+use crate::{Examination, Probe, ProbeInterruption, controls};
 
 /// Counts operations that were begun, and refuses more than were agreed to.
 #[derive(Debug)]
@@ -18,11 +18,11 @@ impl EffectBudget {
     }
 
     /// One more, or so many at once.
-    pub fn spend(&self, operations: u32) -> Result<(), Interruption> {
+    pub fn spend(&self, operations: u32) -> Result<(), ProbeInterruption> {
         let more = |spent: u32| spent.checked_add(operations).filter(|sum| *sum <= self.allowed);
         match self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(Interruption::BudgetSpent { allowed: self.allowed }),
+            Err(_) => Err(ProbeInterruption::BudgetSpent { allowed: self.allowed }),
         }
     }
 

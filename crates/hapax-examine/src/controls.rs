@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::{
-    Examiner, Exchange, ExchangeEnd, Interruption, KeySyntax, LearnedConduct, ProbeLog, RawAnswer,
+    Examiner, Exchange, ExchangeEnd, KeySyntax, LearnedConduct, ProbeInterruption, ProbeLog,
+    RawAnswer,
     judge::{AnswerLikeness, likeness},
 };
 
@@ -72,7 +73,8 @@ const REST: Duration = Duration::from_millis(500);
 /// How much is shown of an answer that nobody expected.
 const EXCERPT_BYTES: usize = 200;
 
-type ControlLook = for<'a> fn(&'a mut Examiner) -> BoxFuture<'a, Result<Control, Interruption>>;
+type ControlLook =
+    for<'a> fn(&'a mut Examiner) -> BoxFuture<'a, Result<Control, ProbeInterruption>>;
 
 /// In the order in which one needs another: nothing is known of a count before a request had success.
 const CONTROLS: &[(&str, &str, ControlLook)] = &[
@@ -87,13 +89,15 @@ const CONTROLS: &[(&str, &str, ControlLook)] = &[
 pub(crate) async fn control(
     examiner: &mut Examiner,
     mut tell: impl FnMut(&Control),
-) -> Result<Vec<Control>, Interruption> {
+) -> Result<Vec<Control>, ProbeInterruption> {
     let mut controls = Vec::new();
     for (id, question, look) in CONTROLS {
         let looked = look(examiner).await;
         let control = match looked {
             // Whoever cannot be asked cannot be believed either.
-            Err(Interruption::Oracle(fault)) => Control::refuted(id, question, fault.to_string()),
+            Err(ProbeInterruption::Oracle(fault)) => {
+                Control::refuted(id, question, fault.to_string())
+            }
             other => other?,
         };
         tell(&control);
@@ -107,7 +111,7 @@ pub(crate) async fn control(
 }
 
 /// C4: which way of writing a key is answered with success.
-async fn syntax(examiner: &mut Examiner) -> Result<Control, Interruption> {
+async fn syntax(examiner: &mut Examiner) -> Result<Control, ProbeInterruption> {
     let log = ProbeLog::begin();
     let given = examiner.api().key.syntax;
     let tried =
@@ -190,7 +194,7 @@ fn no_success_now(examiner: &Examiner, exchange: &Exchange) -> String {
 }
 
 /// C2: the count says the same twice, nothing of what nobody asked for, and one of what was asked for once.
-async fn stable(examiner: &mut Examiner) -> Result<Control, Interruption> {
+async fn stable(examiner: &mut Examiner) -> Result<Control, ProbeInterruption> {
     let Some(oracle) = examiner.examination().oracle.clone() else {
         return Ok(Control::skipped("C2", STABLE, "nobody counts effects"));
     };
@@ -237,7 +241,7 @@ async fn stable(examiner: &mut Examiner) -> Result<Control, Interruption> {
 }
 
 /// C3: how long an execution takes, what success looks like, and how late it is counted.
-async fn conduct(examiner: &mut Examiner) -> Result<Control, Interruption> {
+async fn conduct(examiner: &mut Examiner) -> Result<Control, ProbeInterruption> {
     let log = ProbeLog::begin();
     let mut latencies = Vec::new();
     let mut statuses = Vec::new();
@@ -280,7 +284,7 @@ async fn conduct(examiner: &mut Examiner) -> Result<Control, Interruption> {
 }
 
 /// C0: the same request under two keys happens twice, or no count can tell a duplicate.
-async fn distinct(examiner: &mut Examiner) -> Result<Control, Interruption> {
+async fn distinct(examiner: &mut Examiner) -> Result<Control, ProbeInterruption> {
     let log = ProbeLog::begin();
     let first = examiner.fresh()?;
     let second = examiner.under_another_key(&first)?;
@@ -350,7 +354,7 @@ fn distinct_names(
 }
 
 /// C1: what happens without a key.
-async fn baseline(examiner: &mut Examiner) -> Result<Control, Interruption> {
+async fn baseline(examiner: &mut Examiner) -> Result<Control, ProbeInterruption> {
     let log = ProbeLog::begin();
     let request = examiner.fresh()?.without_key();
     let first = examiner.ask(&log, "without a key", &request).await;

@@ -11,9 +11,9 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    ApiUnderTest, Control, EffectOracle, ExaminationMemory, Examiner, Hooks, Interruption,
-    KeySyntax, LearnedConduct, OracleLevel, PROBES, Probe, ProbeLog, ProbeNeed, ProbeRecord,
-    ProbeVerdict, Wire, controls::control, log::LoggedProbe,
+    ApiUnderTest, Control, EffectOracle, ExaminationMemory, Examiner, Hooks, KeySyntax,
+    LearnedConduct, OracleLevel, PROBES, Probe, ProbeInterruption, ProbeLog, ProbeNeed,
+    ProbeRecord, ProbeVerdict, Wire, controls::control, log::LoggedProbe,
 };
 
 /// Everything that an examination needs.
@@ -127,7 +127,7 @@ impl Examination {
         earlier: Vec<ProbeRecord>,
         cancelled: Arc<AtomicBool>,
         mut tell: impl FnMut(ExaminationEvent<'_>),
-    ) -> Result<ExaminationRecord, Interruption> {
+    ) -> Result<ExaminationRecord, ProbeInterruption> {
         let began = Instant::now();
         let mut examiner = Examiner::new(self.clone(), self.unlearned(), cancelled.clone());
         let controls =

@@ -51,7 +51,7 @@ pub(crate) struct FirstSuccess {
 
 /// Why a probe cannot go on.
 #[derive(Debug, Error)]
-pub enum Interruption {
+pub enum ProbeInterruption {
     /// Effects cannot be counted.
     #[error(transparent)]
     Oracle(#[from] OracleFault),
@@ -143,9 +143,9 @@ impl Examiner {
     }
 
     /// An operation that nobody has asked for, with a key and a marker of its own.
-    pub fn fresh(&self) -> Result<ExamRequest, Interruption> {
+    pub fn fresh(&self) -> Result<ExamRequest, ProbeInterruption> {
         if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Interruption::Cancelled);
+            return Err(ProbeInterruption::Cancelled);
         }
         self.budget.spend(1)?;
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl Examiner {
     pub(crate) fn under_another_key(
         &self,
         request: &ExamRequest,
-    ) -> Result<ExamRequest, Interruption> {
+    ) -> Result<ExamRequest, ProbeInterruption> {
         Ok(request.with_keys(self.fresh()?.keys))
     }
 
@@ -191,7 +191,7 @@ impl Examiner {
         log: &ProbeLog,
         label: &str,
         change: impl Fn(ExamRequest) -> ExamRequest,
-    ) -> Result<Option<FirstSuccess>, Interruption> {
+    ) -> Result<Option<FirstSuccess>, ProbeInterruption> {
         let request = change(self.fresh()?);
         for _ in 0..FIRST_TRIALS_MAX {
             let exchange = self.ask(log, label, &request).await;
@@ -275,7 +275,11 @@ impl Examiner {
     }
 
     /// How often the effect of this marker happened, once that has stopped changing; nothing where nobody counts.
-    pub async fn effects(&self, log: &ProbeLog, marker: &str) -> Result<Option<u64>, Interruption> {
+    pub async fn effects(
+        &self,
+        log: &ProbeLog,
+        marker: &str,
+    ) -> Result<Option<u64>, ProbeInterruption> {
         let Some(oracle) = &self.examination.oracle else { return Ok(None) };
         // Somebody who counts late is later at times.
         let rest = (self.learned.count_lag * 2).max(Duration::from_millis(10));
@@ -295,7 +299,7 @@ impl Examiner {
     }
 
     /// How often it has happened by now, without waiting.
-    pub async fn effects_now(&self, marker: &str) -> Result<Option<u64>, Interruption> {
+    pub async fn effects_now(&self, marker: &str) -> Result<Option<u64>, ProbeInterruption> {
         match &self.examination.oracle {
             Some(oracle) => Ok(Some(oracle.count(marker).await?)),
             None => Ok(None),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    ExamRequest, HttpAddress, Interruption, ProbeLog, Wire,
+    ExamRequest, HttpAddress, ProbeInterruption, ProbeLog, Wire,
     shell::{excerpt, run_in_shell},
 };
 
@@ -61,7 +61,7 @@ impl Hook {
         wire: &Wire,
         purpose: &str,
         milliseconds: Duration,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), ProbeInterruption> {
         let number = milliseconds.as_millis().to_string();
         let done = match self {
             Self::Command(command) => {
@@ -72,7 +72,7 @@ impl Hook {
                 request(wire, method, &url.replace("{milliseconds}", &number)).await
             }
         };
-        done.map_err(|why| Interruption::Hook(format!("what {purpose} failed: {why}")))
+        done.map_err(|why| ProbeInterruption::Hook(format!("what {purpose} failed: {why}")))
     }
 }
 

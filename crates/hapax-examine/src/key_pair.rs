@@ -1,7 +1,7 @@
 //! The same content under two keys that a careless server takes for one.
 
 use crate::{
-    Defect, DefectClass, Examiner, Exchange, Interruption, ProbeLog,
+    Defect, DefectClass, Examiner, Exchange, ProbeInterruption, ProbeLog,
     findings::ProbeFindings,
     judge::{AnswerLikeness, judge_crash, judge_refusal, told_apart, untold},
 };
@@ -33,7 +33,7 @@ impl KeyPair {
         examiner: &Examiner,
         log: &ProbeLog,
         findings: &mut ProbeFindings,
-    ) -> Result<FirstKey, Interruption> {
+    ) -> Result<FirstKey, ProbeInterruption> {
         let request = examiner.fresh()?.with_key(self.first.as_slice());
         let first = examiner.ask(log, &format!("the first of {}", self.alike), &request).await;
         let Some(original) = first.answer().filter(|answer| answer.is_success()) else {

@@ -51,8 +51,8 @@ mod statistics;
 mod wire;
 
 pub use self::{
-    address::{AddressError, HttpAddress},
-    api::{ApiUnderTest, BodyTemplate, CredentialHeaders, Credentials, KeyHeader, KeySyntax},
+    address::{HttpAddress, HttpAddressError},
+    api::{ApiCredentials, ApiUnderTest, BodyTemplate, CredentialHeaders, KeyHeader, KeySyntax},
     baseline::{BaselineComparison, ComparedFinding},
     budget::EffectBudget,
     consent::{ConsentError, ConsentScope, LiveCredential},
@@ -61,7 +61,7 @@ pub use self::{
     examination::{
         DeclaredConduct, Examination, ExaminationBounds, ExaminationEvent, ExaminationRecord,
     },
-    examiner::{Examiner, Interruption},
+    examiner::{Examiner, ProbeInterruption},
     exchange::{Exchange, ExchangeEnd, RawAnswer, WireProtocol},
     grade::{
         Coverage, ExaminationExit, GivenGrade, Grade, GradeBasis, GradeLetter, ProbeStanding,
@@ -82,7 +82,7 @@ pub use self::{
     report::{
         ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
         DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,
-        NoteDocument, OracleDocument, ProbeDocument, REDACTED, REPORT_FORMAT, RacesDocument,
+        OracleDocument, ProbeDocument, ProbeNoteDocument, REDACTED, REPORT_FORMAT, RacesDocument,
         Redaction, ReportDocument, ReportFault, TargetDocument, TerminalColour, VerdictDocument,
         render_badge, render_html, render_junit, render_sarif, render_terminal,
     },

@@ -7,6 +7,9 @@ const PROBLEM: &[u8] = b"application/problem+json";
 /// The code of a refusal: what no other server says by accident.
 pub(crate) const REFUSAL: HeaderName = HeaderName::from_static("hapax-refusal");
 
+/// Whose words a refusal is in, where it is no problem document.
+pub(crate) const DIALECT: HeaderName = HeaderName::from_static("hapax-dialect");
+
 /// Whether an answer says that it is a problem document.
 pub(crate) fn is_problem(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
@@ -17,6 +20,7 @@ pub(crate) fn is_problem(headers: &HeaderMap) -> bool {
 /// The code of one of our refusals, as its server marked it. That a page of anybody's is called like
 /// one of ours means nothing.
 pub(crate) fn code(headers: &HeaderMap) -> Option<&str> {
-    let code = headers.get(REFUSAL).filter(|_| is_problem(headers))?;
+    let is_meant = || is_problem(headers) || headers.contains_key(DIALECT);
+    let code = headers.get(REFUSAL).filter(|_| is_meant())?;
     code.to_str().ok()
 }

@@ -17,6 +17,9 @@ fuzz_target!(|value: &[u8]| {
         (Err(_), Err(_)) => {}
         (Ok(key), Err(code)) => panic!("strict takes {key:?}, lenient refuses it: {code:?}"),
     }
+    if let Ok(text) = parse_key(value, KeyForm::AsItIs) {
+        assert_eq!(text.as_str().as_bytes(), value.trim_ascii(), "any text is itself");
+    }
     let Ok(key) = lenient else { return };
     assert!((1..=255).contains(&key.as_str().len()));
     assert!(key.as_str().bytes().all(|byte| matches!(byte, b' '..=b'~')));

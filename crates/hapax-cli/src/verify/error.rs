@@ -7,7 +7,8 @@ use std::{
 };
 
 use hapax_examine::{
-    AddressError, ConsentError, HttpAddress, LiveCredential, OpenApiError, ReportFault, WireError,
+    ConsentError, HttpAddress, HttpAddressError, LiveCredential, OpenApiError, ReportFault,
+    WireError,
 };
 
 use crate::store::InvalidAddress;
@@ -38,7 +39,7 @@ pub(super) enum VerifyError {
     #[error("the settings cannot be put together")]
     Mixed(#[source] toml::de::Error),
     #[error(transparent)]
-    Address(#[from] AddressError),
+    Address(#[from] HttpAddressError),
     #[error("the method {0} changes nothing: examine one that does, such as POST")]
     Harmless(String),
     #[error("--json, --changed-body or --invalid-body is no JSON")]

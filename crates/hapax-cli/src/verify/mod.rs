@@ -34,7 +34,7 @@ use std::{
 };
 
 use hapax_examine::{
-    Examination, ExaminationExit, ExaminationMemory, ExaminationRecord, Interruption,
+    Examination, ExaminationExit, ExaminationMemory, ExaminationRecord, ProbeInterruption,
     ReportDocument,
 };
 
@@ -113,7 +113,7 @@ struct VerifyRun<'a> {
 /// How an examination ended.
 enum VerifyEnd {
     /// By itself, or after somebody wanted it to end.
-    Over(Result<Box<ExaminationRecord>, Interruption>, Option<Signal>),
+    Over(Result<Box<ExaminationRecord>, ProbeInterruption>, Option<Signal>),
     /// At once.
     Broken(Signal),
 }

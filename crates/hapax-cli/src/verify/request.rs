@@ -4,8 +4,9 @@ use std::{fs, path::Path, time::Duration};
 
 use hapax::wall_clock;
 use hapax_examine::{
-    ApiUnderTest, CredentialHeaders, Credentials, DeclaredConduct, Examination, ExaminationBounds,
-    Hook, Hooks, HttpAddress, KeyHeader, KeySyntax, PROBES, Probe, VendorProfile, Wire,
+    ApiCredentials, ApiUnderTest, CredentialHeaders, DeclaredConduct, Examination,
+    ExaminationBounds, Hook, Hooks, HttpAddress, KeyHeader, KeySyntax, PROBES, Probe,
+    VendorProfile, Wire,
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
@@ -94,7 +95,7 @@ fn api(
         headers: headers::read(&settings.header)?,
         body,
         key,
-        credentials: Credentials {
+        credentials: ApiCredentials {
             main: headers::read(&settings.credential)?,
             other: others(&settings.other_credential)?,
             revoked: others(&settings.revoked_credential)?,

@@ -39,6 +39,18 @@ match = "POST /later"
 in_flight = "accept"
 
 [[route]]
+match = "POST /charges"
+dialect = "stripe"
+
+[[route]]
+match = "POST /orders"
+dialect = "paypal"
+
+[[route]]
+match = "POST /captures"
+dialect = "adyen"
+
+[[route]]
 match = "* /v1/*"
 
 [[route]]
@@ -119,7 +131,9 @@ async fn the_published_documents_are_valid_and_say_which_keys_are_taken() {
     let admin = ask(gateway.admin, get("/v1/openapi.json")).await.unwrap();
     let admin: Value = serde_json::from_slice(&admin.body).unwrap();
     let paths: Vec<_> = fragment["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths, ["/later", "/legacy/{id}/{segment1}", "/payments/{id}"]);
+    let expected =
+        ["/captures", "/charges", "/later", "/legacy/{id}/{segment1}", "/orders", "/payments/{id}"];
+    assert_eq!(paths, expected);
     let responses = |path: &str, method: &str| &fragment["paths"][path][method]["responses"];
     assert!(responses("/payments/{id}", "put")["410"].is_object());
     assert!(responses("/payments/{id}", "patch")["415"].is_object());
@@ -131,8 +145,8 @@ async fn the_published_documents_are_valid_and_say_which_keys_are_taken() {
     let policy = ask(gateway.address, get("/.well-known/idempotency")).await.unwrap();
     let policy: Value = serde_json::from_slice(&policy.body).unwrap();
     assert_eq!(policy["routes"][3]["scope"], "method and path, for all callers alike");
-    let (loose, strict) = (&policy["routes"][0], &policy["routes"][2]);
-    for (form, route) in [(KeyForm::QuotedOrBare, loose), (KeyForm::Quoted, strict)] {
+    let forms = [(KeyForm::QuotedOrBare, 0), (KeyForm::Quoted, 2), (KeyForm::AsItIs, 5)];
+    for (form, route) in forms.map(|(form, at)| (form, &policy["routes"][at])) {
         let keys = keys();
         let given = json!({
             "documents": [fragment, admin],

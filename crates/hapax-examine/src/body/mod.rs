@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use self::places::{BodyForm, BodyPlaces};
+use self::places::{BodyPlaces, TemplateForm};
 use crate::{BodyTemplate, ExamRequest};
 
 mod places;
@@ -38,10 +38,10 @@ pub(crate) fn reordered(template: &BodyTemplate, request: &ExamRequest) -> Optio
     let places = BodyPlaces::read(template, text)?;
     let members: Vec<_> = places.members.iter().rev().map(|member| &text[member.clone()]).collect();
     match places.form {
-        BodyForm::Json => {
+        TemplateForm::Json => {
             (!members.is_empty()).then(|| format!(" {{\n\t{} \n}}\n", members.join(" ,\n\t")))
         }
-        BodyForm::Pairs => (members.len() > 1).then(|| members.join("&")),
+        TemplateForm::Pairs => (members.len() > 1).then(|| members.join("&")),
     }
 }
 

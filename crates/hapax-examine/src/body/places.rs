@@ -8,13 +8,13 @@ use crate::BodyTemplate;
 
 /// How a body is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyForm {
+pub(super) enum TemplateForm {
     Json,
     /// `application/x-www-form-urlencoded`.
     Pairs,
 }
 
-impl BodyForm {
+impl TemplateForm {
     /// These members as a body.
     pub(super) fn joined(self, members: &[&str]) -> String {
         match self {
@@ -43,7 +43,7 @@ impl BodyForm {
 /// Where in a body things are.
 #[derive(Debug)]
 pub(super) struct BodyPlaces {
-    pub(super) form: BodyForm,
+    pub(super) form: TemplateForm,
     /// Each with its name; those of JSON of the outermost object.
     pub(super) members: Vec<Range<usize>>,
     pub(super) numbers: Vec<Range<usize>>,
@@ -61,12 +61,12 @@ impl BodyPlaces {
         Some(Self::of_json(text))
     }
 
-    fn empty(form: BodyForm) -> Self {
+    fn empty(form: TemplateForm) -> Self {
         Self { form, members: Vec::new(), numbers: Vec::new(), strings: Vec::new() }
     }
 
     fn of_pairs(text: &str) -> Self {
-        let mut found = Self::empty(BodyForm::Pairs);
+        let mut found = Self::empty(TemplateForm::Pairs);
         let mut at = 0;
         for pair in text.split('&') {
             let place = at..at + pair.len();
@@ -84,7 +84,7 @@ impl BodyPlaces {
 
     /// The text is JSON.
     fn of_json(text: &str) -> Self {
-        let mut found = Self::empty(BodyForm::Json);
+        let mut found = Self::empty(TemplateForm::Json);
         let bytes = text.as_bytes();
         let (mut at, mut depth, mut member) = (0, 0_u32, None::<usize>);
         while let Some(byte) = bytes.get(at) {

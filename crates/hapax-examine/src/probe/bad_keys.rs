@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, DefectClass, Examiner, Interruption, ProbeLog,
+    Defect, DefectClass, Examiner, ProbeInterruption, ProbeLog,
     findings::ProbeFindings,
     judge::{judge_crash, judge_refusal},
     key_pair::{FirstKey, KeyPair},
@@ -136,7 +136,7 @@ async fn tell_long_keys_apart(
     examiner: &Examiner,
     log: &ProbeLog,
     findings: &mut ProbeFindings,
-) -> Result<(), Interruption> {
+) -> Result<(), ProbeInterruption> {
     let key = examiner.fresh_key();
     if examiner.api().key.uuids {
         let other = if key.ends_with('0') { '1' } else { '0' };

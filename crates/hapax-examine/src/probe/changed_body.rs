@@ -2,7 +2,8 @@
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    BodyTemplate, Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    BodyTemplate, Defect, DefectClass, ExamRequest, Examiner, Exchange, ProbeInterruption,
+    ProbeLog,
     body::{OtherBody, changed_in_length, changed_in_place},
     findings::{NO_SUCCESS, ProbeFindings},
     judge::{judge_crash, judge_duplicates, statuses, untold},
@@ -63,7 +64,7 @@ async fn judge(
     log: &ProbeLog,
     change: &impl Fn(&ExamRequest) -> Option<OtherBody>,
     findings: &mut ProbeFindings,
-) -> Result<bool, Interruption> {
+) -> Result<bool, ProbeInterruption> {
     let to_changed = |request: ExamRequest| match change(&request) {
         Some(other) => request.with_body(other.text),
         None => request,

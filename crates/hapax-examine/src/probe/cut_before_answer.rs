@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    CutEnd, Defect, Examiner, ExchangeEnd, Interruption, ProbeLog,
+    CutEnd, Defect, Examiner, ExchangeEnd, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
     overlap::{TrialFindings, judge_settled},
     wire::Receiving,
@@ -52,7 +52,7 @@ async fn leave(
     log: &ProbeLog,
     end: CutEnd,
     after: Duration,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let addressed = examiner.addressed(0, &request);
     let sent = examiner.wire().send(log, "left", addressed, Receiving::Ordinary).await;

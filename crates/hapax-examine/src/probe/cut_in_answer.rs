@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture, ProbeVerdict};
 use crate::{
-    CutEnd, Defect, DefectClass, ExamRequest, Examiner, Exchange, ExchangeEnd, Interruption,
+    CutEnd, Defect, DefectClass, ExamRequest, Examiner, Exchange, ExchangeEnd, ProbeInterruption,
     ProbeLog,
     judge::judge_duplicates,
     overlap::{TrialFindings, judge_settled},
@@ -52,7 +52,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 }
 
 /// A fresh operation whose answer is large, if there is one: a small one is taken whole by the network.
-fn fresh(examiner: &Examiner) -> Result<ExamRequest, Interruption> {
+fn fresh(examiner: &Examiner) -> Result<ExamRequest, ProbeInterruption> {
     let request = examiner.fresh()?;
     Ok(match &examiner.api().large_path {
         Some(path) => request.at(&path.replace("{marker}", &request.marker)),
@@ -63,7 +63,7 @@ fn fresh(examiner: &Examiner) -> Result<ExamRequest, Interruption> {
 async fn reference(
     examiner: &Examiner,
     log: &ProbeLog,
-) -> Result<Option<ReferenceAnswer>, Interruption> {
+) -> Result<Option<ReferenceAnswer>, ProbeInterruption> {
     let request = fresh(examiner)?;
     let addressed = examiner.addressed(0, &request);
     let sent = examiner.wire().send(log, "whole", addressed, Receiving::Ordinary).await;
@@ -87,7 +87,7 @@ async fn leave(
     log: &ProbeLog,
     reference: &ReferenceAnswer,
     (bytes, end): (usize, CutEnd),
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = fresh(examiner)?;
     let addressed = examiner.addressed(0, &request);
     let sent = examiner.wire().send(log, "left", addressed, Receiving::Little).await;

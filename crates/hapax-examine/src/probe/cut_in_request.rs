@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    CutEnd, Defect, DefectClass, ExamRequest, Examiner, Interruption, ProbeLog,
+    CutEnd, Defect, DefectClass, ExamRequest, Examiner, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
     overlap::{TrialFindings, judge_settled},
     wire::BrokenExchange,
@@ -63,7 +63,7 @@ async fn cut_all(
     examiner: &Examiner,
     log: &ProbeLog,
     end: CutEnd,
-) -> Result<Vec<CutRequest>, Interruption> {
+) -> Result<Vec<CutRequest>, ProbeInterruption> {
     let mut cut = Vec::new();
     let mut tried = BTreeSet::new();
     for part in [None, Some(0), Some(50), Some(99), Some(100)] {
@@ -94,7 +94,7 @@ async fn retry(
     log: &ProbeLog,
     cut: &CutRequest,
     early: Option<u64>,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let CutRequest { request, bytes, left } = cut;
     let retry = examiner.ask_until_settled(log, "whole", request).await;
     let effects = examiner.effects(log, &request.marker).await?;

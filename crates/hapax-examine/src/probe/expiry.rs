@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
-    AwaitedKey, Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    AwaitedKey, Defect, DefectClass, ExamRequest, Examiner, Exchange, ProbeInterruption, ProbeLog,
     RawAnswer, judge::judge_duplicates,
 };
 
@@ -63,7 +63,7 @@ async fn waited_for(
     examiner: &Examiner,
     log: &ProbeLog,
     window: ExpiryWindow,
-) -> Result<Option<ProbeVerdict>, Interruption> {
+) -> Result<Option<ProbeVerdict>, ProbeInterruption> {
     let ExpiryWindow { retention, margin } = window;
     let (early, late) = (examiner.fresh()?, examiner.fresh()?);
     let first = examiner.ask(log, "first", &early).await;
@@ -92,7 +92,7 @@ async fn begun(
     examiner: &Examiner,
     log: &ProbeLog,
     retention: Duration,
-) -> Result<ProbeVerdict, Interruption> {
+) -> Result<ProbeVerdict, ProbeInterruption> {
     let request = examiner.fresh()?;
     let asked = examiner.now();
     let first = examiner.ask(log, "first", &request).await;
@@ -108,7 +108,7 @@ async fn resumed(
     examiner: &Examiner,
     log: &ProbeLog,
     awaited: &AwaitedKey,
-) -> Result<ProbeVerdict, Interruption> {
+) -> Result<ProbeVerdict, ProbeInterruption> {
     let (retention, age) = (awaited.retention(), awaited.age(examiner.now()));
     if age < opening(retention) {
         examiner.remember(awaited.clone());
@@ -154,7 +154,7 @@ async fn forgotten(
     original: &RawAnswer,
     asked: &[&Exchange],
     retention: Duration,
-) -> Result<Vec<Defect>, Interruption> {
+) -> Result<Vec<Defect>, ProbeInterruption> {
     let effects = examiner.effects(log, &request.marker).await?;
     let shown_by: Vec<_> = asked.iter().map(|exchange| exchange.number).collect();
     let mut defects = judge_duplicates(examiner, asked, effects);
@@ -192,7 +192,7 @@ async fn afterwards(
     log: &ProbeLog,
     request: &ExamRequest,
     original: Option<&RawAnswer>,
-) -> Result<Vec<Defect>, Interruption> {
+) -> Result<Vec<Defect>, ProbeInterruption> {
     let retry = examiner.ask_until_settled(log, "retry after the end", request).await;
     let effects = examiner.effects(log, &request.marker).await?;
     let is_replay = retry.answer().zip(original).is_some_and(|(now, then)| is_replay(then, now));

@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
-    Defect, DefectClass, ExamRequest, Examiner, Exchange, Hook, Interruption, ProbeLog,
+    Defect, DefectClass, ExamRequest, Examiner, Exchange, Hook, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
 };
 
@@ -83,7 +83,7 @@ impl FailedRequest {
         log: &ProbeLog,
         place: FailurePlace,
         hook: &Hook,
-    ) -> Result<Option<Self>, Interruption> {
+    ) -> Result<Option<Self>, ProbeInterruption> {
         for _ in 0..TRIES {
             examiner.hook(Some(hook), "lets the server fail").await?;
             log.note(format!("the next execution was made to fail {}", place.describe()));
@@ -104,7 +104,7 @@ impl FailedRequest {
         &self,
         examiner: &Examiner,
         log: &ProbeLog,
-    ) -> Result<Result<Vec<Defect>, String>, Interruption> {
+    ) -> Result<Result<Vec<Defect>, String>, ProbeInterruption> {
         let asked: Vec<_> = std::iter::once(&self.first).chain(&self.retries).collect();
         let mut defects = judge_duplicates(examiner, &asked, self.effects);
         for defect in &mut defects {

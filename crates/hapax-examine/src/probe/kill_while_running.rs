@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
-    Examiner, Interruption, ProbeLog,
+    Examiner, ProbeInterruption, ProbeLog,
     recovery::{KillMoment, KillTrial},
 };
 
@@ -61,7 +61,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 }
 
 /// How long a request runs, made as slow as it can be.
-async fn running(examiner: &Examiner, log: &ProbeLog) -> Result<Duration, Interruption> {
+async fn running(examiner: &Examiner, log: &ProbeLog) -> Result<Duration, ProbeInterruption> {
     let Some(slowness) = examiner.slow_server().await? else {
         return Ok(examiner.learned().latency);
     };

@@ -33,7 +33,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         let asked = stream::iter(0..wanted).map(|_| async {
             let request = examiner.fresh()?;
             let exchange = examiner.ask(&others, "other key", &request).await;
-            Ok::<_, crate::Interruption>(u32::from(exchange.succeeded()))
+            Ok::<_, crate::ProbeInterruption>(u32::from(exchange.succeeded()))
         });
         let used: u32 = asked
             .buffer_unordered(AT_ONCE_MAX)

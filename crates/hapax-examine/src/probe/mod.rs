@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::{Defect, Examiner, Exchange, Interruption, ProbeLog};
+use crate::{Defect, Examiner, Exchange, ProbeInterruption, ProbeLog};
 
 mod bad_keys;
 mod changed_body;
@@ -55,7 +55,7 @@ pub struct Probe {
     pub(crate) run: for<'a> fn(&'a Examiner, &'a ProbeLog) -> ProbeFuture<'a>,
 }
 
-pub(crate) type ProbeFuture<'a> = BoxFuture<'a, Result<ProbeVerdict, Interruption>>;
+pub(crate) type ProbeFuture<'a> = BoxFuture<'a, Result<ProbeVerdict, ProbeInterruption>>;
 
 /// What a probe cannot be run without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Examiner, Interruption, ProbeLog,
+    Examiner, ProbeInterruption, ProbeLog,
     findings::{NO_SUCCESS, ProbeFindings},
     judge::{judge_duplicates, judge_later_retry},
 };
@@ -59,7 +59,7 @@ async fn look_at(
     log: &ProbeLog,
     circumstance: &Circumstance,
     findings: &mut ProbeFindings,
-) -> Result<(), Interruption> {
+) -> Result<(), ProbeInterruption> {
     let Some(first) = examiner.succeed(log, "first", |request| request).await? else {
         findings.unclear(NO_SUCCESS);
         return Ok(());

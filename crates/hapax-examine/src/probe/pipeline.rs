@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, DefectClass, Examiner, Exchange, Interruption, ProbeLog,
+    Defect, DefectClass, Examiner, Exchange, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, judge_overlapping, judge_settled},
 };
 
@@ -36,7 +36,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 async fn pipeline(
     examiner: &Examiner,
     log: &ProbeLog,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let (request, other) = (examiner.fresh()?, examiner.fresh()?);
     let sent = [&request, &request, &other].map(|request| examiner.addressed(0, request));
     let answered = examiner.wire().pipeline(log, &sent, examiner.patience()).await;

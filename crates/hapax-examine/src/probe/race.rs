@@ -2,7 +2,7 @@
 
 use super::{Probe, ProbeFuture, ProbeVerdict};
 use crate::{
-    ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    ExamRequest, Examiner, Exchange, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, is_overlap, judge_overlapping, judge_settled},
 };
 
@@ -42,7 +42,7 @@ pub(super) async fn race_all(
     log: &ProbeLog,
     route: RaceRoute,
     racers: &[usize],
-) -> Result<ProbeVerdict, Interruption> {
+) -> Result<ProbeVerdict, ProbeInterruption> {
     let mut findings = TrialFindings::default();
     for number in racers {
         for trial in 0..examiner.examination().bounds.race_trials {
@@ -67,7 +67,7 @@ async fn trial_of(
     log: &ProbeLog,
     route: RaceRoute,
     racers: usize,
-) -> Result<Option<Vec<crate::Defect>>, Interruption> {
+) -> Result<Option<Vec<crate::Defect>>, ProbeInterruption> {
     for _ in 0..ATTEMPTS_MAX {
         let request = examiner.fresh()?;
         let raced = race(examiner, log, route, &request, racers).await;

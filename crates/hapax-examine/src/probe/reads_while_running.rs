@@ -9,7 +9,7 @@ use super::{
     race::{RaceRoute, race},
 };
 use crate::{
-    Defect, DefectClass, Examiner, Interruption, ProbeLog,
+    Defect, DefectClass, Examiner, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
     overlap::{TrialFindings, is_overlap},
 };
@@ -55,7 +55,10 @@ struct EffectsRead {
 }
 
 /// Duplicates at once, and more of them after the answer; nothing if nobody could look meanwhile.
-async fn look(examiner: &Examiner, log: &ProbeLog) -> Result<Option<Vec<Defect>>, Interruption> {
+async fn look(
+    examiner: &Examiner,
+    log: &ProbeLog,
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let racing = || race(examiner, log, RaceRoute::Connections, &request, DUPLICATES);
     let (raced, during) = looking(examiner, &request.marker, racing()).await?;
@@ -88,7 +91,7 @@ async fn looking<T>(
     examiner: &Examiner,
     marker: &str,
     doing: impl Future<Output = T>,
-) -> Result<(T, EffectsRead), Interruption> {
+) -> Result<(T, EffectsRead), ProbeInterruption> {
     let mut doing = Box::pin(doing);
     let mut read = EffectsRead::default();
     loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    Defect, DefectClass, ExamRequest, Examiner, Exchange, ProbeInterruption, ProbeLog,
     body::refusable,
     findings::ProbeFindings,
     judge::{judge_crash, judge_duplicates, judge_refusal},
@@ -78,7 +78,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 async fn find_refusal(
     examiner: &Examiner,
     log: &ProbeLog,
-) -> Result<Option<RefusedOperation>, Interruption> {
+) -> Result<Option<RefusedOperation>, ProbeInterruption> {
     let template = &examiner.api().body;
     for body in 0..refusable(template, &template.sample()).len().min(BODIES_MAX) {
         if let Some(refused) = refuse(examiner, log, body).await? {
@@ -93,7 +93,7 @@ async fn refuse(
     examiner: &Examiner,
     log: &ProbeLog,
     body: usize,
-) -> Result<Option<RefusedOperation>, Interruption> {
+) -> Result<Option<RefusedOperation>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let bodies = refusable(&examiner.api().body, &request);
     let Some(invalid) = bodies.into_iter().nth(body) else { return Ok(None) };
@@ -110,7 +110,7 @@ async fn correct(
     log: &ProbeLog,
     refused: &RefusedOperation,
     findings: &mut ProbeFindings,
-) -> Result<CorrectedEnd, Interruption> {
+) -> Result<CorrectedEnd, ProbeInterruption> {
     let RefusedOperation { request, refusal, .. } = refused;
     let corrected = examiner.ask_until_settled(log, "corrected", request).await;
     let effects = examiner.effects(log, &request.marker).await?;

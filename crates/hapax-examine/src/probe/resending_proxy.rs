@@ -4,7 +4,7 @@ use futures_util::future::join;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, Examiner, Interruption, ProbeLog,
+    Defect, Examiner, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, is_overlap, judge_overlapping, judge_settled},
     wire::{ProxyFault, ResendingProxy},
 };
@@ -44,7 +44,7 @@ async fn through(
     examiner: &Examiner,
     log: &ProbeLog,
     fault: ProxyFault,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let Ok(proxy) = ResendingProxy::bind().await else { return Ok(None) };
     let (wire, patience, address) = (examiner.wire(), examiner.patience(), proxy.address.clone());

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Probe, ProbeFuture, ProbeNeed, ProbeVerdict};
 use crate::{
-    Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    Defect, DefectClass, ExamRequest, Examiner, Exchange, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
 };
 
@@ -57,7 +57,7 @@ async fn retried(
     log: &ProbeLog,
     request: &ExamRequest,
     first: &Exchange,
-) -> Result<Vec<Defect>, Interruption> {
+) -> Result<Vec<Defect>, ProbeInterruption> {
     let is_kept = is_kept(examiner, &request.marker).await?;
     let retries = examiner.retry_until_success(log, "retry", request).await?;
     let effects = examiner.effects(log, &request.marker).await?;
@@ -109,7 +109,7 @@ async fn retried(
 }
 
 /// Whether the effect is there, where somebody counts: who starts may show it only some time later.
-async fn is_kept(examiner: &Examiner, marker: &str) -> Result<bool, Interruption> {
+async fn is_kept(examiner: &Examiner, marker: &str) -> Result<bool, ProbeInterruption> {
     let until = Instant::now() + examiner.examination().bounds.recovery;
     while examiner.effects_now(marker).await? == Some(0) {
         if Instant::now() >= until {
@@ -127,10 +127,10 @@ async fn unanswered(
     status: u16,
     last: &Exchange,
     shown_by: Vec<u32>,
-) -> Result<Defect, Interruption> {
+) -> Result<Defect, ProbeInterruption> {
     let recovery = examiner.examination().bounds.recovery.as_secs_f32();
     if !examiner.is_well(log).await? {
-        return Err(Interruption::Hook(format!(
+        return Err(ProbeInterruption::Hook(format!(
             "within {recovery} s after the server was started, no request succeeded, not even with a new key"
         )));
     }

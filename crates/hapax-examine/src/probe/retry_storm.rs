@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, ExamRequest, Examiner, Exchange, ExchangeEnd, Interruption, ProbeLog,
+    Defect, ExamRequest, Examiner, Exchange, ExchangeEnd, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, judge_overlapping, judge_settled},
     wire::Receiving,
 };
@@ -51,7 +51,7 @@ async fn storm(
     examiner: &Examiner,
     log: &ProbeLog,
     patience: Duration,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let latency = examiner.learned().latency;
     // So that most come while the first runs, and some after it.

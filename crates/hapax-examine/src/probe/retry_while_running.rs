@@ -6,7 +6,7 @@ use futures_util::future::join;
 
 use super::{Probe, ProbeFuture};
 use crate::{
-    Defect, Examiner, Interruption, ProbeLog,
+    Defect, Examiner, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, is_overlap, judge_overlapping, judge_settled},
     wire::{OpenRequest, Receiving},
 };
@@ -57,7 +57,7 @@ async fn retry(
     examiner: &Examiner,
     log: &ProbeLog,
     delay: Duration,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let addressed = examiner.addressed(0, &request);
     let open = |label| examiner.wire().open(log, label, addressed, Receiving::Ordinary);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Probe, ProbeFuture, ProbeNeed};
 use crate::{
-    Defect, Examiner, ExchangeEnd, Interruption, ProbeLog,
+    Defect, Examiner, ExchangeEnd, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
     overlap::{TrialFindings, judge_settled},
 };
@@ -46,7 +46,7 @@ async fn reset(
     examiner: &Examiner,
     log: &ProbeLog,
     after: Duration,
-) -> Result<Option<Vec<Defect>>, Interruption> {
+) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
     let addressed = examiner.addressed(0, &request);
     let left = examiner.wire().reset_http2(log, "reset", addressed, after).await;

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Defect, DefectClass, ExamRequest, Examiner, Exchange, Interruption, ProbeLog,
+    Defect, DefectClass, ExamRequest, Examiner, Exchange, ProbeInterruption, ProbeLog,
     judge::judge_duplicates,
 };
 
@@ -42,7 +42,7 @@ impl KillTrial {
         examiner: &Examiner,
         log: &ProbeLog,
         moment: KillMoment,
-    ) -> Result<Self, Interruption> {
+    ) -> Result<Self, ProbeInterruption> {
         let request = examiner.fresh()?;
         let slowness = examiner.slow_server().await?.unwrap_or_default();
         let is_answered = AtomicBool::new(false);
@@ -61,7 +61,7 @@ impl KillTrial {
             let ordered = log.elapsed();
             let lead = examiner.kill_server(log).await?.lead;
             examiner.start_server(log).await?;
-            Ok::<_, Interruption>((ordered, lead))
+            Ok::<_, ProbeInterruption>((ordered, lead))
         };
         let (first, killed) = tokio::join!(asking, killing);
         // Some are slow also after a start. Why there was none is told first.
@@ -90,7 +90,7 @@ impl KillTrial {
         &self,
         examiner: &Examiner,
         log: &ProbeLog,
-    ) -> Result<Vec<Defect>, Interruption> {
+    ) -> Result<Vec<Defect>, ProbeInterruption> {
         let asked: Vec<_> = std::iter::once(&self.first).chain(&self.retries).collect();
         let mut defects = judge_duplicates(examiner, &asked, Some(self.effects));
         if let Some(last) = self.retries.last()
@@ -115,10 +115,10 @@ impl KillTrial {
         examiner: &Examiner,
         log: &ProbeLog,
         last: &Exchange,
-    ) -> Result<Defect, Interruption> {
+    ) -> Result<Defect, ProbeInterruption> {
         let recovery = examiner.examination().bounds.recovery.as_secs_f32();
         if !examiner.is_well(log).await? {
-            return Err(Interruption::Hook(format!(
+            return Err(ProbeInterruption::Hook(format!(
                 "within {recovery} s after the server was started, no request succeeded, not even with a new key"
             )));
         }
@@ -157,7 +157,7 @@ async fn wait(
     moment: KillMoment,
     request: &ExamRequest,
     is_answered: &AtomicBool,
-) -> Result<(), Interruption> {
+) -> Result<(), ProbeInterruption> {
     match moment {
         KillMoment::After { into, lead } => sleep(into.saturating_sub(lead)).await,
         KillMoment::Counted => {

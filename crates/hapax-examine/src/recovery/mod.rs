@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::{ExamRequest, Examiner, Exchange, Hook, HttpAddress, Interruption, ProbeLog};
+use crate::{ExamRequest, Examiner, Exchange, Hook, HttpAddress, ProbeInterruption, ProbeLog};
 
 mod kill_trial;
 
@@ -34,7 +34,7 @@ const SAME_FAILURES: u32 = 5;
 
 impl Examiner {
     /// Kills the server, and waits until it is gone, or is likely to have been started again by somebody else.
-    pub(crate) async fn kill_server(&self, log: &ProbeLog) -> Result<ServerEnd, Interruption> {
+    pub(crate) async fn kill_server(&self, log: &ProbeLog) -> Result<ServerEnd, ProbeInterruption> {
         let began = Instant::now();
         self.hook(self.examination().hooks.kill.as_ref(), "kills the server").await?;
         let lead = began.elapsed();
@@ -51,7 +51,10 @@ impl Examiner {
     }
 
     /// The same while nothing else is asked: one that somebody else starts again at once is also seen to end.
-    pub(crate) async fn kill_server_at_rest(&self, log: &ProbeLog) -> Result<bool, Interruption> {
+    pub(crate) async fn kill_server_at_rest(
+        &self,
+        log: &ProbeLog,
+    ) -> Result<bool, ProbeInterruption> {
         let address = self.address();
         let idle = TcpStream::connect((address.host.as_str(), address.port)).await.ok();
         let is_gone = self.kill_server(log).await?.is_seen;
@@ -61,14 +64,14 @@ impl Examiner {
     }
 
     /// Starts the server, and waits until all its addresses take connections.
-    pub(crate) async fn start_server(&self, log: &ProbeLog) -> Result<(), Interruption> {
+    pub(crate) async fn start_server(&self, log: &ProbeLog) -> Result<(), ProbeInterruption> {
         self.hook(self.examination().hooks.start.as_ref(), "starts the server").await?;
         let began = Instant::now();
         let recovery = self.examination().bounds.recovery;
         for address in &self.api().addresses {
             while !takes_connections(address).await {
                 if began.elapsed() >= recovery {
-                    return Err(Interruption::Hook(format!(
+                    return Err(ProbeInterruption::Hook(format!(
                         "{address} takes no connections within {} s after the server was started",
                         recovery.as_secs_f32()
                     )));
@@ -81,7 +84,7 @@ impl Examiner {
     }
 
     /// Makes the server slow, if there is a way; how long its executions take then.
-    pub(crate) async fn slow_server(&self) -> Result<Option<Duration>, Interruption> {
+    pub(crate) async fn slow_server(&self) -> Result<Option<Duration>, ProbeInterruption> {
         let hooks = &self.examination().hooks;
         if hooks.slow.is_none() {
             return Ok(None);
@@ -91,7 +94,7 @@ impl Examiner {
     }
 
     /// Ends that.
-    pub(crate) async fn fast_server(&self) -> Result<(), Interruption> {
+    pub(crate) async fn fast_server(&self) -> Result<(), ProbeInterruption> {
         self.hook(self.examination().hooks.fast.as_ref(), "makes the server fast again").await
     }
 
@@ -100,7 +103,7 @@ impl Examiner {
         &self,
         hook: Option<&Hook>,
         purpose: &str,
-    ) -> Result<(), Interruption> {
+    ) -> Result<(), ProbeInterruption> {
         match hook {
             Some(hook) => hook.run(self.wire(), purpose, self.examination().hooks.slowness()).await,
             None => Ok(()),
@@ -116,7 +119,7 @@ impl Examiner {
         log: &ProbeLog,
         label: &str,
         request: &ExamRequest,
-    ) -> Result<Vec<Exchange>, Interruption> {
+    ) -> Result<Vec<Exchange>, ProbeInterruption> {
         let until = Instant::now() + self.examination().bounds.recovery;
         let mut wait = LOOK_AGAIN;
         let mut retries: Vec<Exchange> = Vec::new();
@@ -141,18 +144,18 @@ impl Examiner {
     }
 
     /// Whether an operation that nobody has asked for succeeds, at last.
-    pub(crate) async fn is_well(&self, log: &ProbeLog) -> Result<bool, Interruption> {
+    pub(crate) async fn is_well(&self, log: &ProbeLog) -> Result<bool, ProbeInterruption> {
         let other = self.fresh()?;
         let asked = self.retry_until_success(log, "another key", &other).await?;
         Ok(asked.last().is_some_and(Exchange::succeeded))
     }
 
     /// Waits, and ends before if the examination does.
-    pub(crate) async fn rest_for(&self, duration: Duration) -> Result<(), Interruption> {
+    pub(crate) async fn rest_for(&self, duration: Duration) -> Result<(), ProbeInterruption> {
         let until = Instant::now() + duration;
         loop {
             if self.is_cancelled() {
-                return Err(Interruption::Cancelled);
+                return Err(ProbeInterruption::Cancelled);
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {

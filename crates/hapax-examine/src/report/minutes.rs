@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{
     document::{
-        ControlDocument, ControlOutcome, DefectDocument, NoteDocument, OracleDocument,
-        ProbeDocument, REPORT_FORMAT, RacesDocument, ReportDocument, TargetDocument,
+        ControlDocument, ControlOutcome, DefectDocument, OracleDocument, ProbeDocument,
+        ProbeNoteDocument, REPORT_FORMAT, RacesDocument, ReportDocument, TargetDocument,
         VerdictDocument,
     },
     redaction::Redaction,
@@ -109,8 +109,8 @@ impl Minutes {
         document
     }
 
-    fn note(&self, at: Duration, text: &str) -> NoteDocument {
-        NoteDocument { at_micros: micros(at), text: self.text(text) }
+    fn note(&self, at: Duration, text: &str) -> ProbeNoteDocument {
+        ProbeNoteDocument { at_micros: micros(at), text: self.text(text) }
     }
 
     /// Text in which the server's words may be.

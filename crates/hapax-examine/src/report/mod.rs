@@ -20,8 +20,8 @@ pub use self::{
     document::{
         ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
         DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,
-        NoteDocument, OracleDocument, ProbeDocument, REPORT_FORMAT, RacesDocument, ReportDocument,
-        ReportFault, TargetDocument, VerdictDocument,
+        OracleDocument, ProbeDocument, ProbeNoteDocument, REPORT_FORMAT, RacesDocument,
+        ReportDocument, ReportFault, TargetDocument, VerdictDocument,
     },
     html::render_html,
     junit::render_junit,

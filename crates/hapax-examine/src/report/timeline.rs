@@ -1,7 +1,7 @@
 //! What happened when, as a picture: a lane for each exchange, and lines for what was done in between.
 
 use super::{
-    document::{EndDocument, ExchangeDocument, NoteDocument},
+    document::{EndDocument, ExchangeDocument, ProbeNoteDocument},
     summary::micros_text,
     text::{markup, shortened},
 };
@@ -25,7 +25,7 @@ const NOTE_CHARS: usize = 110;
 const TICKS: u32 = 4;
 
 /// A picture of these exchanges, in the order in which they began; empty if there is none.
-pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[NoteDocument]) -> String {
+pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[ProbeNoteDocument]) -> String {
     let lanes = exchanges.get(..exchanges.len().min(LANES_MAX)).unwrap_or_default();
     let (Some(begin), Some(end)) = (
         lanes.iter().map(|lane| lane.began_micros).min(),
@@ -35,7 +35,7 @@ pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[NoteDocument]) 
     };
     let notes = notes_near(notes, begin, end);
     let times = notes.iter().map(|note| note.at_micros);
-    let scale = Scale {
+    let scale = TimelineScale {
         begin: times.clone().min().map_or(begin, |at| at.min(begin)),
         end: times.max().map_or(end, |at| at.max(end)).max(begin + 1),
     };
@@ -66,14 +66,14 @@ pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[NoteDocument]) 
 }
 
 /// Whether a note says that the server was killed.
-fn is_kill(note: &NoteDocument) -> bool {
+fn is_kill(note: &ProbeNoteDocument) -> bool {
     note.text.contains("server was killed")
 }
 
 /// The notes that belong to what happened between these times, kills before others.
-fn notes_near(notes: &[NoteDocument], begin: u64, end: u64) -> Vec<&NoteDocument> {
+fn notes_near(notes: &[ProbeNoteDocument], begin: u64, end: u64) -> Vec<&ProbeNoteDocument> {
     let near = (end - begin).max(NEAR_MICROS);
-    let is_near = |note: &&NoteDocument| {
+    let is_near = |note: &&ProbeNoteDocument| {
         (begin.saturating_sub(near)..=end.saturating_add(near)).contains(&note.at_micros)
     };
     let mut found: Vec<_> = notes.iter().filter(is_near).collect();
@@ -83,12 +83,12 @@ fn notes_near(notes: &[NoteDocument], begin: u64, end: u64) -> Vec<&NoteDocument
     found
 }
 
-struct Scale {
+struct TimelineScale {
     begin: u64,
     end: u64,
 }
 
-impl Scale {
+impl TimelineScale {
     fn x(&self, micros: u64) -> f64 {
         let since = micros.saturating_sub(self.begin) as f64;
         LEFT + since / (self.end - self.begin) as f64 * (RIGHT - LEFT)
@@ -100,11 +100,11 @@ fn number(count: usize) -> f64 {
 }
 
 /// Since the beginning of the picture.
-fn offset(scale: &Scale, micros: u64) -> String {
+fn offset(scale: &TimelineScale, micros: u64) -> String {
     micros_text(micros.saturating_sub(scale.begin))
 }
 
-fn axis(scale: &Scale, lanes_end: f64) -> String {
+fn axis(scale: &TimelineScale, lanes_end: f64) -> String {
     let length = scale.end - scale.begin;
     let mut shapes = String::new();
     for tick in 0..=TICKS {
@@ -116,14 +116,19 @@ fn axis(scale: &Scale, lanes_end: f64) -> String {
     shapes
 }
 
-fn note_line(scale: &Scale, number: usize, note: &NoteDocument, lanes_end: f64) -> String {
+fn note_line(
+    scale: &TimelineScale,
+    number: usize,
+    note: &ProbeNoteDocument,
+    lanes_end: f64,
+) -> String {
     let x = scale.x(note.at_micros);
     let class = if is_kill(note) { "kill" } else { "done" };
     let shape = line(class, (x, TOP - 4.0), (x, lanes_end + 4.0));
     shape + &text_at(class, x, TOP - 8.0, "middle", &number.to_string())
 }
 
-fn lane_shapes(scale: &Scale, lane: &ExchangeDocument, y: f64) -> String {
+fn lane_shapes(scale: &TimelineScale, lane: &ExchangeDocument, y: f64) -> String {
     let (began, ended) = (scale.x(lane.began_micros), scale.x(lane.ended_micros));
     // What took no time is seen too.
     let ended = ended.max(began + 1.5);

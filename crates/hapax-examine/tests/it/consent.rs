@@ -1,7 +1,7 @@
 //! Whom an examination may ask, and what it never sends.
 
 use hapax_examine::{
-    ApiUnderTest, BodyTemplate, ConsentError, ConsentScope, Credentials, HttpAddress, KeyHeader,
+    ApiCredentials, ApiUnderTest, BodyTemplate, ConsentError, ConsentScope, HttpAddress, KeyHeader,
 };
 
 fn api(header: (&str, &str)) -> ApiUnderTest {
@@ -24,9 +24,9 @@ fn api(header: (&str, &str)) -> ApiUnderTest {
             uuids: false,
             first_sent: None,
         },
-        credentials: Credentials {
+        credentials: ApiCredentials {
             main: vec![(name.to_owned(), value.to_owned())],
-            ..Credentials::default()
+            ..ApiCredentials::default()
         },
         id: None,
         other_path: None,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use hapax_examine::{
-    ApiUnderTest, BodyTemplate, CountByGet, Credentials, DeclaredConduct, Examination,
+    ApiCredentials, ApiUnderTest, BodyTemplate, CountByGet, DeclaredConduct, Examination,
     ExaminationBounds, ExaminationMemory, ExaminationRecord, Hooks, HttpAddress, JsonPath,
     KeyHeader, KeySyntax, Probe, ProbeVerdict, Wire,
 };
@@ -100,7 +100,7 @@ async fn examined(address: &HttpAddress) -> ExaminationRecord {
                 uuids: false,
                 first_sent: None,
             },
-            credentials: Credentials::default(),
+            credentials: ApiCredentials::default(),
             id: Some(JsonPath::new("/id")),
             other_path: None,
             large_path: None,

@@ -8,9 +8,9 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use hapax_examine::{
-    ApiUnderTest, BodyTemplate, CountByGet, Credentials, DeclaredConduct, DefectClass, Examination,
-    ExaminationBounds, ExaminationMemory, ExaminationRecord, Hook, Hooks, HttpAddress, JsonPath,
-    KeyHeader, PROBES, Probe, ProbeRecord, ProbeVerdict, Wire,
+    ApiCredentials, ApiUnderTest, BodyTemplate, CountByGet, DeclaredConduct, DefectClass,
+    Examination, ExaminationBounds, ExaminationMemory, ExaminationRecord, Hook, Hooks, HttpAddress,
+    JsonPath, KeyHeader, PROBES, Probe, ProbeRecord, ProbeVerdict, Wire,
 };
 use hapax_zoo::{RunningSpecies, SPECIES, Species};
 
@@ -64,7 +64,7 @@ pub(crate) fn examination_at(addresses: [SocketAddr; 2], only: &[&str]) -> Exami
                 uuids: false,
                 first_sent: None,
             },
-            credentials: Credentials {
+            credentials: ApiCredentials {
                 main: bearer("alice"),
                 other: Some(bearer("bob")),
                 revoked: Some(bearer("revoked")),

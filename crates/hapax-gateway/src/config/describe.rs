@@ -89,14 +89,11 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
     let policy = &protection.policy;
     let retention = policy.retention();
     let key = match (protection.key, protection.key_form) {
-        (KeyRule::Required, KeyForm::QuotedOrBare) => "required",
-        (KeyRule::Optional, KeyForm::QuotedOrBare | KeyForm::Quoted) => "optional",
+        (KeyRule::Required, KeyForm::QuotedOrBare | KeyForm::AsItIs) => "required",
+        (KeyRule::Optional, _) => "optional",
         (KeyRule::Required, KeyForm::Quoted) => "strict",
     };
-    let header = match &protection.dialect {
-        Dialect::Header(name) => name.as_str(),
-        Dialect::Repeatability => "repeatability-request-id",
-    };
+    let header = protection.dialect.key_header().as_str();
     let body = match &protection.body {
         BodyForm::Auto { .. } => "auto",
         BodyForm::Raw => "raw",
@@ -142,6 +139,12 @@ pub(super) fn protection(protection: &Protection, tenant: &str) -> String {
 /// What few routes say.
 fn unusual(protection: &Protection) -> Vec<String> {
     let (mut words, retention) = (Vec::new(), protection.policy.retention());
+    match &protection.dialect {
+        Dialect::Header(_) | Dialect::Repeatability => {}
+        Dialect::Stripe | Dialect::Paypal | Dialect::Adyen => {
+            words.push(format!("refuses as {} does", protection.dialect.as_str()));
+        }
+    }
     if protection.compared_headers != ComparedHeaders::Usual {
         let names = protection.compared_headers.names().join(" ");
         words.push(format!("compares the headers [{names}] alone"));

@@ -7,8 +7,9 @@ use hapax_core::{
     limits::{LEASE_MAX, LEASE_MIN, OUTCOME_BODY_BYTES_MAX, REQUEST_BYTES_MAX, RETENTION_MIN},
 };
 use hapax_tower::{
-    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyRule,
-    KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping, StoreDown,
+    BodyForm, ComparedHeaders, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm,
+    KeyRule, KeySpelling, Prober, Protection, RateLimit, ResultPolicy, Revalidator, Scoping,
+    StoreDown,
 };
 use http::{HeaderName, StatusCode};
 use toml::Spanned;
@@ -54,11 +55,12 @@ pub(super) fn read(
     let reading = AnswerReading { bytes_max: response_bytes_max, within: timeout, status, hosts };
     let fingerprint = route.table("fingerprint", FINGERPRINT);
     let dialect = dialect(route).unwrap_or(usual.dialect);
+    check_key_form(route, &dialect, key.form);
     let asking = Asking { key_header: dialect.key_header().clone(), hosts, within: timeout };
     let protection = Protection {
         label: usual.label,
         policy,
-        results: results(route, usual.results),
+        results: results(route, dialect.results()),
         key: key.rule,
         key_form: key.form,
         derived_key: key.derived,
@@ -109,7 +111,13 @@ fn key_spelling(route: &TableReader<'_>) -> Option<KeySpelling> {
 
 fn dialect(route: &TableReader<'_>) -> Option<Dialect> {
     let header = route.parsed("header", header_name);
-    let words = [("idempotency-key", Standard::Ietf), ("repeatability", Standard::Oasis)];
+    let words = [
+        ("idempotency-key", Standard::Ietf),
+        ("repeatability", Standard::Oasis),
+        ("stripe", Standard::Stripe),
+        ("paypal", Standard::Paypal),
+        ("adyen", Standard::Adyen),
+    ];
     let dialect = route.word("dialect", &words);
     let dialect_counts = route.counts_beside("dialect", "header");
     if dialect_counts && route.counts_beside("header", "dialect") {
@@ -120,6 +128,9 @@ fn dialect(route: &TableReader<'_>) -> Option<Dialect> {
         return match dialect?.into_inner() {
             Standard::Ietf => None,
             Standard::Oasis => Some(Dialect::Repeatability),
+            Standard::Stripe => Some(Dialect::Stripe),
+            Standard::Paypal => Some(Dialect::Paypal),
+            Standard::Adyen => Some(Dialect::Adyen),
         };
     }
     header.map(|header| Dialect::Header(header.into_inner()))
@@ -130,6 +141,22 @@ fn dialect(route: &TableReader<'_>) -> Option<Dialect> {
 enum Standard {
     Ietf,
     Oasis,
+    Stripe,
+    Paypal,
+    Adyen,
+}
+
+/// Refuses to ask clients of a vendor for quotes, which they do not write.
+fn check_key_form(route: &TableReader<'_>, dialect: &Dialect, form: KeyForm) {
+    let name = match dialect {
+        Dialect::Header(_) | Dialect::Repeatability => return,
+        Dialect::Stripe | Dialect::Paypal | Dialect::Adyen => dialect.as_str(),
+    };
+    if form == KeyForm::Quoted {
+        let what =
+            format!("`key` cannot be \"strict\" in the dialect {name:?}, where keys are any text");
+        route.fault(route.place("key"), format!("{what}; write `key = \"required\"` instead"));
+    }
 }
 
 fn scope(route: &TableReader<'_>) -> Option<Scoping> {

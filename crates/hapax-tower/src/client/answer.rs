@@ -91,14 +91,12 @@ fn is_true(headers: &HeaderMap, name: &HeaderName) -> Option<bool> {
     }
 }
 
-/// What a refusal says, by its code if it is a problem document that has one.
+/// What a refusal says, by its code if it is one of ours.
 fn refused(status: StatusCode, headers: &HeaderMap, body: Option<&[u8]>) -> AttemptResult {
-    if !refusal_header::is_problem(headers) {
-        return of_answer(status, None);
-    }
     let refusal = match refusal_header::code(headers) {
         Some(code) => Code::parse(code),
-        None => body.and_then(typed),
+        None if refusal_header::is_problem(headers) => body.and_then(typed),
+        None => None,
     };
     of_answer(status, refusal)
 }

@@ -14,7 +14,7 @@ use super::{
         drain::{ConnectionReuse, UnreadBody},
         front::Front,
     },
-    responses::problem::Problem,
+    responses::{dialects::AnsweredRequest, problem::Problem},
     service::{Judged, pass},
     verdict::{Handled, Verdict},
 };
@@ -101,7 +101,18 @@ impl Front {
         let (mut response, verdict) = match (page, rule) {
             (Some(page), _) | (None, Rule::Preflight(page)) => (page, Verdict::Page),
             (None, Rule::Refuse(problem)) => {
-                Box::pin(refuse(problem, &self.site, parts, UnreadBody::Unread(body))).await
+                let taken = self.routes.all().get(route).map(|route| &route.treated);
+                let protection = taken.unwrap_or_else(|| self.routes.otherwise()).protection();
+                let answered = protection.and_then(|protection| {
+                    AnsweredRequest::of(&protection.dialect, &parts.headers)
+                });
+                let unread = UnreadBody::Unread(body);
+                let (mut told, verdict) =
+                    Box::pin(refuse(problem, &self.site, parts, unread)).await;
+                if let Some(answered) = answered {
+                    answered.tell(&mut told, &self.site, verdict, None);
+                }
+                (told, verdict)
             }
             (None, Rule::Pass(said)) => {
                 let request = Request::from_parts(parts, body);

@@ -7,6 +7,7 @@
 
 mod calls;
 mod comparison;
+mod dialect;
 mod dispatch;
 mod execution;
 mod layer;
@@ -28,6 +29,7 @@ pub use self::{
         canonical::{NotCanonical, canonical_json},
         compared_headers::ComparedHeaders,
     },
+    dialect::Dialect,
     execution::{
         background::Later,
         body_capture::{Captured, capture},
@@ -43,8 +45,8 @@ pub use self::{
     mode::{Leased, Mode},
     observation::{Observation, ObservedMemory, ObservedVerdict, Observer},
     options::{
-        BodyForm, Dialect, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule,
-        KeySpelling, Protection, Scoping, StoreDown,
+        BodyForm, Hosts, InFlight, KeptBody, KeptCredentials, KeyForm, KeyRule, KeySpelling,
+        Protection, Scoping, StoreDown,
     },
     requests::{
         caller_signals::AnswerBy,

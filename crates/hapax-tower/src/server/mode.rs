@@ -7,8 +7,9 @@ use hapax_engine::Engine;
 use http::{Response, request::Parts};
 
 use super::{
+    dialect::Dialect,
     execution::{admission::ask, usual_time::UsualTime},
-    options::{Dialect, Protection},
+    options::Protection,
     requests::{
         arrival::KeyedRequest,
         front::Front,
@@ -93,7 +94,7 @@ impl ModeBehaviour for Leased {
         parts: &Parts,
         operation: Operation,
     ) -> Result<Operation, Problem> {
-        if let Dialect::Header(_) = protection.dialect {
+        if protection.dialect != Dialect::Repeatability {
             return Ok(operation);
         }
         let first_sent = repeatability::first_sent(&parts.headers)?;

@@ -10,10 +10,12 @@ use http::{HeaderName, Method, header::HOST, request::Parts, uri::Authority};
 
 use super::{
     comparison::compared_headers::ComparedHeaders,
+    dialect::Dialect,
     execution::{
         probe::Prober, rate_limit::RateLimit, revalidate::Revalidator, status_meaning::ResultPolicy,
     },
     requests::{
+        account,
         derived_key::{DerivedKey, undecorated},
         route::InvalidRoute,
         tenancy::Tenancy,
@@ -157,14 +159,23 @@ impl Default for Protection {
     }
 }
 
-/// The header of OASIS Repeatable Requests that carries the key.
-pub(crate) static REPEATABILITY_REQUEST_ID: HeaderName =
-    HeaderName::from_static("repeatability-request-id");
-
 /// Most room a stored request takes beside its body, in bytes: what servers read as a head.
 const HEAD_BYTES_MAX: usize = 1 << 20;
 
 impl Protection {
+    /// The usual protection for clients that speak a dialect, with [what results mean](Dialect::results)
+    /// in it.
+    ///
+    /// ```
+    /// use hapax_tower::{Dialect, Protection, ResultPolicy};
+    ///
+    /// let charges = Protection::in_dialect(Dialect::Stripe);
+    /// assert_eq!(charges.results, ResultPolicy::Stripe);
+    /// ```
+    pub fn in_dialect(dialect: Dialect) -> Self {
+        Self { results: dialect.results(), dialect, ..Self::default() }
+    }
+
     /// Refuses what contradicts itself.
     pub(crate) fn check(&self) -> Result<(), InvalidRoute> {
         if self.timeout >= self.policy.lease() {
@@ -198,13 +209,14 @@ impl Protection {
     pub(crate) fn scope_of(&self, parts: &Parts) -> Option<Scope> {
         // Derived keys have scopes of their own.
         let scope = self.scope.of(parts).filter(|scope| undecorated(scope.as_str()).is_none())?;
-        match self.hosts {
-            Hosts::Alike => Some(scope),
+        let scope = match self.hosts {
+            Hosts::Alike => scope,
             Hosts::Apart => match host_of(parts)? {
-                host if host.is_empty() => Some(scope),
-                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok(),
+                host if host.is_empty() => scope,
+                host => Scope::parse(["//", &host, " ", scope.as_str()].concat()).ok()?,
             },
-        }
+        };
+        account::within(&self.dialect, &parts.headers, scope)
     }
 
     /// Whether a request's header is left out when the request is kept.
@@ -227,6 +239,14 @@ impl Protection {
     /// The header that carries the key.
     pub(crate) fn key_header(&self) -> &HeaderName {
         self.dialect.key_header()
+    }
+
+    /// How keys are read: vendors take the value of the header as it is.
+    pub(crate) fn read_as(&self) -> KeyForm {
+        match self.dialect {
+            Dialect::Header(_) | Dialect::Repeatability => self.key_form,
+            Dialect::Stripe | Dialect::Paypal | Dialect::Adyen => KeyForm::AsItIs,
+        }
     }
 }
 
@@ -261,6 +281,9 @@ pub enum KeyForm {
     QuotedOrBare,
     /// As a quoted string of RFC 9651 alone.
     Quoted,
+    /// As any text: the whole value of the header, quotes included. The dialects of vendors read keys
+    /// so, whatever the form says.
+    AsItIs,
 }
 
 /// How a key is written to the service: alike for every attempt, so that a service that compares
@@ -275,11 +298,13 @@ pub enum KeyForm {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySpelling {
-    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header.
+    /// Quoted in `Idempotency-Key`, as its standard says; bare in any other header; as it came where
+    /// the dialect is a vendor's.
     OfTheHeader,
     /// As a quoted string of RFC 9651.
     Quoted,
-    /// Without quotes, unless it could not be told from something else then.
+    /// Without quotes, unless it could not be told from something else then; as it came where the
+    /// dialect is a vendor's.
     Bare,
 }
 
@@ -298,35 +323,6 @@ pub enum Hosts {
     Alike,
     /// They are different: each host has keys of its own.
     Apart,
-}
-
-/// Which header carries the key.
-///
-/// ```
-/// use hapax_tower::{Dialect, Protection};
-/// use http::HeaderName;
-///
-/// let own_header = Dialect::Header(HeaderName::from_static("x-request-id"));
-/// assert_eq!(own_header.key_header(), "x-request-id");
-/// let protection = Protection { dialect: own_header, ..Protection::default() };
-/// # drop(protection);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dialect {
-    /// A header of this name.
-    Header(HeaderName),
-    /// `Repeatability-Request-ID` and `Repeatability-First-Sent`, as OASIS Repeatable Requests say.
-    Repeatability,
-}
-
-impl Dialect {
-    /// The header that carries the key.
-    pub fn key_header(&self) -> &HeaderName {
-        match self {
-            Self::Header(name) => name,
-            Self::Repeatability => &REPEATABILITY_REQUEST_ID,
-        }
-    }
 }
 
 /// Within what a key is unique, beside its tenant.

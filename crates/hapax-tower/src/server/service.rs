@@ -15,11 +15,12 @@ use tracing::Instrument;
 
 use super::{
     calls::{in_words_of_calls, is_call},
+    dialect::Dialect,
     dispatch::{Dispatch, Protected, Routed, Rule, marked},
     execution::revalidate::ReplayListener,
     layer::Shared,
     mode::{Leased, Mode},
-    options::{Dialect, Protection},
+    options::Protection,
     requests::{
         arrival::{self, ArrivedRequest, KeyedRequest, NamedRequest, arrive},
         caller_signals::CallerSignals,
@@ -29,7 +30,7 @@ use super::{
         repeatability,
         request_body::Refused,
     },
-    responses::wellknown,
+    responses::{dialects::AnsweredRequest, wellknown},
     verdict::{Handled, HandledOperation, Verdict, WantsTenant},
 };
 use crate::{
@@ -150,6 +151,7 @@ where
 {
     let Routed { request, route, rule: (protection, said), reader, .. } = routed;
     let (wire, front) = (ConnectionReuse::of(request.0.version, &request.0.headers), &shared.front);
+    let answered = AnsweredRequest::of(&protection.dialect, &request.0.headers);
     let arrived = arrived(shared, &protection, said, request).await;
     let (mut operation, mut repeatable) = (None, None);
     let (mut response, verdict) = match arrived {
@@ -181,6 +183,9 @@ where
     let repeated = repeated.map(|(worth, body)| worth.of(&body));
     if protection.dialect == Dialect::Repeatability {
         repeatability::add_result(&mut response, verdict);
+    }
+    if let Some(answered) = answered {
+        answered.tell(&mut response, &front.site, verdict, operation.map(|known| known.id));
     }
     cors::let_read(reader.as_ref(), &mut response);
     Ok((response, Handled { verdict, route, operation, repeated }))

@@ -13,6 +13,7 @@ mod compared;
 mod connections;
 mod deadlines;
 mod derived_keys;
+mod dialects;
 mod doubt;
 mod handled;
 mod hearing;

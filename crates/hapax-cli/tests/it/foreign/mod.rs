@@ -3,6 +3,8 @@
 mod curl;
 mod h2spec;
 mod jdk;
+pub(crate) mod packages;
+mod stripe;
 
 use std::{
     env,

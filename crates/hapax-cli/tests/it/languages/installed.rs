@@ -1,8 +1,8 @@
 //! An example with the packages it names, installed as its page says.
 
 use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
+    fs,
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -10,7 +10,7 @@ use std::{
 use tokio::time::{sleep, timeout};
 
 use super::{Api, Language, example, leave_out};
-use crate::{text, world::free_address};
+use crate::{foreign::packages::Packages, text, world::free_address};
 
 /// A copy of an example beside its packages, kept from run to run.
 pub(super) struct Installed {
@@ -24,15 +24,9 @@ impl Installed {
         if !language.is_there() {
             return None;
         }
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name(language));
-        fs::create_dir_all(&folder).unwrap();
-        // Tests that run side by side need the same packages: each waits for the first.
-        let lock = File::create(folder.join("lock")).unwrap();
-        lock.lock().unwrap();
-        let installed = Self { language, folder };
-        installed.copy();
-        installed.install().map_err(|why| leave_out(language, &why)).ok()?;
-        Some(installed)
+        let folder = packages(language).install();
+        let folder = folder.map_err(|why| leave_out(language, &why)).ok()?;
+        Some(Self { language, folder })
     }
 
     /// What the example creates its own tables with.
@@ -90,53 +84,27 @@ impl Installed {
         command.args(args).current_dir(&self.folder).stdin(Stdio::null());
         command
     }
-
-    fn copy(&self) {
-        for entry in fs::read_dir(example(name(self.language))).unwrap() {
-            let from = entry.unwrap().path();
-            let to = self.folder.join(from.file_name().unwrap());
-            // What is there already may be running.
-            if from.is_file() && fs::read(&to).ok() != Some(fs::read(&from).unwrap()) {
-                fs::copy(from, to).unwrap();
-            }
-        }
-    }
-
-    fn install(&self) -> Result<(), String> {
-        let (list, steps) = match self.language {
-            Language::Python => (
-                "requirements.txt",
-                [
-                    &["python3", "-m", "venv", "--clear", ".venv"][..],
-                    &[".venv/bin/pip", "install", "--quiet", "-r", "requirements.txt"],
-                ]
-                .to_vec(),
-            ),
-            Language::Node => ("package-lock.json", [&["npm", "ci", "--no-audit"][..]].to_vec()),
-        };
-        let (list, mark) = (self.folder.join(list), self.folder.join("installed"));
-        if fs::read(&mark).ok() == Some(fs::read(&list).unwrap()) {
-            return Ok(());
-        }
-        for step in steps {
-            let mut command = Command::new(step[0]);
-            let output = command.args(&step[1..]).current_dir(&self.folder).output();
-            let output = output.map_err(|error| format!("{}: {error}", step[0]))?;
-            if !output.status.success() {
-                return Err(format!("`{}`: {}", step.join(" "), text(&output.stderr)));
-            }
-        }
-        fs::copy(list, mark).unwrap();
-        Ok(())
-    }
 }
 
 const LIMIT: Duration = Duration::from_secs(240);
 const LIMIT_PER_KILL: Duration = Duration::from_secs(10);
 
-fn name(language: Language) -> &'static str {
+fn packages(language: Language) -> Packages {
     match language {
-        Language::Python => "python",
-        Language::Node => "node",
+        Language::Python => Packages {
+            name: "python",
+            programs: example("python"),
+            list: "requirements.txt",
+            steps: &[
+                &["python3", "-m", "venv", "--clear", ".venv"],
+                &[".venv/bin/pip", "install", "--quiet", "-r", "requirements.txt"],
+            ],
+        },
+        Language::Node => Packages {
+            name: "node",
+            programs: example("node"),
+            list: "package-lock.json",
+            steps: &[&["npm", "ci", "--no-audit"]],
+        },
     }
 }

@@ -146,7 +146,7 @@ pub struct ProbeDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub races: Option<RacesDocument>,
     /// What was done in between, and when.
-    pub notes: Vec<NoteDocument>,
+    pub notes: Vec<ProbeNoteDocument>,
     /// What went over the wire.
     pub exchanges: Vec<ExchangeDocument>,
     /// How long it took.
@@ -213,7 +213,7 @@ pub struct RacesDocument {
 
 /// Something that was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NoteDocument {
+pub struct ProbeNoteDocument {
     /// When, since the beginning of the probe.
     pub at_micros: u64,
     /// What.

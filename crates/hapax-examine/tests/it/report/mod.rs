@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hapax_examine::{
-    ApiUnderTest, BodyTemplate, Credentials, CutEnd, Defect, DefectClass, ExaminationRecord,
+    ApiCredentials, ApiUnderTest, BodyTemplate, CutEnd, Defect, DefectClass, ExaminationRecord,
     Exchange, ExchangeEnd, HttpAddress, KeyHeader, Probe, ProbeRecord, ProbeVerdict, RawAnswer,
     ReportDocument, WireCut, WireProtocol,
 };
@@ -49,7 +49,7 @@ fn api() -> ApiUnderTest {
             uuids: false,
             first_sent: None,
         },
-        credentials: Credentials {
+        credentials: ApiCredentials {
             main: vec![header("Authorization", &format!("Bearer {TOKEN}"))],
             other: Some(vec![header("Authorization", "Bearer bobs-secret-token")]),
             revoked: None,

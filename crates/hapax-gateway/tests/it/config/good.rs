@@ -117,6 +117,17 @@ fn every_setting_of_a_route_is_in_force() {
     check("key = \"strict\"", &json!({ "key": "required", "key_form": "quoted" }));
     check("header = \"X-Request-Id\"", &json!({ "header": "x-request-id" }));
     check("dialect = \"repeatability\"", &json!({ "header": "repeatability-request-id" }));
+    let vendor = json!({
+        "dialect": "stripe",
+        "header": "idempotency-key",
+        "key_form": "as it is",
+        "results": "stripe",
+    });
+    check("dialect = \"stripe\"", &vendor);
+    check("dialect = \"stripe\"\nresults = \"terminal\"", &json!({ "results": "terminal" }));
+    let vendor = json!({ "header": "paypal-request-id", "results": "terminal" });
+    check("dialect = \"paypal\"", &vendor);
+    check("dialect = \"adyen\"", &json!({ "dialect": "adyen", "header": "idempotency-key" }));
     check("scope = \"pay\"", &json!({ "scope": "caller and route" }));
     check("tenant = \"single\"", &json!({ "scope": "method and path, for all callers alike" }));
     check("", &json!({ "compared": "body by its media type" }));

@@ -26,7 +26,7 @@ impl ComparedHeaders {
     ///
     /// Without them, somebody who uses one key for two accounts would hear the answer of the first
     /// for the second.
-    pub const USUAL: [&str; 13] = [
+    pub const USUAL: [&str; 14] = [
         "content-type",
         "content-encoding",
         "stripe-account",
@@ -40,6 +40,7 @@ impl ComparedHeaders {
         "x-http-method-override",
         "x-amz-target",
         "soapaction",
+        "paypal-auth-assertion",
     ];
 
     /// Their names, in the order they are compared.
@@ -76,6 +77,7 @@ fn usual_place(name: &str) -> Option<usize> {
         "x-http-method-override" => 10,
         "x-amz-target" => 11,
         "soapaction" => 12,
+        "paypal-auth-assertion" => 13,
         _ => return None,
     })
 }

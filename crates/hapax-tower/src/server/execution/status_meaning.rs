@@ -66,9 +66,18 @@ pub(crate) fn meaning(
             AnswerMeaning::Inconclusive
         }
         (InnerAnswer::Outcome, _, _) => {
+            if status == 409 && results == ResultPolicy::Stripe && asks_back(headers) {
+                return AnswerMeaning::NotDone;
+            }
             of_status(status, headers.contains_key(RETRY_AFTER), results, recovery)
         }
     }
+}
+
+/// Whether Stripe says of a conflict that it will pass: something else is at work, and nothing was
+/// kept.
+fn asks_back(headers: &HeaderMap) -> bool {
+    headers.get("stripe-should-retry").is_some_and(|value| value == "true")
 }
 
 /// What a status means. `asks_to_wait`: the answer says when to come back (`Retry-After`).

@@ -13,8 +13,9 @@ use super::{
 };
 use crate::server::{
     comparison::rule::BodyComparison,
+    dialect::Dialect,
     dispatch::applies,
-    options::{Dialect, InFlight, KeyRule, Protection},
+    options::{InFlight, KeyRule, Protection},
     requests::{
         arrival::{self, NamedRequest},
         derived_key::{DerivedKey, KeyOwner, key_of_values},
@@ -150,7 +151,7 @@ async fn named(
         NamedRequest::Keyless => return Err(Code::KeyMissing),
     };
     match protection.dialect {
-        Dialect::Header(_) => {}
+        Dialect::Header(_) | Dialect::Stripe | Dialect::Paypal | Dialect::Adyen => {}
         Dialect::Repeatability => drop(repeatability::first_sent(&parts.headers).map_err(code)?),
     }
     let is_accepted = protection.in_flight == InFlight::Accept;

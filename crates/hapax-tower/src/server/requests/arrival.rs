@@ -14,6 +14,7 @@ use crate::{
         mode::ModeBehaviour,
         options::{InFlight, KeyRule, Protection},
         requests::{
+            account,
             caller_signals::{CallerSignals, too_late},
             derived_key::{self, ContentArrival, ContentKey, DerivedKey, KeyOwner},
             drain::UnreadBody,
@@ -187,7 +188,8 @@ pub(crate) fn named(
     parts: &Parts,
     tenant: Tenant,
 ) -> Result<NamedRequest, Problem> {
-    let sent = key::read(&parts.headers, protection.key_header(), protection.key_form)?;
+    account::check(&protection.dialect, &parts.headers)?;
+    let sent = key::read(&parts.headers, protection.key_header(), protection.read_as())?;
     let source = match (sent, &protection.derived_key) {
         (Some(key), _) => KeyOrigin::Sent(key),
         (None, Some(derived)) => KeyOrigin::Derived(derived),

@@ -84,6 +84,7 @@ impl CallerSignals {
             retried_further_out = signal::is_retried_further_out(headers);
             headers::strip_ours(headers);
             headers.remove(headers::REFUSAL);
+            headers.remove(headers::DIALECT);
             left = read.map_err(|malformed| refused(&malformed))?;
         }
         if grpc {

@@ -7,7 +7,7 @@ use http::{
     header::{self, CONNECTION, CONTENT_LENGTH, DATE, SET_COOKIE, UPGRADE},
 };
 
-pub(crate) use crate::refusal_header::REFUSAL;
+pub(crate) use crate::refusal_header::{DIALECT, REFUSAL};
 use crate::{
     header_names::{HOP_BY_HOP, HTTP2_SETTINGS},
     server::options::Protection,
@@ -91,7 +91,7 @@ pub(crate) fn strip_hops_and_ours(headers: &mut HeaderMap) {
 /// Removes what only this layer may say, so that nobody can pretend to be it. What another Hapax
 /// further in refused with stays: it is as true one hop further out.
 pub(crate) fn strip_ours(headers: &mut HeaderMap) {
-    let is_stripped = |name: &&HeaderName| is_ours(name) && **name != REFUSAL;
+    let is_stripped = |name: &&HeaderName| is_ours(name) && **name != REFUSAL && **name != DIALECT;
     let ours: Vec<_> = headers.keys().filter(is_stripped).cloned().collect();
     for name in ours {
         headers.remove(name);

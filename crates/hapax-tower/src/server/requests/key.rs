@@ -30,10 +30,11 @@ pub(crate) fn read(
 /// kept or sent again must not look like another key.
 pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Key) {
     let name = protection.key_header();
-    let is_quoted = match protection.key_spelling {
-        KeySpelling::OfTheHeader => *name == IDEMPOTENCY_KEY,
-        KeySpelling::Quoted => true,
-        KeySpelling::Bare => false,
+    let is_quoted = match (protection.key_spelling, protection.read_as()) {
+        (KeySpelling::Quoted, _) => true,
+        (_, KeyForm::AsItIs) => return,
+        (KeySpelling::OfTheHeader, _) => *name == IDEMPOTENCY_KEY,
+        (KeySpelling::Bare, _) => false,
     };
     // A derived key was not written yet, and no key has no characters.
     let written = headers.entry(name).or_insert_with(|| HeaderValue::from_static(""));
@@ -77,7 +78,9 @@ pub fn parse_key(value: &[u8], form: KeyForm) -> Result<Key, Code> {
 
 fn parse(raw: &[u8], form: KeyForm) -> Result<Key, Problem> {
     let raw = raw.trim_ascii();
-    let key = if let Some(plain) = plainly_quoted(raw) {
+    let key = if form == KeyForm::AsItIs {
+        Key::parse(raw)
+    } else if let Some(plain) = plainly_quoted(raw) {
         Key::parse(plain)
     } else if raw.first() == Some(&b'"') {
         Key::parse(quoted(raw)?)
@@ -129,7 +132,7 @@ fn bare(raw: &[u8], form: KeyForm) -> Result<(), Problem> {
         return Err(malformed("It is neither one quoted string nor one plain key."));
     }
     match form {
-        KeyForm::QuotedOrBare => Ok(()),
+        KeyForm::QuotedOrBare | KeyForm::AsItIs => Ok(()),
         KeyForm::Quoted => Err(Problem::new(Code::KeyNotQuoted, "Put the key in double quotes.")),
     }
 }
@@ -161,6 +164,16 @@ mod tests {
         check("a-1", KeyForm::Quoted, Err(Code::KeyNotQuoted));
         check("17", KeyForm::Quoted, Err(Code::KeyNotQuoted));
         check(":YWI=:", KeyForm::Quoted, Err(Code::KeyMalformed));
+    }
+
+    #[test]
+    fn a_key_that_is_taken_as_it_is_may_be_any_text() {
+        for raw in ["a-1", "\"a-1\"", "a;b, \"c\" \\", ":YWI=:", "?1", "a b"] {
+            check(raw, KeyForm::AsItIs, Ok(raw));
+        }
+        check("  ", KeyForm::AsItIs, Err(Code::KeyEmpty));
+        check("schl\u{fc}ssel", KeyForm::AsItIs, Err(Code::KeyMalformed));
+        check(&"k".repeat(256), KeyForm::AsItIs, Err(Code::KeyTooLong));
     }
 
     #[test]

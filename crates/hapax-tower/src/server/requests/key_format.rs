@@ -24,6 +24,9 @@ pub(crate) fn described(form: KeyForm) -> String {
                         begin with : ? @ (";
             format!("{quoted}; {bare}")
         }
+        KeyForm::AsItIs => format!(
+            "1 to {KEY_BYTES_MAX} visible ASCII characters and spaces, not spaces alone, as they are"
+        ),
     }
 }
 
@@ -36,6 +39,10 @@ pub(crate) fn pattern(form: KeyForm) -> String {
         KeyForm::QuotedOrBare => {
             let rest = KEY_BYTES_MAX - 1;
             format!("^(?:{quoted}|{BARE_FIRST}{BARE}{{0,{rest}}})$")
+        }
+        KeyForm::AsItIs => {
+            let between = KEY_BYTES_MAX - 2;
+            format!("^[!-~](?:[ -~]{{0,{between}}}[!-~])?$")
         }
     }
 }
@@ -61,7 +68,9 @@ mod tests {
         fn what_fits_the_published_pattern_is_taken(
             strict in keys(KeyForm::Quoted),
             any in keys(KeyForm::QuotedOrBare),
+            text in keys(KeyForm::AsItIs),
         ) {
+            prop_assert!(parse_key(text.as_bytes(), KeyForm::AsItIs).is_ok(), "{text}");
             prop_assert!(parse_key(strict.as_bytes(), KeyForm::Quoted).is_ok(), "{strict}");
             prop_assert!(parse_key(any.as_bytes(), KeyForm::QuotedOrBare).is_ok(), "{any}");
         }

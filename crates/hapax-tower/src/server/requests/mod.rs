@@ -1,5 +1,6 @@
 //! What a request says, read before anything is run: its route, whose it is, its key and its body.
 
+pub(crate) mod account;
 pub(crate) mod arrival;
 pub(crate) mod caller_signals;
 pub(crate) mod cors;

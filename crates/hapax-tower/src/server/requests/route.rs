@@ -6,10 +6,12 @@ use hapax_core::Scope;
 use http::{HeaderName, Method, Uri, request::Parts};
 
 use crate::server::{
+    dialect::Dialect,
     dispatch::applies,
     execution::{revalidate::Revalidator, usual_time::UsualTime},
-    options::{Dialect, InFlight, Protection, Scoping},
+    options::{InFlight, Protection, Scoping},
     requests::{
+        account,
         derived_key::{DerivedKey, InvalidDerivedKey, undecorated},
         target::{self, Loose, PathDoubt, PathReading, SpelledPath, plain_path},
         treatment::{Treated, Treatment},
@@ -417,9 +419,9 @@ fn fits(route: Option<&Route>, scope: &Scope) -> bool {
     })
 }
 
-/// The scope within its host, where hosts are told apart, whether its key was sent or derived.
+/// The scope within its host and its account, where those are told apart, whether its key was sent or derived.
 fn within_host(scope: &Scope) -> &str {
-    let scope = undecorated(scope.as_str()).unwrap_or(scope.as_str());
+    let scope = account::left_out(undecorated(scope.as_str()).unwrap_or(scope.as_str()));
     let within = scope.strip_prefix("//").and_then(|named| named.split_once(' '));
     within.map_or(scope, |(_, within)| within)
 }

@@ -83,7 +83,7 @@ fn take(bytes: &mut Bytes) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::options::{Dialect, KeptCredentials};
+    use crate::server::{dialect::Dialect, options::KeptCredentials};
 
     #[test]
     fn a_request_comes_back_without_credentials_and_connection_headers() {

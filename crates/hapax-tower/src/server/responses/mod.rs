@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 pub(crate) mod async_status;
 pub(crate) mod code;
+pub(crate) mod dialects;
 pub(crate) mod openapi;
 pub(crate) mod pages;
 pub(crate) mod problem;

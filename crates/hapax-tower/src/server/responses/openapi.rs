@@ -6,13 +6,17 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::server::{
-    options::{BodyForm, Dialect, InFlight, KeyRule, Protection},
+    dialect::Dialect,
+    options::{BodyForm, InFlight, KeyRule, Protection},
     requests::{
         key_format,
         route::{Route, Routes},
         tenancy::Tenancy,
     },
-    responses::code::Code,
+    responses::{
+        code::Code,
+        dialects::{described_in, status_in},
+    },
 };
 
 /// The headers and refusals of the protected routes: a document of its own, to be merged into the
@@ -134,7 +138,7 @@ fn path_parameter(name: &str) -> Value {
 fn operation(protection: &Protection, is_shared: bool) -> Value {
     let mut responses = Map::new();
     for code in refusals(protection, is_shared) {
-        add_refusal(&mut responses, code);
+        add_refusal(&mut responses, &protection.dialect, code);
     }
     responses.insert("default".to_owned(), answered());
     if protection.in_flight == InFlight::Accept {
@@ -145,7 +149,7 @@ fn operation(protection: &Protection, is_shared: bool) -> Value {
 
 fn parameters(protection: &Protection) -> Vec<Value> {
     let seconds = protection.policy.retention().window.as_secs();
-    let form = protection.key_form;
+    let form = protection.read_as();
     let header = |name: &str, required: bool, description: String, schema: Value| {
         json!({
             "name": name,
@@ -218,13 +222,11 @@ fn refusals(protection: &Protection, is_shared: bool) -> Vec<Code> {
     codes
 }
 
-fn add_refusal(responses: &mut Map<String, Value>, code: Code) {
-    let known = responses.entry(code.status().as_str().to_owned());
+fn add_refusal(responses: &mut Map<String, Value>, dialect: &Dialect, code: Code) {
+    let known = responses.entry(status_in(dialect, code).as_str().to_owned());
     let response = known.or_insert_with(|| {
-        let content = json!({
-            "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } },
-        });
-        json!({ "description": "", "content": content })
+        let (media_type, schema) = described_in(dialect);
+        json!({ "description": "", "content": { media_type: { "schema": schema } } })
     });
     let description = response["description"].as_str().unwrap_or_default();
     let separator = if description.is_empty() { "" } else { " " };

@@ -66,6 +66,8 @@ impl Problem {
         for (name, value) in self.headers(site) {
             response.headers_mut().insert(name, value);
         }
+        // Whoever tells it in other words needs to know what it says.
+        response.extensions_mut().insert(self);
         response
     }
 
@@ -86,6 +88,16 @@ impl Problem {
         let status = self.code.status().as_u16();
         let body = StoredBody::Kept(self.document(site));
         Outcome::new(status, headers.collect(), body).unwrap_or_else(|_| Outcome::bare(status))
+    }
+
+    /// What it says, in sentences.
+    pub(crate) fn message(&self) -> String {
+        let said = format!("{}. {}", self.code.title(), self.detail);
+        if self.differs.is_empty() {
+            return said;
+        }
+        let parts: Vec<_> = self.differs.iter().map(|part| part.as_str()).collect();
+        format!("{said} What differs: {}.", parts.join(", "))
     }
 
     fn headers(&self, site: &Site) -> impl Iterator<Item = (HeaderName, HeaderValue)> {

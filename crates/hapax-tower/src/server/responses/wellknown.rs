@@ -93,6 +93,7 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
     let is_shared = route.tenancy.as_ref().unwrap_or(tenancy).is_shared();
     let described = json!({
         "protected": true,
+        "dialect": route.dialect.as_str(),
         "header": route.key_header().as_str(),
         "key": match (&route.derived_key, route.key) {
             (Some(_), _) => "derived",
@@ -100,12 +101,13 @@ fn described(treated: &Treated, tenancy: &Tenancy) -> Map<String, Value> {
             (None, KeyRule::Optional) => "optional",
         },
         "derived_key": route.derived_key.as_ref().map(|derived| derived_key(derived, route.key)),
-        "key_form": match route.key_form {
+        "key_form": match route.read_as() {
             KeyForm::Quoted => "quoted",
             KeyForm::QuotedOrBare => "quoted or bare",
+            KeyForm::AsItIs => "as it is",
         },
-        "key_format": key_format::described(route.key_form),
-        "key_pattern": key_format::pattern(route.key_form),
+        "key_format": key_format::described(route.read_as()),
+        "key_pattern": key_format::pattern(route.read_as()),
         "key_value_bytes_max": key_format::VALUE_BYTES_MAX,
         "scope": match (&route.scope, is_shared) {
             (Scoping::MethodAndPath, false) => "caller, method and path",

@@ -20,7 +20,8 @@ use self::{content::JsonContent, spelling::KeyText};
 use crate::{
     secret_header::is_secret_header,
     server::{
-        options::{Dialect, Protection},
+        dialect::Dialect,
+        options::Protection,
         responses::{code::Code, problem::Problem},
     },
 };
