@@ -48,7 +48,7 @@ pub(crate) use self::{
     plan::{PlanArgs, PlannedStore},
     quarantine::{LiftArgs, QuarantineStoreArgs, QuarantineTask},
     relay::RelayArgs,
-    report::ReportArgs,
+    report::ObservationReportArgs,
     serve::{CheckConfigArgs, LogArgs, LogFormat, ServeArgs},
     simulate::{BackoffArgs, OutputArgs, SimulateTask, StormArgs},
     store_file::StoreFileArgs,
@@ -81,7 +81,7 @@ pub(crate) enum Task {
     Consumers(ConsumersTask),
     #[command(subcommand)]
     Quarantine(QuarantineTask),
-    Report(ReportArgs),
+    Report(ObservationReportArgs),
     Relay(Box<RelayArgs>),
     Audit(Box<AuditArgs>),
     Migrate(MigrateArgs),

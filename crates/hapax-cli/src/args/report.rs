@@ -17,7 +17,7 @@ Examples:
   hapax report --json                   for programs
 
 Exit status: 0 when there is a report, 1 when the gateway could not be asked, 2 when the arguments mean nothing.")]
-pub(crate) struct ReportArgs {
+pub(crate) struct ObservationReportArgs {
     /// The gateway's admin listener: http://HOST:PORT.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8081")]
     pub(crate) admin: String,

@@ -15,7 +15,7 @@ use std::{
 use hapax_gateway::admin::documents::ObservationsDocument;
 
 use crate::{
-    args::ReportArgs,
+    args::ObservationReportArgs,
     keys::{Admin, AdminError},
     report::html,
     token::token_in,
@@ -45,7 +45,7 @@ pub(crate) enum ReportError {
 }
 
 /// Asks the gateway, and says what it saw.
-pub(crate) fn run(args: &ReportArgs) -> Result<(), ReportError> {
+pub(crate) fn run(args: &ObservationReportArgs) -> Result<(), ReportError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let seen = runtime.map_err(ReportError::Runtime)?.block_on(ask(args))?;
     match publish(args, &seen) {
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), ReportError> {
     }
 }
 
-async fn ask(args: &ReportArgs) -> Result<ObservationsDocument, ReportError> {
+async fn ask(args: &ObservationReportArgs) -> Result<ObservationsDocument, ReportError> {
     let token = match &args.token_file {
         Some(path) => Some(
             token_in(path)
@@ -66,7 +66,7 @@ async fn ask(args: &ReportArgs) -> Result<ObservationsDocument, ReportError> {
     Ok(Admin::new(&args.admin, token.as_deref())?.observations().await?)
 }
 
-fn publish(args: &ReportArgs, seen: &ObservationsDocument) -> Result<(), ReportError> {
+fn publish(args: &ObservationReportArgs, seen: &ObservationsDocument) -> Result<(), ReportError> {
     let report = tables::report(seen);
     // The file first: whoever closes the pipe early has it all the same.
     if let Some(path) = &args.html {

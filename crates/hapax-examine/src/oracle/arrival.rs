@@ -10,7 +10,7 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A request, whole.
 #[derive(Debug, Clone)]
-pub(super) struct ArrivedRequest {
+pub(super) struct WholeArrival {
     pub(super) method: String,
     /// Names in lower case.
     pub(super) headers: Vec<(String, String)>,
@@ -25,14 +25,14 @@ pub(super) struct ArrivedRequest {
 #[derive(Debug)]
 pub(super) enum ArrivalState {
     /// All of it.
-    Whole(ArrivedRequest),
+    Whole(WholeArrival),
     /// Not all; whether its client waits until it is told to go on.
     Partial { waits: bool },
     /// It cannot be read.
     Unreadable,
 }
 
-impl ArrivedRequest {
+impl WholeArrival {
     /// Takes the first request out of what has come on a connection.
     pub(super) fn take(buffer: &mut BytesMut) -> ArrivalState {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ArrivedRequest, arrival::ArrivalState};
+use super::{WholeArrival, arrival::ArrivalState};
 
 /// Connections at once; others wait until one is over.
 const CONNECTIONS_MAX: usize = 1024;
@@ -20,8 +20,7 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 /// What is done with requests that arrive.
 pub(super) trait Arrivals: Send + Sync + 'static {
     /// Counts it, and says what it is answered with; nothing where the connection is dropped instead.
-    fn arrive(&self, request: ArrivedRequest)
-    -> impl Future<Output = Option<ListenerReply>> + Send;
+    fn arrive(&self, request: WholeArrival) -> impl Future<Output = Option<ListenerReply>> + Send;
 }
 
 /// An answer with a body of JSON.
@@ -94,10 +93,10 @@ async fn serve(mut stream: TcpStream, arrivals: Arc<impl Arrivals>) {
     }
 }
 
-async fn next_request(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<ArrivedRequest> {
+async fn next_request(stream: &mut TcpStream, buffer: &mut BytesMut) -> Option<WholeArrival> {
     let mut is_told = false;
     loop {
-        match ArrivedRequest::take(buffer) {
+        match WholeArrival::take(buffer) {
             ArrivalState::Whole(request) => return Some(request),
             ArrivalState::Partial { waits: true } if !is_told => {
                 is_told = true;

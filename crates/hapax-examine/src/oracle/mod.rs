@@ -15,7 +15,7 @@ mod upstream_double;
 mod webhook_sink;
 
 use self::{
-    arrival::ArrivedRequest,
+    arrival::WholeArrival,
     listener::{Arrivals, ListenerReply, ListeningTask},
 };
 pub use self::{

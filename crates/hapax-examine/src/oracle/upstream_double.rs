@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::json;
 
 use super::{
-    Arrivals, ArrivedRequest, EffectOracle, ListenerReply, ListeningTask, OracleFault, OracleLevel,
+    Arrivals, EffectOracle, ListenerReply, ListeningTask, OracleFault, OracleLevel, WholeArrival,
     arrival::has_marker,
 };
 
@@ -33,11 +33,11 @@ pub struct UpstreamConduct {
 #[derive(Debug)]
 pub struct UpstreamDouble {
     listening: ListeningTask,
-    ledger: Arc<UpstreamLedger>,
+    ledger: Arc<DoubleLedger>,
 }
 
 #[derive(Debug)]
-struct UpstreamLedger {
+struct DoubleLedger {
     inner: Mutex<UpstreamEffects>,
 }
 
@@ -60,7 +60,7 @@ impl UpstreamDouble {
     /// Listens at this address.
     pub async fn listen(address: SocketAddr, conduct: UpstreamConduct) -> io::Result<Self> {
         let effects = UpstreamEffects { conduct, effects: Vec::new(), bytes: 0, is_full: false };
-        let ledger = Arc::new(UpstreamLedger { inner: Mutex::new(effects) });
+        let ledger = Arc::new(DoubleLedger { inner: Mutex::new(effects) });
         let listening = ListeningTask::begin(address, ledger.clone()).await?;
         Ok(Self { listening, ledger })
     }
@@ -94,7 +94,7 @@ impl EffectOracle for UpstreamDouble {
     }
 }
 
-impl UpstreamLedger {
+impl DoubleLedger {
     fn inner(&self) -> MutexGuard<'_, UpstreamEffects> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +102,7 @@ impl UpstreamLedger {
 
 impl UpstreamEffects {
     /// The number of the effect that a request has, or has had.
-    fn act(&mut self, request: &ArrivedRequest) -> usize {
+    fn act(&mut self, request: &WholeArrival) -> usize {
         let key = request.header("idempotency-key").map(str::to_owned);
         let is_known = |effect: &UpstreamEffect| key.is_some() && effect.key == key;
         if let Some(known) = self.effects.iter().position(is_known) {
@@ -124,8 +124,8 @@ impl UpstreamEffects {
     }
 }
 
-impl Arrivals for UpstreamLedger {
-    async fn arrive(&self, request: ArrivedRequest) -> Option<ListenerReply> {
+impl Arrivals for DoubleLedger {
+    async fn arrive(&self, request: WholeArrival) -> Option<ListenerReply> {
         if request.method != "POST" {
             return Some(ListenerReply { status: 200, body: "{}".to_owned() });
         }

@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, ready};
 use tokio::time::Instant;
 
 use super::{
-    Arrivals, ArrivedRequest, EffectOracle, ListenerReply, ListeningTask, OracleFault, OracleLevel,
+    Arrivals, EffectOracle, ListenerReply, ListeningTask, OracleFault, OracleLevel, WholeArrival,
     arrival::has_marker,
 };
 
@@ -94,7 +94,7 @@ impl WebhookLedger {
 }
 
 impl Arrivals for WebhookLedger {
-    async fn arrive(&self, request: ArrivedRequest) -> Option<ListenerReply> {
+    async fn arrive(&self, request: WholeArrival) -> Option<ListenerReply> {
         if request.method == "POST" {
             let mut kept = self.kept();
             kept.bytes += request.body.len();

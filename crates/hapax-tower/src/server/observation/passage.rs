@@ -38,7 +38,7 @@ pub(crate) async fn pass_observed<Inner: HttpService>(
     (protection, said): (Arc<Protection>, CallerSignals),
     (parts, body): (Parts, Body),
 ) -> Result<Response<Body>, Inner::Error> {
-    let exchange = Arc::new(Exchange::new(front.observer.clone()));
+    let exchange = Arc::new(WatchedExchange::new(front.observer.clone()));
     let answer = PendingAnswer(Some(Arc::clone(&exchange)));
     let body = look_at(front, &protection, (&parts, body), exchange);
     let passed = pass(inner, said, Request::from_parts(parts, body)).await;
@@ -70,7 +70,7 @@ fn look_at(
     front: &Front,
     protection: &Arc<Protection>,
     (parts, body): (&Parts, Body),
-    exchange: Arc<Exchange>,
+    exchange: Arc<WatchedExchange>,
 ) -> Body {
     let foresight = Foresight::new(front, protection, parts);
     let Some(room) = RequestRoom::begin(front.room.as_ref(), None) else { return body };
@@ -94,7 +94,7 @@ struct ObservedBody {
 /// What was seen of it so far. Pieces are kept until it is over, and held back for no time.
 struct BodyLook {
     foresight: Foresight,
-    exchange: Arc<Exchange>,
+    exchange: Arc<WatchedExchange>,
     gathered: Gathered,
     room: RequestRoom,
     bytes_max: usize,
@@ -175,7 +175,7 @@ impl Drop for ObservedBody {
 }
 
 /// A request and its answer: whichever is known last is told together with the other.
-struct Exchange {
+struct WatchedExchange {
     observer: Observer,
     known: Mutex<KnownOfExchange>,
 }
@@ -187,7 +187,7 @@ enum KnownOfExchange {
     Ended(AttemptEnd),
 }
 
-impl Exchange {
+impl WatchedExchange {
     fn new(observer: Observer) -> Self {
         Self { observer, known: Mutex::new(KnownOfExchange::Nothing) }
     }
@@ -216,7 +216,7 @@ impl Exchange {
 }
 
 /// An answer that somebody waits for. Dropped before it came, nobody knows what it was.
-struct PendingAnswer(Option<Arc<Exchange>>);
+struct PendingAnswer(Option<Arc<WatchedExchange>>);
 
 impl PendingAnswer {
     fn end(mut self, end: AttemptEnd) {
@@ -233,7 +233,7 @@ impl PendingAnswer {
             exchange.end(end);
             return response;
         }
-        response.map(|body| Body::new(ObservedAnswer { body, open: Some((exchange, end)) }))
+        response.map(|body| Body::new(WatchedAnswer { body, open: Some((exchange, end)) }))
     }
 }
 
@@ -246,12 +246,12 @@ impl Drop for PendingAnswer {
 }
 
 /// The body of an answer that is passed on as it comes.
-struct ObservedAnswer {
+struct WatchedAnswer {
     body: Body,
-    open: Option<(Arc<Exchange>, AttemptEnd)>,
+    open: Option<(Arc<WatchedExchange>, AttemptEnd)>,
 }
 
-impl ObservedAnswer {
+impl WatchedAnswer {
     fn close(&mut self) {
         if let Some((exchange, end)) = self.open.take() {
             exchange.end(end);
@@ -265,7 +265,7 @@ impl ObservedAnswer {
     }
 }
 
-impl http_body::Body for ObservedAnswer {
+impl http_body::Body for WatchedAnswer {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -292,7 +292,7 @@ impl http_body::Body for ObservedAnswer {
     }
 }
 
-impl Drop for ObservedAnswer {
+impl Drop for WatchedAnswer {
     fn drop(&mut self) {
         self.close();
     }
