@@ -157,7 +157,8 @@ where
     let (mut response, verdict) = match arrived {
         Ok(ArrivedRequest::Keyless(parts, body)) => {
             let request = Request::from_parts(parts, body);
-            (pass(inner, said, request).await?, Verdict::PassedKeyless)
+            // Boxed, as what few requests need is.
+            (Box::pin(pass(inner, said, request)).await?, Verdict::PassedKeyless)
         }
         Ok(ArrivedRequest::Keyed(arrival)) => {
             operation = Some(handled_operation(front, &arrival));

@@ -43,8 +43,12 @@ pub(crate) fn check(dialect: &Dialect, headers: &HeaderMap) -> Result<(), Proble
 
 /// The scope within the account that is asked for; `None` if the two together are too long.
 pub(crate) fn within(dialect: &Dialect, headers: &HeaderMap, scope: Scope) -> Option<Scope> {
+    let names = headers_of(dialect);
+    if names.is_empty() {
+        return Some(scope);
+    }
     let mut prefix = String::new();
-    for name in headers_of(dialect) {
+    for name in names {
         prefix.push(MARK);
         prefix.push_str(named(headers, name)?);
     }

@@ -11,6 +11,7 @@ use tracing::Span;
 use crate::{
     body::Body,
     server::{
+        comparison::rule::BodyComparison,
         mode::ModeBehaviour,
         options::{InFlight, KeyRule, Protection},
         requests::{
@@ -20,7 +21,7 @@ use crate::{
             drain::UnreadBody,
             front::Front,
             headers, key, prefer,
-            request_body::{ReceivedBody, Refused, receive},
+            request_body::{BodyReceipt, ReceivedBody, Refused, receive_any, too_large},
             room::RequestRoom,
             stored_request::{self, KeptFor},
         },
@@ -76,12 +77,16 @@ pub(crate) async fn arrive(
     protection: &Arc<Protection>,
     said: CallerSignals,
     named: NamedRequest,
-    (parts, body): (Parts, Body),
+    (mut parts, body): (Parts, Body),
 ) -> Result<ArrivedRequest, Refused> {
     let (key, received) = match named {
         NamedRequest::Operation(operation) => {
-            let received = receive(front.room.as_ref(), protection, said, &parts, body).await?;
-            (ContentKey { operation, fingerprint: None }, received)
+            match receive_any(front.room.as_ref(), protection, said, &parts, body).await? {
+                BodyReceipt::Whole(received) => {
+                    (ContentKey { operation, fingerprint: None }, received)
+                }
+                BodyReceipt::Larger { rest, .. } => return Err(too_large(protection, rest)),
+            }
         }
         NamedRequest::ByContent(owner) => {
             let request = (&parts, body);
@@ -94,33 +99,38 @@ pub(crate) async fn arrive(
         }
         NamedRequest::Keyless => return Ok(ArrivedRequest::Keyless(parts, body)),
     };
-    let has_later = mode.has_later();
-    let arrived = asking(front, has_later, protection, said, key, (parts, received)).await;
-    arrived.map(ArrivedRequest::Keyed).map_err(|problem| (problem, UnreadBody::Nothing))
+    let nothing_left = |problem| (problem, UnreadBody::Nothing);
+    if said.is_over() {
+        return Err(nothing_left(too_late()));
+    }
+    let ContentKey { operation, fingerprint } = key;
+    headers::ignore_upgrade(&mut parts.headers);
+    key::respell(&mut parts.headers, protection, operation.key());
+    let (span, comparison) = {
+        let tenant_key = front.tenant_keys.get(operation.tenant());
+        let span = span(&operation, Some(&tenant_key));
+        let known = fingerprint.map(|known| BodyComparison::Done(Ok(known)));
+        let compare = || front.comparing.compare(tenant_key, protection, &parts, &received.body);
+        (span, known.unwrap_or_else(compare))
+    };
+    let compared = match comparison {
+        BodyComparison::Done(compared) => compared,
+        BodyComparison::Elsewhere(comparing) => comparing.await,
+    };
+    let key = (operation, compared.map_err(nothing_left)?, span);
+    let asked = asking(front, mode.has_later(), protection, said, key, (parts, received));
+    asked.map(ArrivedRequest::Keyed).map_err(nothing_left)
 }
 
 /// What is asked of the engine for a request that was read.
-async fn asking(
+fn asking(
     front: &Front,
     has_later: bool,
     protection: &Arc<Protection>,
     said: CallerSignals,
-    ContentKey { operation, fingerprint }: ContentKey,
-    (mut parts, ReceivedBody { body, room }): (Parts, ReceivedBody),
+    (operation, fingerprint, span): (Operation, Fingerprint, Span),
+    (parts, ReceivedBody { body, room }): (Parts, ReceivedBody),
 ) -> Result<KeyedRequest, Problem> {
-    if said.is_over() {
-        return Err(too_late());
-    }
-    headers::ignore_upgrade(&mut parts.headers);
-    key::respell(&mut parts.headers, protection, operation.key());
-    let span = {
-        let tenant_key = front.tenant_keys.get(operation.tenant());
-        span(&operation, Some(&tenant_key))
-    };
-    let fingerprint = match fingerprint {
-        Some(fingerprint) => fingerprint,
-        None => front.compare(operation.tenant(), protection, &parts, &body).await?,
-    };
     let prefer = prefer::read(&parts.headers);
     let prefers_async = prefer.respond_async && protection.respond_async;
     let for_later = has_later && (protection.in_flight == InFlight::Accept || prefers_async);

@@ -2,25 +2,22 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hapax_core::{Fingerprint, Salt, Tenant};
+use hapax_core::Salt;
 use hapax_engine::TenantKeys;
 use http::{HeaderMap, Response, request::Parts};
 
 use crate::{
     body::Body,
     server::{
-        comparison::rule::{BodyComparison, Comparing},
+        comparison::rule::Comparing,
         layer::Site,
         observation::Observer,
-        options::Protection,
         requests::{
             cors::{Cors, Preflight},
             room::Room,
             route::Routes,
             tenancy::Tenancy,
         },
-        responses::problem::Problem,
     },
 };
 
@@ -77,24 +74,6 @@ impl Front {
         let is_ours = page.is_some_and(|page| page.is_empty() || page.starts_with('/'))
             || self.routes.protection(&asked.method, path).is_some();
         is_ours.then(|| cors.answer(&asked))
-    }
-
-    /// What makes a request of this tenant the same as another one.
-    pub(crate) async fn compare(
-        &self,
-        tenant: &Tenant,
-        protection: &Arc<Protection>,
-        parts: &Parts,
-        body: &Bytes,
-    ) -> Result<Fingerprint, Problem> {
-        let comparison = {
-            let tenant_key = self.tenant_keys.get(tenant);
-            self.comparing.compare(tenant_key, protection, parts, body)
-        };
-        match comparison {
-            BodyComparison::Done(compared) => compared,
-            BodyComparison::Elsewhere(comparing) => comparing.await,
-        }
     }
 
     /// Every tenancy in force, once.

@@ -29,37 +29,41 @@ pub(crate) fn read(
 /// Writes the key as the service is told every key of this route, however it was sent or made: what is
 /// kept or sent again must not look like another key.
 pub(crate) fn respell(headers: &mut HeaderMap, protection: &Protection, key: &Key) {
-    let name = protection.key_header();
-    let is_quoted = match (protection.key_spelling, protection.read_as()) {
-        (KeySpelling::Quoted, _) => true,
-        (_, KeyForm::AsItIs) => return,
-        (KeySpelling::OfTheHeader, _) => *name == IDEMPOTENCY_KEY,
-        (KeySpelling::Bare, _) => false,
+    let (name, spelling) = (protection.key_header(), protection.key_spelling);
+    let is_as_sent = protection.read_as() == KeyForm::AsItIs;
+    let is_quoted = match spelling {
+        KeySpelling::OfTheHeader => *name == IDEMPOTENCY_KEY && !is_as_sent,
+        KeySpelling::Quoted => true,
+        KeySpelling::Bare => false,
     };
-    // A derived key was not written yet, and no key has no characters.
-    let written = headers.entry(name).or_insert_with(|| HeaderValue::from_static(""));
-    let sent = written.as_bytes();
-    let bare_is_clear =
-        || parse(key.as_str().as_bytes(), KeyForm::QuotedOrBare).is_ok_and(|bare| bare == *key);
+    // Looked for first: an entry would make room for one more.
+    let Some(written) = headers.get_mut(name) else {
+        // It was derived, and not written yet.
+        if let Some(spelled) = spelled(key, is_quoted) {
+            headers.insert(name, spelled);
+        }
+        return;
+    };
     // What was read as this key and holds it between two quotes escapes nothing.
-    let is_so_already = match (is_quoted, sent) {
+    let is_so_already = match (is_quoted, written.as_bytes()) {
         (true, [b'"', within @ .., b'"']) => within == key.as_str().as_bytes(),
         (true, _) => false,
-        (false, sent) => sent == key.as_str().as_bytes(),
+        (false, sent) => is_as_sent || sent == key.as_str().as_bytes(),
     };
-    if is_so_already {
-        return;
-    }
-    let spelled = if is_quoted || !bare_is_clear() {
-        let escaped = key.as_str().replace('\\', "\\\\").replace('"', "\\\"");
-        HeaderValue::try_from(["\"", &escaped, "\""].concat())
-    } else {
-        HeaderValue::from_str(key.as_str())
-    };
-    // A key is visible ASCII, which every header may hold.
-    if let Ok(spelled) = spelled {
+    if !is_so_already && let Some(spelled) = spelled(key, is_quoted) {
         *written = spelled;
     }
+}
+
+/// The key as a header has it. It is visible ASCII, which every header may hold.
+fn spelled(key: &Key, is_quoted: bool) -> Option<HeaderValue> {
+    let bare_is_clear =
+        || parse(key.as_str().as_bytes(), KeyForm::QuotedOrBare).is_ok_and(|bare| bare == *key);
+    if is_quoted || !bare_is_clear() {
+        let escaped = key.as_str().replace('\\', "\\\\").replace('"', "\\\"");
+        return HeaderValue::try_from(["\"", &escaped, "\""].concat()).ok();
+    }
+    HeaderValue::from_str(key.as_str()).ok()
 }
 
 /// The key in the value of a header, read as the layer reads it; otherwise why it is refused.

@@ -43,20 +43,6 @@ pub(crate) enum BodyReceipt {
     },
 }
 
-/// Reads the whole body, or refuses it.
-pub(crate) async fn receive(
-    room: Option<&Room>,
-    protection: &Protection,
-    said: CallerSignals,
-    parts: &Parts,
-    body: Body,
-) -> Result<ReceivedBody, Refused> {
-    match receive_any(room, protection, said, parts, body).await? {
-        BodyReceipt::Whole(received) => Ok(received),
-        BodyReceipt::Larger { rest, .. } => Err(too_large(protection, rest)),
-    }
-}
-
 /// Refuses a body that is larger than the cap of its route.
 pub(crate) fn too_large(protection: &Protection, rest: Body) -> Refused {
     let detail = format!("The limit is {} bytes.", protection.request_bytes_max);

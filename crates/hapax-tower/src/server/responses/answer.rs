@@ -48,12 +48,14 @@ pub(crate) fn replayed(site: &Site, outcome: &Outcome, expires_at: Timestamp) ->
     let Ok(status) = StatusCode::from_u16(status) else {
         return store_failed(&StoreError::damaged("not a status of HTTP")).into_response(site);
     };
-    let (mut headers, mut trailers) = (HeaderMap::new(), HeaderMap::new());
+    let mut response = Response::new(Body::from(body.clone()));
+    *response.status_mut() = status;
+    let mut trailers = HeaderMap::new();
     for header in outcome.headers() {
-        let trailer = calls::stored_trailer(&header.name).filter(|_| is_call);
+        let trailer = if is_call { calls::stored_trailer(&header.name) } else { None };
         let (name, place) = match trailer {
             Some(name) => (name, &mut trailers),
-            None => (&*header.name, &mut headers),
+            None => (&*header.name, response.headers_mut()),
         };
         let name = HeaderName::from_bytes(name.as_bytes());
         let value = HeaderValue::from_maybe_shared(header.value.clone());
@@ -61,9 +63,9 @@ pub(crate) fn replayed(site: &Site, outcome: &Outcome, expires_at: Timestamp) ->
             place.append(name, value);
         }
     }
-    let mut response = Response::new(calls::trailed(body.clone(), trailers));
-    *response.status_mut() = status;
-    *response.headers_mut() = headers;
+    if is_call {
+        *response.body_mut() = calls::trailed(body.clone(), trailers);
+    }
     mark(&mut response, expires_at);
     response
 }

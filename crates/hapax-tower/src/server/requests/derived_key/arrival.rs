@@ -16,7 +16,7 @@ use super::{
 use crate::{
     body::Body,
     server::{
-        comparison::rule::is_large,
+        comparison::rule::{BodyComparison, is_large},
         options::{KeyRule, Protection},
         requests::{
             caller_signals::CallerSignals,
@@ -88,7 +88,11 @@ async fn name(
             Ok(ContentKey { operation, fingerprint: None })
         }
         Some(DerivedKey::Fingerprint { within }) => {
-            let fingerprint = front.compare(&owner.0, protection, parts, body).await?;
+            let tenant_key = front.tenant_keys.get(&owner.0);
+            let fingerprint = match front.comparing.compare(tenant_key, protection, parts, body) {
+                BodyComparison::Done(compared) => compared?,
+                BodyComparison::Elsewhere(comparing) => comparing.await?,
+            };
             let operation = of_window(engine, *within, fingerprint, owner).await?;
             Ok(ContentKey { operation, fingerprint: Some(fingerprint) })
         }
