@@ -95,7 +95,7 @@ impl Front {
             (Some(page), _) | (None, Rule::Preflight(page)) => (page, Verdict::Page),
             (None, Rule::Refuse(problem)) => {
                 let taken = self.routes.all().get(route).map(|route| &route.treated);
-                let protection = taken.unwrap_or(self.routes.otherwise()).protection();
+                let protection = taken.unwrap_or_else(|| self.routes.otherwise()).protection();
                 let answered = protection.and_then(|protection| {
                     AnsweredRequest::of(&protection.dialect, &parts.headers)
                 });

@@ -297,7 +297,7 @@ fn document(
 
 /// The status that clients of a dialect are refused with.
 pub(crate) fn status_in(dialect: &Dialect, code: Code) -> StatusCode {
-    words(dialect, code).map_or(code.status(), |words| words.status)
+    words(dialect, code).map_or_else(|| code.status(), |words| words.status)
 }
 
 /// The media type of refusals in a dialect, and what they look like, for OpenAPI.
