@@ -18,6 +18,9 @@ pub(super) const PROBE: Probe = Probe {
 /// How often a trial is tried in which no two duplicates were with the server at once.
 const ATTEMPTS_MAX: u32 = 3;
 
+/// Most duplicates that come at once where few of them do.
+const FEW_MAX: usize = 8;
+
 /// Which way duplicates take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RaceRoute {
@@ -36,8 +39,20 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     })
 }
 
+/// The same with few duplicates: more of them show no more, as one is enough to be the second.
+pub(super) async fn race_few(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    route: RaceRoute,
+) -> Result<ProbeVerdict, ProbeInterruption> {
+    let bounds = &examiner.examination().bounds;
+    let mut racers: Vec<_> = bounds.racers.iter().map(|one| FEW_MAX.min(*one)).collect();
+    racers.dedup();
+    race_all(examiner, log, route, &racers).await
+}
+
 /// So many trials for each number of racers, up to one that shows the worst.
-pub(super) async fn race_all(
+async fn race_all(
     examiner: &Examiner,
     log: &ProbeLog,
     route: RaceRoute,

@@ -2,7 +2,7 @@
 
 use super::{
     Probe, ProbeFuture, ProbeNeed,
-    race::{RaceRoute, race_all},
+    race::{RaceRoute, race_few},
 };
 use crate::{Examiner, ProbeLog};
 
@@ -15,14 +15,6 @@ pub(super) const PROBE: Probe = Probe {
     run: |examiner, log| run(examiner, log),
 };
 
-/// Duplicates that come at once; more of them show no more, as one is enough to be the second.
-const RACERS_MAX: usize = 8;
-
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
-    Box::pin(async move {
-        let bounds = &examiner.examination().bounds;
-        let mut racers: Vec<_> = bounds.racers.iter().map(|one| RACERS_MAX.min(*one)).collect();
-        racers.dedup();
-        race_all(examiner, log, RaceRoute::Streams, &racers).await
-    })
+    Box::pin(race_few(examiner, log, RaceRoute::Streams))
 }
