@@ -362,6 +362,7 @@ where
     async fn follow(&self, key: Option<String>, patience: Duration) {
         let Some(Guard::EveryOne { first, .. }) = self.options.guard else { return };
         let mut waiting = Waiting { key, first, patience, limit: WAITING_MAX };
+        let mut conflicts = 0;
         for _ in 0..WAITING_MAX {
             let found = match self.inbox.waiting(&self.consumer, &waiting).await {
                 Ok(found) if found.iter().any(|message| message.is_sealed()) => {
@@ -383,10 +384,16 @@ where
                     None => Box::pin(self.attempt(&message, Proof::Held)).await,
                     Some(why) => self.bury_unread(&message, why).await,
                 };
-                went_on |= matches!(
-                    tried,
-                    TryOutcome::Done { .. } | TryOutcome::Ended(DeliveryEnd::Final)
-                );
+                went_on |= match tried {
+                    TryOutcome::Done { .. } | TryOutcome::Ended(DeliveryEnd::Final) => true,
+                    TryOutcome::Ended(DeliveryEnd::Again(_) | DeliveryEnd::Fenced) => false,
+                    // A delivery of the same key may just have been held, and will not look again.
+                    TryOutcome::InTheWay => {
+                        conflicts += 1;
+                        sleep(CONFLICT_PAUSE.mul_f64(fastrand::f64())).await;
+                        conflicts < CONFLICTS_MAX
+                    }
+                };
             }
             if !went_on {
                 return;
