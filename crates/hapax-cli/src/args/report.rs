@@ -11,6 +11,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  export HAPAX_ADMIN_TOKEN=$(openssl rand -hex 32)      for both of these:
   hapax serve --upstream http://127.0.0.1:3000 --observe      and, a day later:
   hapax report
   hapax report --html report.html       a page for whoever decides

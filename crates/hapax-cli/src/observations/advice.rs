@@ -44,8 +44,9 @@ fn about_route(seen: &ObservationsDocument, route: &ObservedRouteDocument, all: 
     let without = of(route, "key_missing") + of(route, "key_missing_again");
     if without > 0 {
         let again = of(route, "key_missing_again");
-        let how = "have their clients send an Idempotency-Key, one for each operation";
-        let until = "until then `key = \"optional\"` lets them pass";
+        let how = "have their clients send an Idempotency-Key, one for each operation, or have keys made of what they \
+                   send anyway, such as `key = { from = \"body\", pointer = \"/order_id\" }`";
+        let until = "`key = \"optional\"` lets those without one pass";
         let who = without_key(seen);
         all.push(format!(
             "{name}: {} without a key, {again} of which look like retries; {how}{who}; {until}.",

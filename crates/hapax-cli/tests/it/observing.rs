@@ -189,6 +189,62 @@ async fn the_same_file_protects_once_it_is_enforced() {
     assert!(!gateway.log().contains("watched alone"), "{}", gateway.log());
 }
 
+/// An order as clients send it that know no keys.
+fn order(id: &str, amount: u32) -> String {
+    pay("", &format!(r#"{{"order_id": "{id}", "amount": {amount}}}"#))
+}
+
+#[tokio::test]
+async fn an_api_whose_clients_send_no_keys_is_watched_and_then_protected_as_the_report_says() {
+    let upstream = Upstream::start(Behaviour::default()).await;
+    let watching = Setup::new(upstream.address).token(TOKEN).args(&["--observe"]).start().await;
+    for request in [order("A-1", 500), order("A-1", 500), order("A-2", 700)] {
+        passes(&watching, &request).await;
+    }
+    let told = report(&watching, &[]);
+    assert!(told.contains("3 requests came without a key, 1 of which look like retries"), "{told}");
+    let made = r#"key = { from = "body", pointer = "/order_id" }"#;
+    assert!(told.contains(made), "{told}");
+    drop(watching);
+
+    let route = format!("[[route]]\nmatch = \"POST /payments\"\n{made}\n");
+    let sure = Setup::new(upstream.address).config(&route).token(TOKEN).args(&["--observe"]);
+    let sure = sure.start().await;
+    for request in [order("B-1", 500), order("B-1", 500)] {
+        passes(&sure, &request).await;
+    }
+    let what = observed(&sure).await["routes"][0]["what"].clone();
+    assert_eq!(what, json!({ "executed": 1, "replayed": 1 }), "made keys are watched, too");
+    drop(sure);
+
+    let before = upstream.total();
+    let gateway = Setup::new(upstream.address).config(&route).start().await;
+    for (at, (request, status)) in [
+        (order("C-1", 500), 201),
+        (order("C-1", 500), 201),
+        (order("C-1", 900), 422),
+        (order("C-2", 500), 201),
+        (pay("", r#"{"amount": 500}"#), 400),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let answer = ask(gateway.address, request).await.unwrap();
+        assert_eq!((answer.status, answer.is_replay()), (*status, at == 1), "{request}");
+    }
+    assert_eq!(upstream.total() - before, 2, "C-1 and C-2, once each");
+}
+
+#[tokio::test]
+async fn whoever_watches_without_a_token_is_told_at_once_that_nobody_may_ask() {
+    let upstream = Upstream::start(Behaviour::default()).await;
+    let told = "nobody may ask what is watched, and a restart forgets it";
+    let mute = Setup::new(upstream.address).args(&["--observe"]).start().await;
+    assert!(mute.log().contains(told), "{}", mute.log());
+    let asked = Setup::new(upstream.address).token(TOKEN).args(&["--observe"]).start().await;
+    assert!(!asked.log().contains(told), "{}", asked.log());
+}
+
 #[test]
 fn check_config_says_the_mode_of_each_route() {
     let folder = tempfile::tempdir().unwrap();

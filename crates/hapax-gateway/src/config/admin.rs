@@ -21,6 +21,14 @@ pub(super) struct AdminSettings {
     pub(super) oidc: Option<AdminOidc>,
 }
 
+impl AdminSettings {
+    /// Whether there is a listener that answers nobody, because nothing says who may ask.
+    pub(super) fn is_mute(&self) -> bool {
+        let has_token = self.token.is_some() || self.read_token.is_some();
+        self.address.is_some() && !has_token && self.oidc.is_none()
+    }
+}
+
 impl Sources<'_> {
     /// What the file and flags say; `listen` is for clients alone.
     pub(super) fn admin(&self, listen: SocketAddr) -> AdminSettings {

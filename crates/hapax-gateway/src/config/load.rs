@@ -215,6 +215,11 @@ impl Sources<'_> {
             let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
             read.notes.push(format!("no tenant is configured: {what}; {advice}"));
         }
+        if !read.observed.is_empty() && admin.is_mute() {
+            let what = "nobody may ask what is watched, and a restart forgets it";
+            let advice = "start with HAPAX_ADMIN_TOKEN set, which `hapax report` reads, too";
+            read.notes.push(format!("no admin token is configured: {what}; {advice}"));
+        }
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
