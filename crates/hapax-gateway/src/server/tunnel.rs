@@ -257,6 +257,8 @@ mod tests {
                 sleep(DRAIN_SILENCE / 4).await;
             }
         };
+        // Whichever is polled first, somebody has just spoken.
+        silence.broken();
         let began = Instant::now();
         tokio::select! {
             () = talk => {}
