@@ -160,10 +160,32 @@ pub struct IncarnationReading {
     pub synchronous: bool,
     /// What is kept; `None` where nobody ever looked.
     pub mark: Option<IncarnationMark>,
-    /// The highest position that is remembered outside of the database.
-    pub remembered: Option<i64>,
+    /// What is known outside of the database of how far it had come.
+    pub remembered: Remembered,
     /// Who was at work.
     pub processes: Vec<ProcessMark>,
+}
+
+/// What is known outside of a database of how far it had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remembered {
+    /// Nothing is written outside of such a database: it tells by itself when it becomes another.
+    NotKept,
+    /// Nothing, or that it had not been used yet.
+    Nothing,
+    /// Another database had been used here.
+    Another,
+    /// The highest position that was written.
+    Position(i64),
+}
+
+impl Remembered {
+    fn position(self) -> Option<i64> {
+        match self {
+            Self::Position(position) => Some(position),
+            Self::NotKept | Self::Nothing | Self::Another => None,
+        }
+    }
 }
 
 /// What is to be kept, if nobody was faster: one write, of all of it.
@@ -212,7 +234,8 @@ pub fn compare(reading: &IncarnationReading, seen: Option<&IncarnationSeen>) -> 
         return Finding::Outdated;
     }
     let Some(mark) = &reading.mark else {
-        let was_there = seen.is_some() || reading.remembered.is_some();
+        let was_there = seen.is_some()
+            || matches!(reading.remembered, Remembered::Another | Remembered::Position(_));
         return if was_there { Finding::Changed(LossCause::Restore) } else { Finding::New };
     };
     if reading.incarnation != mark.incarnation {
@@ -220,7 +243,13 @@ pub fn compare(reading: &IncarnationReading, seen: Option<&IncarnationSeen>) -> 
         let cause = if is_promoted { LossCause::Failover } else { LossCause::Restore };
         return Finding::Changed(cause);
     }
-    if reading.remembered.is_some_and(|remembered| mark.position < remembered) {
+    let is_vouched_for = match reading.remembered {
+        Remembered::NotKept => true,
+        // Once it was used, something remembers it, unless it is a copy, or that was lost.
+        Remembered::Nothing | Remembered::Another => false,
+        Remembered::Position(remembered) => remembered <= mark.position,
+    };
+    if !is_vouched_for {
         return Finding::Changed(LossCause::Restore);
     }
     match seen {
@@ -247,7 +276,7 @@ pub fn noted(
     let kept = reading.mark.as_ref();
     let survived = kept.map_or(0, |mark| mark.position);
     // Above whatever anybody remembers, so that nobody takes the new past for the old one.
-    let above = [reading.remembered, seen.map(|seen| seen.position), Some(survived)];
+    let above = [reading.remembered.position(), seen.map(|seen| seen.position), Some(survived)];
     let position = above.into_iter().flatten().max().unwrap_or(0) + 1;
     let before = kept.map(|mark| mark.incarnation.clone());
     let before = before.or_else(|| seen.map(|seen| seen.incarnation.clone()));

@@ -15,6 +15,7 @@ use crate::{
     fingerprint::Salt,
     incarnation::{
         Incarnation, IncarnationChange, IncarnationMark, IncarnationReading, ProcessMark,
+        Remembered,
     },
     limits::{NOTE_KEPT, PAGE_RECORDS_MAX},
     note::{Note, NoteRow, Noted, Reason},
@@ -330,7 +331,7 @@ impl store::Store for Store {
             incarnation: past.incarnation.clone(),
             synchronous: past.synchronous,
             mark: past.mark.clone(),
-            remembered: None,
+            remembered: Remembered::NotKept,
             processes: past.processes.values().cloned().collect(),
         })
     }

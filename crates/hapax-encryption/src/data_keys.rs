@@ -203,7 +203,8 @@ impl DataKeys {
         wrapped: &WrappedKey,
     ) -> Result<RingKeyState, StoreError> {
         let Some(master) = self.encryption.master_named(&wrapped.master) else {
-            return Ok(RingKeyState::Locked(StoreError::damaged(format!(
+            // Not damage: another process, or this one after its next start, can read it.
+            return Ok(RingKeyState::Locked(StoreError::unavailable(format!(
                 "its tenant's data key is wrapped by the master key {}, which this process was not given",
                 wrapped.master
             ))));

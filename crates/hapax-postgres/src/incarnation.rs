@@ -6,7 +6,7 @@ use hapax_core::{
     Reason, StoreError, Timestamp,
     incarnation::{
         Incarnation, IncarnationChange, IncarnationMark, IncarnationReading, Lifted, LossCause,
-        ProcessMark, Quarantine,
+        ProcessMark, Quarantine, Remembered,
     },
 };
 use tokio_postgres::{Client, Error, Row, error::SqlState};
@@ -108,7 +108,7 @@ pub(crate) async fn read(shared: &Shared) -> Result<IncarnationReading, StoreErr
         incarnation: Incarnation::new(text(1)?, column(row, 2).map_err(reading)?),
         synchronous: column(row, 3).map_err(reading)?,
         mark: mark(row)?,
-        remembered: None,
+        remembered: Remembered::NotKept,
         processes: processes.iter().map(process).collect::<Result<_, _>>().map_err(reading)?,
     })
 }

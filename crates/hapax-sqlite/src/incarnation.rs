@@ -1,13 +1,9 @@
-//! Whether the file is the one it was, as kept in it and in a small file beside it.
+//! Whether the file is the one it was, as kept in it and in a [small file beside it](crate::position).
 //!
-//! A copy of the file from earlier has an earlier position than what is written beside it. Whoever copies both back is
-//! not noticed: nothing outside of the two remembers.
+//! A copy of the file from earlier has an earlier position than what is written beside it, and a copy elsewhere has
+//! nothing beside it. Whoever copies both back is not noticed: nothing outside of the two remembers.
 
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use hapax_core::{
     Owner, Reason, StoreError, Timestamp,
@@ -16,7 +12,10 @@ use hapax_core::{
         Quarantine,
     },
 };
+use hapax_sqlite_file::TransactError;
 use rusqlite::{Connection, OptionalExtension, params, types::FromSql};
+
+use crate::position::PositionFile;
 
 /// What the file says of itself, without what is written beside it.
 pub(crate) struct FileMark {
@@ -27,13 +26,20 @@ pub(crate) struct FileMark {
 
 /// What is kept in the file, as it stands there.
 struct Kept {
+    /// The file it was written in, if that was another than this one.
+    written_in: Option<i64>,
     position: i64,
     began: i64,
     /// Since when, why, and the last sign of life before.
     quarantine: Option<(i64, i64, i64)>,
+    /// Which file it was before that, if it was another.
+    before: Option<String>,
     /// When, by whom and why.
     lifted: Option<(i64, String, String)>,
 }
+
+/// Where a copy names the file that it is a copy of.
+const WRITTEN_IN: &str = "incarnation_copied_from";
 
 /// Reads what is kept in the file.
 pub(crate) fn read(connection: &Connection, now: Timestamp) -> rusqlite::Result<FileMark> {
@@ -54,7 +60,10 @@ pub(crate) fn read(connection: &Connection, now: Timestamp) -> rusqlite::Result<
         Some(at) => Some((at, text("quarantine_lifted_by")?, text("quarantine_lifted_why")?)),
     };
     let began = number("incarnation_began")?;
-    Ok(FileMark { now, id, mark: Some(Kept { position, began, quarantine, lifted }) })
+    let written_in = value(connection, WRITTEN_IN)?;
+    let before = value(connection, "quarantine_before")?;
+    let mark = Kept { written_in, position, began, quarantine, before, lifted };
+    Ok(FileMark { now, id, mark: Some(mark) })
 }
 
 /// What the file at `path` says of its past, through a connection that need not write. The store of a process that runs
@@ -65,7 +74,7 @@ pub fn past(
     now: Timestamp,
 ) -> Result<IncarnationReading, StoreError> {
     let found = read(connection, now).map_err(StoreError::unavailable)?;
-    found.into_reading(draw(), &beside(path))
+    found.into_reading(draw(), &PositionFile::of(path))
 }
 
 impl FileMark {
@@ -73,12 +82,12 @@ impl FileMark {
     pub(crate) fn into_reading(
         self,
         drawn: i64,
-        beside: &Path,
+        beside: &PositionFile,
     ) -> Result<IncarnationReading, StoreError> {
         let id = self.id.unwrap_or(drawn);
         let incarnation = named(id);
         let mark = self.mark.map(|kept| kept.open(&incarnation)).transpose()?;
-        let remembered = remembered(beside, id).map_err(StoreError::unavailable)?;
+        let remembered = beside.read(&incarnation).map_err(StoreError::unavailable)?;
         Ok(IncarnationReading {
             now: self.now,
             incarnation,
@@ -91,13 +100,16 @@ impl FileMark {
 }
 
 impl Kept {
-    fn open(self, incarnation: &Incarnation) -> Result<IncarnationMark, StoreError> {
+    fn open(self, here: &Incarnation) -> Result<IncarnationMark, StoreError> {
+        let incarnation = self.written_in.map_or_else(|| here.clone(), named);
+        let before = self.before.map(|origin| Incarnation::new(&origin, 0));
+        let before = before.unwrap_or_else(|| incarnation.clone());
         let quarantine = self.quarantine.map(|(since, cause, seen_before)| {
             let unknown = || StoreError::too_new("the cause of the quarantine is not known here");
             Ok::<_, StoreError>(Quarantine {
                 since: Timestamp::from_micros(since),
                 cause: LossCause::from_stored(cause).ok_or_else(unknown)?,
-                before: incarnation.clone(),
+                before,
                 seen_before: Timestamp::from_micros(seen_before),
             })
         });
@@ -106,7 +118,7 @@ impl Kept {
             Ok::<_, StoreError>(Lifted { at: Timestamp::from_micros(at), reason })
         });
         Ok(IncarnationMark {
-            incarnation: incarnation.clone(),
+            incarnation,
             position: self.position,
             began: self.began,
             quarantine: quarantine.transpose()?,
@@ -132,6 +144,7 @@ pub(crate) fn keep(
     let quarantine = mark.quarantine.as_ref();
     let numbers = [
         ("incarnation_id", Some(id.unwrap_or(drawn))),
+        (WRITTEN_IN, None),
         ("incarnation_position", Some(mark.position)),
         ("incarnation_began", Some(mark.began)),
         ("quarantined_since", quarantine.map(|quarantine| quarantine.since.as_micros())),
@@ -142,6 +155,8 @@ pub(crate) fn keep(
     for (name, number) in numbers {
         set(connection, name, number)?;
     }
+    let before = quarantine.map(|quarantine| quarantine.before.origin());
+    set(connection, "quarantine_before", before)?;
     let reason = mark.lifted.as_ref().map(|lifted| &lifted.reason);
     set(connection, "quarantine_lifted_by", reason.map(Reason::who))?;
     set(connection, "quarantine_lifted_why", reason.map(Reason::why))?;
@@ -153,35 +168,43 @@ pub(crate) fn draw() -> i64 {
     Owner::draw().0
 }
 
-/// Where the position is written beside the file.
-pub(crate) fn beside(path: &Path) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push("-position");
-    path.into()
+/// Has a copy of a store say that it is one, wherever it is put: whoever opens it first is told that nobody knows what
+/// the store has acknowledged since. To be done before anybody else can open the copy.
+pub fn mark_copy(copy: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = copy.transaction()?;
+    let number = |name| value::<i64>(&transaction, name);
+    let (id, written_in) = (number("incarnation_id")?, number(WRITTEN_IN)?);
+    if number("incarnation_position")?.is_none() {
+        // Nobody had used it yet, and who knows what came after.
+        set(&transaction, "incarnation_position", Some(1))?;
+        set(&transaction, "incarnation_began", Some(0))?;
+    }
+    set(&transaction, WRITTEN_IN, written_in.or(id))?;
+    set(&transaction, "incarnation_id", Some(draw()))?;
+    transaction.commit()
 }
 
-/// Writes beside the file how far it has come. It is not synced: a position that is too early says less, never
-/// something wrong. For its owner's eyes alone, as the file itself.
-pub(crate) fn remember(beside: &Path, change: &IncarnationChange) -> io::Result<()> {
-    let mut fresh = beside.as_os_str().to_owned();
-    fresh.push(".new");
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&fresh)?;
-    writeln!(file, "{} {}", change.mark.incarnation.origin(), change.mark.position)?;
-    fs::rename(fresh, beside)
+/// Sees to it that something beside the file knows its name, before it has one. To be done in a transaction that writes.
+pub(crate) fn announce(
+    connection: &Connection,
+    beside: &PositionFile,
+    drawn: i64,
+) -> Result<(), TransactError> {
+    if value::<i64>(connection, "incarnation_id")?.is_some() {
+        return Ok(());
+    }
+    beside.announce(&named(drawn)).map_err(TransactError::unavailable)
 }
 
-/// What is written beside the file about it; what is about another file says nothing.
-fn remembered(beside: &Path, id: i64) -> io::Result<Option<i64>> {
-    let text = match fs::read_to_string(beside) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text?,
-    };
-    let Some((origin, position)) = text.trim_end().rsplit_once(' ') else { return Ok(None) };
-    Ok(position.parse().ok().filter(|_| origin == named(id).origin()))
+/// Writes beside the file how far it has come, as it says itself: to be done while nobody else can write either.
+pub(crate) fn remember(
+    connection: &Connection,
+    beside: &PositionFile,
+) -> Result<(), TransactError> {
+    let (id, position) =
+        (value(connection, "incarnation_id")?, value(connection, "incarnation_position")?);
+    let (Some(id), Some(position)) = (id, position) else { return Ok(()) };
+    beside.write(&named(id), position).map_err(TransactError::unconfirmed)
 }
 
 fn named(id: i64) -> Incarnation {

@@ -49,6 +49,7 @@ pub mod natural;
 mod notes;
 mod options;
 mod outbox;
+mod position;
 mod ranges;
 mod reader;
 mod retire;
@@ -67,7 +68,7 @@ pub use hapax_sqlite_file::{Durability, FileError};
 
 pub use self::{
     error::{MigrateError, OpenError},
-    incarnation::past,
+    incarnation::{mark_copy, past},
     migrate::migrate,
     options::{Clock, Options},
     outbox::emit,

@@ -11,7 +11,9 @@ use hapax_core::{
     outbox::Bell,
     store::{self, Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
-use hapax_sqlite_file::{Connect as _, FileWriter, Places, Stopped, Threads, WriterJob};
+use hapax_sqlite_file::{
+    Connect as _, FileWriter, Places, Stopped, Threads, TransactError, WriterJob,
+};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -23,6 +25,7 @@ use crate::{
     migrate::salt_of,
     notes,
     options::Options,
+    position::PositionFile,
     reader::{self, ReadSession},
     retire,
     script::{VERSION, schema_version},
@@ -154,10 +157,10 @@ impl Store {
         self.change_at(&writer::COMMIT, work).await
     }
 
-    async fn change_at<T: Send + 'static>(
+    async fn change_at<T: Send + 'static, E: Into<TransactError> + 'static>(
         &self,
         places: &'static Places,
-        work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&Connection, Timestamp) -> Result<T, E> + Send + 'static,
     ) -> Result<T, StoreError> {
         let job = |reply| writer::alone(places, work, reply);
         self.shared.writes.ask(job).await.map_err(store_error)?
@@ -226,16 +229,23 @@ impl store::Store for Store {
 
     async fn incarnation(&self) -> Result<IncarnationReading, StoreError> {
         let found = self.look_up(incarnation::read).await?;
-        found.into_reading(self.shared.drawn, &incarnation::beside(&self.shared.path))
+        found.into_reading(self.shared.drawn, &PositionFile::of(&self.shared.path))
     }
 
     async fn keep_incarnation(&self, change: IncarnationChange) -> Result<bool, StoreError> {
-        let (drawn, written) = (self.shared.drawn, change.clone());
-        let keep = move |connection: &Connection, _| incarnation::keep(connection, &written, drawn);
-        let kept = self.change_at(&writer::KEEP_CLOCK, keep).await?;
+        let drawn = self.shared.drawn;
+        let beside = PositionFile::of(&self.shared.path);
+        let announced = beside.clone();
+        let keep = move |connection: &Connection, _| {
+            incarnation::announce(connection, &announced, drawn)?;
+            Ok::<_, TransactError>(incarnation::keep(connection, &change, drawn)?)
+        };
+        let kept = self.change_at(&writer::KEEP_PAST, keep).await?;
         if kept {
-            let beside = incarnation::beside(&self.shared.path);
-            incarnation::remember(&beside, &change).map_err(StoreError::unconfirmed)?;
+            // Only now: what is beside the file must never be ahead of it.
+            let remember =
+                move |connection: &Connection, _| incarnation::remember(connection, &beside);
+            self.change_at(&writer::REMEMBER, remember).await?;
         }
         Ok(kept)
     }

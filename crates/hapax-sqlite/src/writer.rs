@@ -67,14 +67,14 @@ impl GroupWrite<Database> for Commit {
 }
 
 /// Work for a transaction of its own, which only its asker understands.
-pub(crate) fn alone<T: Send + 'static>(
+pub(crate) fn alone<T: Send + 'static, E: Into<TransactError>>(
     places: &'static Places,
-    work: impl FnOnce(&Connection, Timestamp) -> rusqlite::Result<T> + Send + 'static,
+    work: impl FnOnce(&Connection, Timestamp) -> Result<T, E> + Send + 'static,
     reply: oneshot::Sender<Result<T, StoreError>>,
 ) -> Job {
     WriterJob::Alone(Box::new(move |writer| {
         let done = writer.write(places, |database, connection| {
-            Ok(work(connection, database.options.clock.now())?)
+            work(connection, database.options.clock.now()).map_err(Into::into)
         });
         // Whoever asked may have left.
         let _ = reply.send(done.map_err(store_error));
@@ -96,10 +96,26 @@ pub(crate) const PURGE: Places = Places {
     after_commit: "sqlite.purge.after_commit",
 };
 
-/// Not among [`PLACES`](crate::PLACES): it is no caller's write, and comes at any time.
+/// Not among [`PLACES`](crate::PLACES), nor are those below: they are no caller's write, and come at any time.
 pub(crate) const KEEP_CLOCK: Places = Places {
     before_begin: "sqlite.keep_clock.before_begin",
     after_begin: "sqlite.keep_clock.after_begin",
     before_commit: "sqlite.keep_clock.before_commit",
     after_commit: "sqlite.keep_clock.after_commit",
+};
+
+/// What the file keeps about its past.
+pub(crate) const KEEP_PAST: Places = Places {
+    before_begin: "sqlite.keep_past.before_begin",
+    after_begin: "sqlite.keep_past.after_begin",
+    before_commit: "sqlite.keep_past.before_commit",
+    after_commit: "sqlite.keep_past.after_commit",
+};
+
+/// What is written beside the file, while its write lock is held.
+pub(crate) const REMEMBER: Places = Places {
+    before_begin: "sqlite.remember.before_begin",
+    after_begin: "sqlite.remember.after_begin",
+    before_commit: "sqlite.remember.before_commit",
+    after_commit: "sqlite.remember.after_commit",
 };

@@ -1,6 +1,12 @@
 //! A server that speaks Amazon's KMS: moto, on a free loopback port. Its keys are gone with it.
 
-use std::{path::Path, process::Command, time::Duration};
+use std::{
+    io::{self, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::Command,
+    time::Duration,
+};
 
 use crate::{
     broker::{Broker, Launch},
@@ -22,6 +28,27 @@ const FETCH_LIMIT: Duration = Duration::from_secs(600);
 /// When it returns, the server serves clients at `http://127.0.0.1:PORT`, for any region and any credentials.
 pub fn start() -> Result<Broker, ServiceError> {
     Broker::start(Service::Kms, prepare)
+}
+
+/// Asks the server for a new key, and gives back its ARN.
+pub fn create_key(server: &Broker) -> Result<String, ServiceError> {
+    let address = server.address();
+    let asked = || {
+        let mut socket = TcpStream::connect(address)?;
+        let request = format!(
+            "POST / HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+             x-amz-target: TrentService.CreateKey\r\ncontent-type: application/x-amz-json-1.1\r\n\
+             authorization: AWS4-HMAC-SHA256 Credential=a/20260101/eu-central-1/kms/aws4_request\r\n\
+             content-length: 2\r\n\r\n{{}}"
+        );
+        socket.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer)?;
+        let after = answer.split_once("\"Arn\": \"").map(|(_, after)| after);
+        let arn = after.and_then(|after| after.split_once('"')).map(|(arn, _)| arn.to_owned());
+        arn.ok_or_else(|| io::Error::other(answer))
+    };
+    asked().map_err(ServiceError::io("make a key"))
 }
 
 fn prepare(_: &Path) -> Result<Launch, ServiceError> {

@@ -15,10 +15,7 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{
-    StepTimer, Tally, command, not_run, target_dir,
-    versions::{self, Versions},
-};
+use super::{StepTimer, Tally, command, not_run, target_dir, versions::Versions};
 use crate::TaskFailure;
 
 /// Test programs that run at the same time, on a machine of this many cores or more.
@@ -116,7 +113,7 @@ fn programs(
         let bytes = fs::metadata(program).map_or(0, |file| file.len());
         (std::cmp::Reverse(bytes), artifact.manifest_path.clone())
     });
-    let of_versions = artifacts.iter().filter(|(artifact, _)| artifact.is_of_postgres());
+    let of_versions = artifacts.iter().filter(|(artifact, _)| artifact.target.kind == ["test"]);
     let of_versions: Vec<_> =
         of_versions.flat_map(|(artifact, program)| artifact.on(versions, program, logs)).collect();
     let programs =
@@ -174,15 +171,10 @@ impl Artifact {
         self.named(name, Command::new(program), logs)
     }
 
-    /// The same on a server of each version.
+    /// The same on a server of each version, where its package has tests for that.
     fn on(&self, versions: &Versions, program: &Path, logs: &Path) -> Vec<TestProgram> {
-        let commands = versions.commands(program).into_iter();
+        let commands = versions.commands(self.package(), program).into_iter();
         commands.map(|(name, command)| self.named(name, command, logs)).collect()
-    }
-
-    /// Whether it asks a server of PostgreSQL, which may be of any version.
-    fn is_of_postgres(&self) -> bool {
-        self.package().ends_with(versions::PACKAGE) && self.target.kind == ["test"]
     }
 
     fn package(&self) -> &Path {

@@ -16,7 +16,8 @@ Examples:
   hapax backup --store sqlite:hapax.db --to hapax-monday.db
 
 A copy is a store: `hapax keys list --store sqlite:hapax-monday.db` shows it. Operations that were run
-after it was made are not in it, and a gateway on it would run their retries again.
+after it was made are not in it, so a gateway on it runs no key that is not there, until somebody says
+`hapax quarantine lift`.
 
 Exit status: 0 when the copy is there and good; 1 when there is none.")]
 pub(crate) struct BackupArgs {

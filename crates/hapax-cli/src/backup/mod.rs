@@ -40,6 +40,7 @@ struct StoreCopy {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<StoreCopy, BackupCommandError> {
+    let unmarked = |source| BackupCommandError::Unmarked { to: to.to_owned(), source };
     let taken = || BackupCommandError::Taken { to: to.to_owned() };
     let unwritable = |source| BackupCommandError::Unwritable { to: to.to_owned(), source };
     if to.symlink_metadata().is_ok() {
@@ -57,6 +58,7 @@ fn copy(from: &Path, to: &Path) -> Result<StoreCopy, BackupCommandError> {
     let made = tempfile::Builder::new().prefix(".hapax-backup-").tempfile_in(dir);
     let made = made.map_err(unwritable)?;
     copy_pages(&source, made.path()).map_err(unreadable)?;
+    mark(made.path()).map_err(unmarked)?;
     let version = check(&made)?;
     made.as_file().sync_all().map_err(unwritable)?;
     let file = made.persist_noclobber(to).map_err(|refused| {
@@ -81,6 +83,15 @@ fn copy_pages(source: &Connection, to: &Path) -> rusqlite::Result<()> {
     target.pragma_update(None, "journal_mode", "OFF")?;
     let backup = Backup::new(source, &mut target)?;
     backup.run_to_completion(i32::MAX, sqlite::Options::default().busy, None)
+}
+
+/// Has the copy say that it is one: a store that was restored from it is quarantined wherever it is put.
+fn mark(copy: &Path) -> rusqlite::Result<()> {
+    let mut connection = open(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    sqlite::mark_copy(&mut connection)?;
+    // What is in its log goes into the file, and the log away.
+    connection.close().map_err(|(_, error)| error)
 }
 
 /// Reads all of the copy; the version of its schema.
@@ -143,6 +154,12 @@ pub(crate) enum BackupCommandError {
     },
     #[error("{} holds no records of Hapax", from.display())]
     Empty { from: PathBuf },
+    #[error("{} cannot be marked as a copy", to.display())]
+    Unmarked {
+        to: PathBuf,
+        #[source]
+        source: rusqlite::Error,
+    },
     #[error("the copy cannot be read")]
     Bad {
         #[source]

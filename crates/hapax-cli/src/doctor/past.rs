@@ -135,7 +135,7 @@ fn retries(facts: &PastFacts) -> Diagnosis {
 mod tests {
     use hapax::{
         Reason,
-        incarnation::{Incarnation, Lifted, LossCause, Quarantine},
+        incarnation::{Incarnation, Lifted, LossCause, Quarantine, Remembered},
     };
 
     use super::*;
@@ -159,7 +159,7 @@ mod tests {
             incarnation,
             synchronous: false,
             mark: Some(mark),
-            remembered: None,
+            remembered: Remembered::NotKept,
             processes: Vec::new(),
         };
         PastFacts { reading, is_restored: true, client_retries_for: None }

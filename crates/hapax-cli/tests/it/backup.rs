@@ -13,6 +13,7 @@ use std::{
 use tokio::task::JoinSet;
 
 use crate::{
+    failover::{metric, pay, refused_by_quarantine},
     hapax, text,
     world::{Behaviour, Database, Setup, Upstream, ask, post, until},
 };
@@ -50,16 +51,45 @@ async fn a_copy_made_under_load_holds_every_key_that_was_answered_before() {
     assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600);
     let others: Vec<_> = fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(others.len(), 1, "nothing is left beside it: {others:?}");
+    // Answered after the copy was made, by a process that then dies with its disk.
+    let lost = pay(&gateway, "lost").await;
+    assert_eq!((lost.status, lost.is_replay()), (201, false));
     drop(gateway);
 
     let effects = upstream.total();
-    let restored = Setup::new(upstream.address).store(&format!("sqlite:{}", copy.display()));
-    let restored = restored.start().await;
+    let shown = text(&hapax(&["quarantine", "show", "--store", &stored_in(&copy)]).stdout);
+    assert!(shown.starts_with("will be quarantined by the next process that uses it"), "{shown}");
+    let restored = Setup::new(upstream.address).store(&stored_in(&copy));
+    let mut restored = restored.start().await;
     for key in &before {
         let answer = ask(restored.address, post("/pay", key, "ten")).await.unwrap();
         assert!(answer.is_replay(), "{key}: {answer:?}");
     }
+    for key in ["lost", "new"] {
+        let answer = pay(&restored, key).await;
+        assert!(refused_by_quarantine(&answer), "{key}: {answer:?} {}", restored.log());
+    }
     assert_eq!(upstream.total(), effects);
+
+    let quarantine = |task: &[&str]| {
+        let output = hapax(&[&["quarantine"], task, &["--store", &restored.store]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let shown = quarantine(&["show"]);
+    assert!(shown.starts_with("quarantined since 20"), "{shown}");
+    let named = |what: &str| shown.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+    assert_ne!(named("it is "), named("it was"), "a copy is another file than its source");
+    quarantine(&["lift", "--why", "the bank knows of nothing else"]);
+    until("what is absent to run again", async || pay(&restored, "new").await.status == 201).await;
+    restored.kill();
+    restored.run().await;
+    assert_eq!(metric(&restored, "hapax_store_quarantined").await, "0", "{}", restored.log());
+    assert_eq!((upstream.effects("lost"), pay(&restored, "newer").await.status), (1, 201));
+}
+
+fn stored_in(file: &Path) -> String {
+    format!("sqlite:{}", file.display())
 }
 
 fn refusal(store: &str, to: &Path) -> String {
@@ -78,9 +108,9 @@ async fn nothing_is_written_over_and_what_is_no_store_is_not_copied() {
     assert!(refusal(&gateway.store, &taken).contains("is there already"));
     assert_eq!(fs::read_to_string(&taken).unwrap(), "mine");
     let free = dir.path().join("free");
-    let missing = format!("sqlite:{}", dir.path().join("missing.db").display());
+    let missing = stored_in(&dir.path().join("missing.db"));
     assert!(refusal(&missing, &free).contains("missing.db cannot be read"));
-    assert!(refusal(&format!("sqlite:{}", taken.display()), &free).contains("taken"));
+    assert!(refusal(&stored_in(&taken), &free).contains("taken"));
     let database = Database::create().await;
     assert!(refusal(&database.url, &free).contains("PostgreSQL's own means"));
     assert!(refusal("memory:", &free).contains("in memory"));

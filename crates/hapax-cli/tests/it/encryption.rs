@@ -12,11 +12,11 @@ use crate::{
 
 const OLD: &str = "0101010101010101010101010101010101010101010101010101010101010101";
 const NEW: &str = "0202020202020202020202020202020202020202020202020202020202020202";
-const ENCRYPTED: &str = "[encryption]\nmaster_key_file = \"master.key\"\n";
+pub(crate) const ENCRYPTED: &str = "[encryption]\nmaster_key_file = \"master.key\"\n";
 /// What clients send, and hear again in their receipt.
-const SECRET: &str = "the-card-of-alice-4242";
+pub(crate) const SECRET: &str = "the-card-of-alice-4242";
 
-fn setup(upstream: &Upstream, config: &str) -> Setup {
+pub(crate) fn setup(upstream: &Upstream, config: &str) -> Setup {
     Setup::new(upstream.address).file("master.key", OLD).file("new.key", NEW).config(config)
 }
 
@@ -38,7 +38,7 @@ fn run(gateway: &Gateway, args: &[&str]) -> Result<String, String> {
     }
 }
 
-fn file_beside(gateway: &Gateway, name: &str) -> String {
+pub(crate) fn file_beside(gateway: &Gateway, name: &str) -> String {
     gateway.path(name).display().to_string()
 }
 
@@ -50,7 +50,7 @@ fn tenant_of(gateway: &Gateway, key: &str) -> String {
 }
 
 /// How often the file of the store, or what SQLite keeps beside it, holds this text.
-fn times_in_files(gateway: &Gateway, secret: &str) -> usize {
+pub(crate) fn times_in_files(gateway: &Gateway, secret: &str) -> usize {
     let path = gateway.store.strip_prefix("sqlite:").unwrap();
     let files = ["", "-wal", "-shm"].map(|ending| format!("{path}{ending}"));
     let read = files.iter().filter(|file| Path::new(file).exists());

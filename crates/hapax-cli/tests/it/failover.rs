@@ -345,6 +345,25 @@ async fn a_file_that_was_copied_back_is_quarantined() {
 }
 
 #[tokio::test]
+async fn a_file_that_lost_its_position_or_was_begun_anew_beside_it_is_quarantined() {
+    for lost in ["-position", ""] {
+        let upstream = Upstream::start(Behaviour::default()).await;
+        let mut gateway = Setup::new(upstream.address).start().await;
+        let path = gateway.store.strip_prefix("sqlite:").unwrap().to_owned();
+        assert_eq!(pay(&gateway, "told").await.status, 201);
+        gateway.signal("TERM");
+        assert!(gateway.ended().await);
+        fs::remove_file(format!("{path}{lost}")).unwrap();
+        gateway.run().await;
+        assert!(refused_by_quarantine(&pay(&gateway, "new").await), "{}", gateway.log());
+        let told = pay(&gateway, "told").await;
+        let is_kept = !lost.is_empty();
+        assert_eq!((told.is_replay(), refused_by_quarantine(&told)), (is_kept, !is_kept));
+        assert_eq!(upstream.effects("told"), 1, "without {path}{lost}");
+    }
+}
+
+#[tokio::test]
 async fn a_person_can_quarantine_what_nothing_else_would_notice() {
     let upstream = Upstream::start(Behaviour::default()).await;
     let gateway = Setup::new(upstream.address).start().await;

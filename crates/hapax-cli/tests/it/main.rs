@@ -28,6 +28,7 @@ mod kills;
 mod languages;
 mod leaks;
 mod man;
+mod master_keys;
 mod migrate;
 mod observing;
 mod openapi;

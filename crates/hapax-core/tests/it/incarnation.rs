@@ -7,7 +7,7 @@ use hapax_core::{
     Scope, State, StateTag, Tenant, Timestamp,
     incarnation::{
         Finding, Incarnation, IncarnationMark, IncarnationReading, IncarnationSeen, LossCause,
-        Missing, ProcessMark, Quarantine, compare, first_mark, may_end, missing, noted,
+        Missing, ProcessMark, Quarantine, Remembered, compare, first_mark, may_end, missing, noted,
     },
     store::Over,
 };
@@ -29,7 +29,7 @@ fn reading(timeline: i64, mark: Option<IncarnationMark>) -> IncarnationReading {
         incarnation: on(timeline),
         synchronous: false,
         mark,
-        remembered: None,
+        remembered: Remembered::NotKept,
         processes: Vec::new(),
     }
 }
@@ -43,9 +43,14 @@ fn a_store_is_the_same_new_or_changed() {
     let kept = || Some(mark(3, 40));
     let elsewhere =
         IncarnationReading { incarnation: Incarnation::new("system 8", 3), ..reading(3, kept()) };
-    let copied = IncarnationReading { remembered: Some(41), ..reading(3, kept()) };
-    let current = IncarnationReading { remembered: Some(40), ..reading(3, kept()) };
-    let emptied = IncarnationReading { remembered: Some(7), ..reading(3, None) };
+    let beside = |remembered, mark| IncarnationReading { remembered, ..reading(3, mark) };
+    let copied = beside(Remembered::Position(41), kept());
+    let current = beside(Remembered::Position(40), kept());
+    let emptied = beside(Remembered::Position(7), None);
+    let fresh = beside(Remembered::Nothing, None);
+    let alone = beside(Remembered::Nothing, kept());
+    let begun_anew = beside(Remembered::Another, None);
+    let swapped = beside(Remembered::Another, kept());
     let noted_by_others = reading(4, Some(IncarnationMark { began: 40, ..mark(4, 44) }));
     for (what, reading, seen, finding) in [
         ("never used", reading(3, None), None, Finding::New),
@@ -61,6 +66,10 @@ fn a_store_is_the_same_new_or_changed() {
         ("a copied file", copied, None, Finding::Changed(LossCause::Restore)),
         ("emptied", reading(3, None), Some(seen(3, 1)), Finding::Changed(LossCause::Restore)),
         ("an empty file", emptied, None, Finding::Changed(LossCause::Restore)),
+        ("a file never used", fresh, None, Finding::New),
+        ("a file that came alone", alone, None, Finding::Changed(LossCause::Restore)),
+        ("a new file for a lost one", begun_anew, None, Finding::Changed(LossCause::Restore)),
+        ("the file of another", swapped, None, Finding::Changed(LossCause::Restore)),
         ("noted by others", noted_by_others, Some(seen(3, 41)), Finding::Noted),
         ("an old primary", reading(2, Some(mark(2, 40))), Some(seen(3, 41)), Finding::Outdated),
         (
@@ -77,7 +86,8 @@ fn a_store_is_the_same_new_or_changed() {
 
 #[test]
 fn what_is_noted_is_above_whatever_anybody_remembers() {
-    let copied = IncarnationReading { remembered: Some(60), ..reading(3, Some(mark(3, 40))) };
+    let remembered = Remembered::Position(60);
+    let copied = IncarnationReading { remembered, ..reading(3, Some(mark(3, 40))) };
     let next = noted(&copied, Some(&seen(3, 57)), LossCause::Restore);
     assert_eq!((next.position, next.began), (61, 40));
     assert_eq!(compare(&reading(3, Some(next)), None), Finding::Same);

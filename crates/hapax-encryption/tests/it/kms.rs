@@ -1,10 +1,5 @@
 //! A master key that a key service keeps, on a server that speaks as Amazon's does.
 
-use std::{
-    io::{Read, Write},
-    net::{SocketAddr, TcpStream},
-};
-
 use hapax_core::{
     Store, StoreError, Tenant,
     store::{DataKeyId, Write as StoreWrite},
@@ -19,22 +14,6 @@ use crate::world::{
     World, begin, claim, complete, finish, heard, keeping, master, operation, told,
 };
 
-/// Asks the server for a new key, and gives back its ARN.
-fn create_key(address: SocketAddr) -> String {
-    let mut socket = TcpStream::connect(address).unwrap();
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
-         x-amz-target: TrentService.CreateKey\r\ncontent-type: application/x-amz-json-1.1\r\n\
-         authorization: AWS4-HMAC-SHA256 Credential=a/20260101/eu-central-1/kms/aws4_request\r\n\
-         content-length: 2\r\n\r\n{{}}"
-    );
-    socket.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    socket.read_to_string(&mut answer).unwrap();
-    let (_, after) = answer.split_once("\"Arn\": \"").unwrap();
-    after.split_once('"').unwrap().0.to_owned()
-}
-
 fn key(arn: &str, url: &str) -> KmsMasterKey {
     let (access_key_id, secret_access_key) = ("somebody".to_owned(), "secret".to_owned());
     let credentials = Some(KmsCredentials { access_key_id, secret_access_key });
@@ -45,7 +24,7 @@ fn key(arn: &str, url: &str) -> KmsMasterKey {
 #[tokio::test(flavor = "multi_thread")]
 async fn data_keys_are_wrapped_by_a_key_service_and_nothing_new_begins_while_it_is_away() {
     let mut server = tokio::task::spawn_blocking(kms::start).await.unwrap().unwrap();
-    let (arn, other) = (create_key(server.address()), create_key(server.address()));
+    let (arn, other) = (kms::create_key(&server).unwrap(), kms::create_key(&server).unwrap());
     let world = World::new();
     let encryption = Encryption::new(key(&arn, server.url()));
     let store = world.open(encryption.clone()).await;
@@ -79,7 +58,7 @@ async fn data_keys_are_wrapped_by_a_key_service_and_nothing_new_begins_while_it_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_moves_from_a_file_to_a_key_service() {
     let server = tokio::task::spawn_blocking(kms::start).await.unwrap().unwrap();
-    let arn = create_key(server.address());
+    let arn = kms::create_key(&server).unwrap();
     let world = World::new();
     complete(&world.open(Encryption::new(master(1))).await, &operation("acme", "k")).await;
     let both = Encryption::new(key(&arn, server.url())).following(master(1));

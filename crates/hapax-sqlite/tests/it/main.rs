@@ -4,6 +4,7 @@
 mod backend;
 mod calls;
 mod closing;
+mod copies;
 mod equal;
 mod guest;
 mod inbox;

@@ -12,7 +12,9 @@ use hapax_core::{
     Attempt, AttemptEnd, Fingerprint, Note, Noted, OperationId, Outcome, Policy, Record, RunMode,
     Salt, Store, StoreError, StoredStep, Timestamp,
     clock::{ClockMark, ClockReading},
-    incarnation::{Incarnation, IncarnationChange, IncarnationMark, IncarnationReading},
+    incarnation::{
+        Incarnation, IncarnationChange, IncarnationMark, IncarnationReading, Remembered,
+    },
     memory,
     store::{Filter, Listed, Loaded, Page, Purged, Write, Written},
 };
@@ -145,7 +147,7 @@ impl Store for Agreeing {
             lifted: None,
         };
         let processes = Vec::new();
-        let (synchronous, remembered) = (false, None);
+        let (synchronous, remembered) = (false, Remembered::NotKept);
         let mark = Some(mark);
         Ok(IncarnationReading { now, incarnation, synchronous, mark, remembered, processes })
     }

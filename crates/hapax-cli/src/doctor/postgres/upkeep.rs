@@ -6,7 +6,7 @@ use hapax::postgres::script;
 use tokio_postgres::{Client, Error};
 
 use super::{Diagnosis, judged, shipped_schema::ShippedSchema};
-use crate::table::grouped;
+use crate::{table::grouped, units::size};
 
 const LOOK: &str = "
 SELECT current_setting('autovacuum'), current_setting('track_counts'),
@@ -21,11 +21,24 @@ FROM pg_class AS c LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
 WHERE c.relnamespace = to_regnamespace('hapax') AND c.relkind = 'r' ORDER BY c.relname
 ";
 
+/// No row where there is no such table.
+const KEY_INDEX: &str = "
+SELECT pg_relation_size(x.indexrelid)::int8, greatest(c.reltuples::int8, coalesce(s.n_live_tup, 0), 0)
+FROM pg_index AS x JOIN pg_class AS c ON c.oid = x.indrelid LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
+WHERE c.oid = to_regclass('hapax.operations') AND x.indisprimary
+";
+
 /// Dead rows that are nothing special: what churns has them until the next vacuum.
 const DEAD_ROWS: i64 = 100_000;
 /// Where PostgreSQL itself begins to warn is 40 million before the end, at two billion.
 const AGE_OLD: i64 = 1_000_000_000;
 const AGE_TOO_OLD: i64 = 1_600_000_000;
+/// A key takes 28 bytes of a page, and pages that are filled in any order are two thirds full.
+const KEY_BYTES: i64 = 42;
+/// How many times larger than it would be the index of keys may be, and by how much, in bytes.
+const INDEX_GROWN_TIMES: i64 = 4;
+const INDEX_GROWN: i64 = 16 << 20;
+const INDEX_GROWN_MUCH: i64 = 1 << 30;
 
 struct UpkeepFacts {
     autovacuum: String,
@@ -34,7 +47,15 @@ struct UpkeepFacts {
     multixacts: i64,
     freeze_max: i64,
     tables: Vec<FoundTable>,
+    /// `None` where there are no operations.
+    key_index: Option<KeyIndex>,
     shipped: ShippedSchema,
+}
+
+/// How large the index of keys is, and for how many.
+struct KeyIndex {
+    bytes: i64,
+    keys: i64,
 }
 
 struct FoundTable {
@@ -45,7 +66,8 @@ struct FoundTable {
     vacuumed: Option<String>,
 }
 
-const CHECKS: &[fn(&UpkeepFacts) -> Diagnosis] = &[autovacuum, storage, dead_rows, wraparound];
+const CHECKS: &[fn(&UpkeepFacts) -> Diagnosis] =
+    &[autovacuum, storage, dead_rows, key_index, wraparound];
 
 pub(super) async fn examine(client: &Client) -> Vec<Diagnosis> {
     judged("upkeep", gather(client).await, CHECKS)
@@ -54,6 +76,9 @@ pub(super) async fn examine(client: &Client) -> Vec<Diagnosis> {
 async fn gather(client: &Client) -> Result<UpkeepFacts, Error> {
     let row = client.query_one(LOOK, &[]).await?;
     let tables = client.query(TABLES, &[]).await?;
+    let index = client.query_opt(KEY_INDEX, &[]).await?;
+    let index =
+        index.map(|row| Ok::<_, Error>(KeyIndex { bytes: row.try_get(0)?, keys: row.try_get(1)? }));
     let tables = tables.iter().map(|row| {
         let options: Vec<String> = row.try_get(1)?;
         let options = options.iter().filter_map(|option| option.split_once('='));
@@ -68,6 +93,7 @@ async fn gather(client: &Client) -> Result<UpkeepFacts, Error> {
         multixacts: row.try_get(3)?,
         freeze_max: row.try_get(4)?,
         tables: tables.collect::<Result<_, Error>>()?,
+        key_index: index.transpose()?,
         shipped: ShippedSchema::of(&script(0)),
     })
 }
@@ -140,6 +166,31 @@ fn dead_rows(facts: &UpkeepFacts) -> Diagnosis {
     )
 }
 
+/// An estimate from how many keys there are: an index keeps the room of what was purged, for what comes.
+fn key_index(facts: &UpkeepFacts) -> Diagnosis {
+    const NAME: &str = "key index";
+    let Some(KeyIndex { bytes, keys }) = facts.key_index else {
+        return Diagnosis::new(NAME, "no operations");
+    };
+    let expected = keys.saturating_mul(KEY_BYTES);
+    let in_words = |bytes: i64| size(u64::try_from(bytes).unwrap_or(0));
+    let words = format!(
+        "{} for about {} keys, which need {}",
+        in_words(bytes),
+        grouped(keys as f64),
+        in_words(expected)
+    );
+    let found = Diagnosis::new(NAME, words);
+    let grown = bytes - expected;
+    if grown < INDEX_GROWN || bytes / INDEX_GROWN_TIMES < expected {
+        return found;
+    }
+    let risk = "it takes room on disk and in memory, so that claims read more of it from disk";
+    let advice =
+        "VACUUM ANALYZE hapax.operations; REINDEX INDEX CONCURRENTLY hapax.operations_pkey;";
+    if grown < INDEX_GROWN_MUCH { found.note(risk, advice) } else { found.warning(risk, advice) }
+}
+
 fn wraparound(facts: &UpkeepFacts) -> Diagnosis {
     let oldest = facts.transactions.max(facts.multixacts);
     let words = format!(
@@ -175,6 +226,7 @@ mod tests {
             multixacts: 3,
             freeze_max: 200_000_000,
             tables: vec![table],
+            key_index: Some(KeyIndex { bytes: 480 << 20, keys: 10_000_000 }),
             shipped: ShippedSchema::of("CREATE TABLE hapax.t (id int) WITH (fillfactor = 45);"),
         }
     }
@@ -200,6 +252,28 @@ mod tests {
         assert_eq!(storage(&tuned).found, "fillfactor of t is 90, shipped as 45");
         tuned.tables[0].options.clear();
         assert_eq!(storage(&tuned).severity(), Some(Severity::Note));
+    }
+
+    #[test]
+    fn an_index_is_told_that_is_much_larger_than_its_keys_need() {
+        let of = |bytes, keys| {
+            let key_index = Some(KeyIndex { bytes, keys });
+            super::key_index(&UpkeepFacts { key_index, ..facts() })
+        };
+        assert_eq!(of(8192, 0).severity(), None);
+        assert_eq!(of(15 << 20, 0).severity(), None, "it is small");
+        assert_eq!(
+            of(1 << 30, 10_000_000).severity(),
+            None,
+            "it is less than four times too large"
+        );
+        assert_eq!(of(480 << 20, 1_000_000).severity(), Some(Severity::Note));
+        let much = of(2 << 30, 1_000_000);
+        assert_eq!(much.found, "2.0 GiB for about 1,000,000 keys, which need 40.0 MiB");
+        assert_eq!(much.severity(), Some(Severity::Warning));
+        assert!(much.concern.unwrap().advice.contains("REINDEX INDEX CONCURRENTLY"));
+        let gone = UpkeepFacts { key_index: None, ..facts() };
+        assert_eq!(key_index(&gone).severity(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod gateway_file;
 mod postgres;
 mod restored;
 mod sqlite;
+mod versions;
 
 use std::process::Output;
 

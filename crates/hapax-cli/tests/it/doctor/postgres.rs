@@ -259,6 +259,27 @@ async fn stored_keys_are_held_against_clients_and_doubts_are_told() {
     assert_eq!(patient.visit(&["--client-retries-for", "8h"]).level("retention"), "ok");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_larger_than_its_keys_need_is_told_and_what_to_type_mends_it() {
+    let patient = Patient::new(&[]).await;
+    // Its pages hold a tenth of what they could, as after many keys were purged.
+    patient.run("ALTER INDEX hapax.operations_pkey SET (fillfactor = 10)").await;
+    let keys = "INSERT INTO hapax.operations (id, format, tenant, scope, key, fingerprint, fence, owner, recovery, \
+                doubt, state, tombstone, created_at, changed_at, expires_at, until) \
+                SELECT gen_random_uuid(), 1, '', '', '', '', 1, 1, 1, 0, 6, 0, 0, 0, 0, 0 \
+                FROM generate_series(1, 90000)";
+    patient.run(&format!("{keys}; REINDEX INDEX hapax.operations_pkey")).await;
+    patient.run("ANALYZE hapax.operations").await;
+    let visit = patient.visit(&[]);
+    assert_eq!(visit.level("key index"), "note", "{}", visit.found("key index"));
+    assert!(visit.found("key index").contains("about 90,000 keys"), "{}", visit.found("key index"));
+    patient.run("ALTER INDEX hapax.operations_pkey RESET (fillfactor)").await;
+    let typed = visit.finding("key index")["do"].as_str().unwrap();
+    patient.run(typed.trim_end_matches(';')).await;
+    let visit = patient.visit(&[]);
+    assert_eq!(visit.level("key index"), "ok", "{}", visit.found("key index"));
+}
+
 /// A program that takes the log as a standby does.
 struct LogReceiver(Child);
 
@@ -322,6 +343,19 @@ async fn a_server_that_syncs_nothing_or_that_nobody_waits_for_is_told() {
     assert_eq!(unseen.level("standbys"), "note", "{}", unseen.found("standbys"));
     drop(receiver);
     until("nobody takes the log", async || patient.visit(&[]).level("standbys") == "danger").await;
+
+    // Somebody gives the address of the wrong one of two servers.
+    let standby = patient.server.standby(Settings::default()).unwrap();
+    let port = |server: &Server| format!(":{}/", server.port());
+    let of_standby = patient.store.replace(&port(&patient.server), &port(&standby));
+    let visit = Visit::of(&["--store", &of_standby]);
+    visit.check_words();
+    assert_eq!((visit.level("writable"), visit.code), ("danger", 2), "{:#}", visit.report);
+    assert_eq!(visit.found("writable"), "this server is a standby");
+    assert_eq!(visit.finding("writable")["do"], "connect to the primary");
+    for check in ["version", "schema", "tables", "indexes", "functions"] {
+        assert_eq!(visit.level(check), "ok", "{}", visit.found(check));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

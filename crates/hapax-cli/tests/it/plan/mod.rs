@@ -37,6 +37,24 @@ fn a_plan_says_what_is_needed_and_from_what_it_was_computed() {
 }
 
 #[test]
+fn a_million_requests_cost_what_their_disk_and_cores_cost() {
+    // A month has 730 hours: what is kept for that long is paid for once.
+    let prices = ["--disk", "0.10/GB-month", "--cpu", "0.05/core-hour"];
+    let planned = plan(&[&["--rate", "100/s", "--retention", "730h"], &prices[..]].concat());
+    for store in ["sqlite", "postgres"] {
+        let figure = |name: &str| forecast(&planned, store)[name].as_f64();
+        let of = |name: &str| figure(name).unwrap_or_default();
+        let gigabytes = of("disk_bytes") / of("keys") * 1e6 / 1e9;
+        let core_hours =
+            (of("gateway_cores") + of("server_cores")) / of("peak_per_second") * 1e6 / 3600.0;
+        let cost = figure("cost_per_million").unwrap();
+        let expected = gigabytes * 0.10 + core_hours * 0.05;
+        assert!((cost - expected).abs() < 1e-9, "{store}: {cost} is not {expected}");
+        assert!(gigabytes > 0.1 && core_hours > 0.01, "{:#}", forecast(&planned, store));
+    }
+}
+
+#[test]
 fn a_window_that_is_shorter_than_clients_try_is_refused_with_a_better_one() {
     let short = ["plan", "--rate", "100/s", "--retention", "24h", "--client-retries-for", "72h"];
     let output = hapax(&short);

@@ -20,6 +20,7 @@ pub(crate) struct Setup {
     token: Option<String>,
     files: Vec<(&'static str, String)>,
     clock: Option<FakeClock>,
+    variables: Vec<(&'static str, String)>,
     args: Vec<&'static str>,
     file_kib_max: Option<u32>,
     open_files_max: Option<u32>,
@@ -35,6 +36,7 @@ impl Setup {
             token: None,
             files: Vec::new(),
             clock: None,
+            variables: Vec::new(),
             args: Vec::new(),
             file_kib_max: None,
             open_files_max: None,
@@ -75,6 +77,12 @@ impl Setup {
     /// With this clock.
     pub(crate) fn clock(self, clock: &FakeClock) -> Self {
         Self { clock: Some(clock.clone()), ..self }
+    }
+
+    /// With this in its environment.
+    pub(crate) fn variable(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.to_owned()));
+        self
     }
 
     /// With an admin API behind this token.
@@ -187,6 +195,7 @@ impl Gateway {
         command.args(["--upstream", &self.setup.upstream]);
         command.args(["--listen", &self.address.to_string()]);
         command.args(["--admin", &self.admin.to_string(), "--store", &self.store]);
+        command.envs(self.setup.variables.iter().map(|(name, value)| (name, value)));
         if let Some(token) = &self.setup.token {
             command.env("HAPAX_ADMIN_TOKEN", token);
         }
