@@ -6,7 +6,7 @@ use tokio::{
 
 /// What a server on loopback answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct HttpReply {
     /// The status.
     pub status: u16,
     headers: Vec<(String, String)>,
@@ -14,7 +14,7 @@ pub struct Heard {
     pub body: Vec<u8>,
 }
 
-impl Heard {
+impl HttpReply {
     /// Posts a body with these headers, and waits for what is answered.
     pub async fn of(port: u16, target: &str, headers: &[(&str, &str)], body: &str) -> Self {
         let mut connection = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");

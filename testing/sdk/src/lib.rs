@@ -13,7 +13,7 @@ mod sdk;
 
 pub use self::{
     agent::Agent,
-    http::Heard,
-    proxy::{Point, Proxy},
+    http::HttpReply,
+    proxy::{KillPoint, Proxy},
     sdk::Sdk,
 };

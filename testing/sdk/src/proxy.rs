@@ -21,7 +21,7 @@ pub struct Proxy {
 
 /// Where a connection is, in the operation that it was the first to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
+pub enum KillPoint {
     /// The client has sent a statement with this in it, and the server has not heard of it.
     Before(&'static str),
     /// The server has committed, and the client has not heard of it.
@@ -29,14 +29,14 @@ pub enum Point {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+enum Breakage {
     Breaks,
     StandsStill,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    next: Mutex<Option<(Point, Fate)>>,
+    next: Mutex<Option<(KillPoint, Breakage)>>,
     reached: Notify,
 }
 
@@ -65,16 +65,16 @@ impl Proxy {
     }
 
     /// Breaks the connection that gets to this point next.
-    pub fn cut(&self, point: Point) {
-        self.plan(Some((point, Fate::Breaks)));
+    pub fn cut(&self, point: KillPoint) {
+        self.plan(Some((point, Breakage::Breaks)));
     }
 
     /// Lets the connection that gets to this point next stand still until its client is gone.
-    pub fn hold(&self, point: Point) {
-        self.plan(Some((point, Fate::StandsStill)));
+    pub fn hold(&self, point: KillPoint) {
+        self.plan(Some((point, Breakage::StandsStill)));
     }
 
-    fn plan(&self, next: Option<(Point, Fate)>) {
+    fn plan(&self, next: Option<(KillPoint, Breakage)>) {
         *self.shared.next.lock().expect("nobody panics with it") = next;
     }
 
@@ -91,7 +91,7 @@ impl Proxy {
 
 impl Shared {
     /// What becomes of a connection that is here now.
-    fn fate(&self, is_here: impl FnOnce(Point) -> bool) -> Option<Fate> {
+    fn fate(&self, is_here: impl FnOnce(KillPoint) -> bool) -> Option<Breakage> {
         let mut next = self.next.lock().expect("nobody panics with it");
         let (point, fate) = (*next)?;
         if !is_here(point) {
@@ -114,8 +114,8 @@ async fn pass(mut client: TcpStream, server: SocketAddr, shared: Arc<Shared>) {
                 let bytes = &sent[..len];
                 has_begun = has_begun || has(bytes, BEGIN.as_bytes());
                 let is_here = |point| match point {
-                    Point::Before(text) => has_begun && has(bytes, text.as_bytes()),
-                    Point::Committed => false,
+                    KillPoint::Before(text) => has_begun && has(bytes, text.as_bytes()),
+                    KillPoint::Committed => false,
                 };
                 if let Some(fate) = shared.fate(is_here) {
                     break fate;
@@ -127,7 +127,7 @@ async fn pass(mut client: TcpStream, server: SocketAddr, shared: Arc<Shared>) {
             len = server.read(&mut said) => {
                 let Ok(len @ 1..) = len else { return };
                 let bytes = &said[..len];
-                let is_here = |point| point == Point::Committed && has_begun && has(bytes, COMMITTED);
+                let is_here = |point| point == KillPoint::Committed && has_begun && has(bytes, COMMITTED);
                 if let Some(fate) = shared.fate(is_here) {
                     break fate;
                 }
@@ -138,8 +138,8 @@ async fn pass(mut client: TcpStream, server: SocketAddr, shared: Arc<Shared>) {
         }
     };
     match fate {
-        Fate::Breaks => {}
-        Fate::StandsStill => while let Ok(1..) = client.read(&mut sent).await {},
+        Breakage::Breaks => {}
+        Breakage::StandsStill => while let Ok(1..) = client.read(&mut sent).await {},
     }
 }
 

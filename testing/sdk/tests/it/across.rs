@@ -1,6 +1,6 @@
 //! What one language began, the others replay.
 
-use hapax_sdk_tests::{Agent, Heard, Sdk};
+use hapax_sdk_tests::{Agent, HttpReply, Sdk};
 use serde_json::{Value, json};
 
 use crate::world::{World, kind, once, paid, pay, told, with};
@@ -54,8 +54,8 @@ const JSON_TYPE: (&str, &str) = ("Content-Type", "application/json");
 const TENANT: (&str, &str) = ("Tenant", "shop");
 
 /// A request under this line of `Idempotency-Key`.
-async fn posted(port: u16, target: &str, line: &str, body: &str) -> Heard {
-    Heard::of(port, target, &[JSON_TYPE, TENANT, ("Idempotency-Key", line)], body).await
+async fn posted(port: u16, target: &str, line: &str, body: &str) -> HttpReply {
+    HttpReply::of(port, target, &[JSON_TYPE, TENANT, ("Idempotency-Key", line)], body).await
 }
 
 /// Begun with a bare key, and asked again with a quoted one and another spelling of the same body.
@@ -77,7 +77,7 @@ async fn over_http(world: &World, services: &[(Sdk, u16)]) {
             for name in ["content-type", "x-paid", "idempotency-expires"] {
                 // Tomcat writes the parameters of a media type without a space, whoever spelled them.
                 let value =
-                    |heard: &Heard| heard.header(name).map(|value| value.replace("; ", ";"));
+                    |heard: &HttpReply| heard.header(name).map(|value| value.replace("; ", ";"));
                 assert!(again.header(name).is_some(), "{text}: {name}: {again:?}");
                 assert_eq!(value(&again), value(&began), "{text}: {name}");
             }
@@ -95,7 +95,7 @@ async fn over_http(world: &World, services: &[(Sdk, u16)]) {
     }
 }
 
-fn mark(heard: &Heard) -> Option<&str> {
+fn mark(heard: &HttpReply) -> Option<&str> {
     heard.header("idempotent-replayed")
 }
 
@@ -129,7 +129,7 @@ async fn refusals_over_http(world: &World, services: &[(Sdk, u16)]) {
         let body = r#"{"order":"refused","cents":100}"#;
         let mut refusals = Vec::new();
         for (sdk, port) in services {
-            refusals.push((*sdk, Heard::of(*port, TARGET, &headers, body).await));
+            refusals.push((*sdk, HttpReply::of(*port, TARGET, &headers, body).await));
         }
         alike(&refusals, status, code);
     }
@@ -163,15 +163,15 @@ async fn in_flight_and_in_doubt_over_http(world: &World, services: &[(Sdk, u16)]
     assert_eq!(world.effects("doubt").await, 0);
 }
 
-fn alike(refusals: &[(Sdk, Heard)], status: u16, code: &str) {
+fn alike(refusals: &[(Sdk, HttpReply)], status: u16, code: &str) {
     let names = ["content-type", "content-language", "cache-control", "hapax-refusal", "link"];
-    let document = |heard: &Heard| {
+    let document = |heard: &HttpReply| {
         let mut document = heard.json();
         let detail = document.as_object_mut().and_then(|members| members.remove("detail"));
         assert!(detail.is_some_and(|detail| detail.is_string()), "{heard:?}");
         document
     };
-    let told = |heard: &Heard| -> (u16, Vec<Option<String>>, Value) {
+    let told = |heard: &HttpReply| -> (u16, Vec<Option<String>>, Value) {
         let headers = names.iter().map(|name| heard.header(name).map(str::to_owned)).collect();
         (heard.status, headers, document(heard))
     };

@@ -1,22 +1,22 @@
 //! A process that is killed between any two lines leaves nothing or everything.
 
-use hapax_sdk_tests::{Agent, Point, Proxy};
+use hapax_sdk_tests::{Agent, KillPoint, Proxy};
 use serde_json::{Value, json};
 
 use crate::world::{World, once, paid, pay, told, with};
 
 /// Every point at which another part of an operation is at the server, in their order.
-const POINTS: [Point; 6] = [
-    Point::Before("hapax.begin"),
+const POINTS: [KillPoint; 6] = [
+    KillPoint::Before("hapax.begin"),
     // Begun, and nothing written.
-    Point::Before("INSERT INTO effects"),
+    KillPoint::Before("INSERT INTO effects"),
     // Written, and nothing emitted.
-    Point::Before("hapax.emit"),
+    KillPoint::Before("hapax.emit"),
     // Emitted, and not finished.
-    Point::Before("hapax.finish"),
+    KillPoint::Before("hapax.finish"),
     // Finished, and not committed.
-    Point::Before("commit"),
-    Point::Committed,
+    KillPoint::Before("commit"),
+    KillPoint::Committed,
 ];
 
 /// A process of its own for each point, killed while it stands still there.
@@ -34,7 +34,7 @@ pub(crate) async fn check(world: &World) {
 }
 
 /// An agent that has come to this point with a key of its own.
-async fn stand_still(world: &World, point: Point) -> (Agent, String) {
+async fn stand_still(world: &World, point: KillPoint) -> (Agent, String) {
     let (proxy, key) = (Proxy::start(world.address()).await, world.key("killed"));
     let mut agent = world.agent_at(&world.url_by(proxy.address)).await;
     proxy.hold(point);
@@ -50,8 +50,13 @@ fn command(key: &str) -> Value {
     with(command, &json!({ "wait_ms": 30_000 }))
 }
 
-async fn nothing_or_everything_is_left(world: &World, next: &mut Agent, point: Point, key: &str) {
-    let is_done = point == Point::Committed;
+async fn nothing_or_everything_is_left(
+    world: &World,
+    next: &mut Agent,
+    point: KillPoint,
+    key: &str,
+) {
+    let is_done = point == KillPoint::Committed;
     assert_eq!(parts(world, key).await, [i64::from(is_done); 3], "killed at {point:?}");
     let heard = next.ask(&command(key)).await.unwrap();
     assert_eq!(heard, told(&paid(), is_done), "after a kill at {point:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_sdk_tests::{Point, Proxy};
+use hapax_sdk_tests::{KillPoint, Proxy};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -144,7 +144,7 @@ async fn a_lost_commit_is_found_out(world: &World) {
     // The pool has what it needs: what commits next is the work.
     let key = world.key("warm");
     agent.ask(&once(&key, &pay(&key))).await.unwrap();
-    for point in [Point::Committed, Point::Before("commit")] {
+    for point in [KillPoint::Committed, KillPoint::Before("commit")] {
         let key = world.key("lost");
         proxy.cut(point);
         let heard = agent.ask(&once(&key, &pay(&key))).await.unwrap();
