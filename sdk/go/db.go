@@ -44,10 +44,21 @@ func (db *DB[T, Q]) Once(ctx context.Context, op Operation, work func(ctx contex
 	if err := op.check(); err != nil {
 		return nil, err
 	}
+	// Inside of the work of another call it would be committed without that.
+	for outer, _ := ctx.Value(underWayKey{}).(*underWay); outer != nil; outer = outer.outer {
+		if !outer.over.Load() && (outer.db == any(db) || outer.names(&op)) {
+			return nil, ErrNested
+		}
+	}
 	if err := db.CheckSchema(ctx); err != nil {
 		return nil, err
 	}
-	run := run[T, Q]{db: db, op: &op, work: work}
+	this := &underWay{db: db, op: &op}
+	this.outer, _ = ctx.Value(underWayKey{}).(*underWay)
+	defer this.over.Store(true)
+	run := run[T, Q]{db: db, op: &op, work: func(ctx context.Context, tx T) (*Answer, error) {
+		return work(context.WithValue(ctx, underWayKey{}, this), tx)
+	}}
 	for try := 1; ; try++ {
 		answer, err := run.attempt(ctx)
 		pause, again := run.next(err)
@@ -55,6 +66,21 @@ func (db *DB[T, Q]) Once(ctx context.Context, op Operation, work func(ctx contex
 			return answer, run.told(err)
 		}
 	}
+}
+
+// An underWay is an operation whose work is being done: what the context that the work is given is inside of.
+type underWay struct {
+	db    any
+	op    *Operation
+	outer *underWay
+	// The work may leave something behind that goes on with its context.
+	over atomic.Bool
+}
+
+type underWayKey struct{}
+
+func (u *underWay) names(op *Operation) bool {
+	return u.op.Tenant == op.Tenant && u.op.Scope == op.Scope && u.op.Key == op.Key
 }
 
 // A run is one call of Once on its way through its tries.

@@ -364,3 +364,21 @@ func TestAnOperationHasTheIDThatAllLanguagesGiveIt(t *testing.T) {
 		}
 	})
 }
+
+func TestARequestHasTheFingerprintThatAllLanguagesGiveIt(t *testing.T) {
+	type vector struct{ Salt, Tenant, Method, Path, Query, Body, Fingerprint string }
+	vectors := testdb.Vectors[vector](t, "fingerprints.json")
+	eachDriver(t, func(t *testing.T, database *testdb.Database, open func(string) shop) {
+		shop := open(database.URL())
+		for _, v := range vectors {
+			database.Run("UPDATE hapax.meta SET salt = decode('" + v.Salt + "', 'hex')")
+			op := once.Operation{
+				Tenant: v.Tenant, Scope: "scope", Key: key(),
+				Request: []byte(v.Body), Method: v.Method, Path: v.Path, Query: v.Query,
+			}
+			must[*once.Answer](t)(shop.once(t.Context(), op, pay(op.Key)))
+			stored := "FROM hapax.operations WHERE key = '" + op.Key + "' AND encode(fingerprint, 'hex') = '" + v.Fingerprint + "'"
+			equal(t, database.Number("SELECT count(*) "+stored), 1)
+		}
+	})
+}

@@ -25,6 +25,7 @@ var (
 	ErrNotInTransaction   = errors.New("once: this is not in a transaction, or it is over; begin one first")
 	ErrTransactionAborted = errors.New("once: an earlier statement of the transaction failed; roll back")
 	ErrBegunAlready       = errors.New("once: the operation was begun already in this transaction; begin it once")
+	ErrNested             = errors.New("once: this is inside of the work of another Once, which may still be rolled back; use Within with the transaction that the work was given; nothing was done")
 	ErrStatementPooling   = errors.New("once: the pooler gives every statement another session; use its transaction mode")
 	ErrInvalid            = errors.New("once: an argument cannot be used")
 	ErrNotPermitted       = errors.New("once: the role may not call the functions, or not use this tenant; see hapax.grant_functions and hapax.bind_tenants")

@@ -80,7 +80,7 @@ func (db *DB[T, Q]) Middleware(options HTTP) func(http.Handler) http.Handler {
 			switch {
 			case err != nil:
 				options.refuse(w, r, err)
-			case answer.Replayed:
+			case answer.Replayed, rec.failure != nil:
 				answer.write(w, answer.Header)
 			default:
 				answer.write(w, rec.sent)

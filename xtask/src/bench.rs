@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 
-use crate::{TaskFailure, ci::cargo};
+use crate::{TaskFailure, bench_sdk, ci::cargo};
 
 /// What to type, for those who ask.
 const EXAMPLES: &str = "\
@@ -18,6 +18,7 @@ Examples:
   cargo xtask bench all --html report.html    everything, with charts
   cargo xtask bench http --ways nginx,sqlite  one comparison
   cargo xtask bench store --help              what a bench can be told
+  cargo xtask bench sdk node go               packages beside the SQL functions called by hand
 ";
 
 /// Which bench, and what it is told.
@@ -25,7 +26,7 @@ Examples:
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Bench {
     /// `store`, `tx`, `http`, `outbox`, `client`, `curves` or `all`, and what it is told; passed on as
-    /// they are.
+    /// they are. `sdk`, and which packages.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
 }
@@ -34,6 +35,11 @@ impl Bench {
     /// Builds the benches and the program `hapax` that they start, and becomes the benches: an
     /// interrupt and the exit status are theirs.
     pub fn run(&self, root: &Path) -> Result<(), TaskFailure> {
+        if let [first, sdks @ ..] = &self.args[..]
+            && first == "sdk"
+        {
+            return bench_sdk::run(root, sdks);
+        }
         let packages = ["--package", "hapax-cli", "--package", "hapax-bench"];
         cargo(
             root,

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 pub mod bench;
 pub mod bench_guard;
 pub mod bench_peers;
+mod bench_sdk;
 pub mod chaos;
 pub mod ci;
 pub mod dist;

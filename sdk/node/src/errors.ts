@@ -13,6 +13,7 @@ export type Kind =
   | "not_in_a_transaction"
   | "transaction_aborted"
   | "begun_already"
+  | "nested"
   | "statement_pooling"
   | "invalid"
   | "not_permitted"
@@ -129,6 +130,11 @@ export class TransactionAbortedError extends HapaxError {
 /** The operation was begun before in this transaction. */
 export class BegunAlreadyError extends HapaxError {
   override readonly kind = "begun_already";
+}
+
+/** `once` inside of the work of another one, which may still be rolled back. Nothing was done. */
+export class NestedError extends HapaxError {
+  override readonly kind = "nested";
 }
 
 /** A pooler gives every statement another session. */

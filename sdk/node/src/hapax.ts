@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -28,6 +29,17 @@ const CONFLICT_PAUSE_MS_MAX = 20;
 const QUESTIONS_MAX = 5;
 const QUESTION_PAUSE_MS_MAX = 100;
 
+/** An operation whose work is being done. */
+interface UnderWay {
+  readonly database: object;
+  readonly name: string;
+  isOver: boolean;
+  readonly outer: UnderWay | undefined;
+}
+
+/** What the code that runs is inside of; what outlives it is not any more. */
+const underWay = new AsyncLocalStorage<UnderWay>();
+
 /** One effect per key, in the transactions of one driver. */
 export class Hapax<Tx> {
   readonly #database: Database<Tx>;
@@ -46,6 +58,27 @@ export class Hapax<Tx> {
    */
   async once(operation: Operation, work: Work<Tx>): Promise<Answer> {
     const asked = begunWith(operation);
+    const entered = this.#enter(operation);
+    try {
+      return await this.#pursue(operation, asked, (tx) => underWay.run(entered, () => work(tx)));
+    } finally {
+      entered.isOver = true;
+    }
+  }
+
+  /** Refuses what is inside of the work of another call, and would be committed without it. */
+  #enter({ tenant, scope, key }: Operation): UnderWay {
+    const [database, name, outer] = [this.#database, JSON.stringify([tenant, scope, key]), underWay.getStore()];
+    for (let at = outer; at !== undefined; at = at.outer) {
+      if (!at.isOver && (at.database === database || at.name === name))
+        throw new errors.NestedError(
+          "this is inside of the work of another `once`, which may still be rolled back: use `within` with the transaction that the work was given; nothing was done",
+        );
+    }
+    return { database, name, isOver: false, outer };
+  }
+
+  async #pursue(operation: Operation, asked: readonly Value[], work: Work<Tx>): Promise<Answer> {
     if (!this.#isFitting) await this.#fits();
     const options = { isolation: operation.isolation, waitMs: operation.waitMs ?? WAIT_MS };
     const attempt = (tx: Tx) => this.#attempt(tx, asked, work);

@@ -6,6 +6,7 @@ import { parseArgs } from "node:util";
 
 import { Consumer, FailedForGood, HapaxError, Refused } from "hapax-once";
 
+import { serve } from "./agent-http.mjs";
 import { drivers } from "./drivers.mjs";
 
 const { values: args } = parseArgs({ options: { driver: { type: "string" }, database: { type: "string" } } });
@@ -30,6 +31,10 @@ function operation(command) {
 async function effects(tx, asked) {
   if (asked.pause_ms !== undefined) await sleep(asked.pause_ms);
   if (asked.write !== undefined) await driver.run(tx, "INSERT INTO effects (name) VALUES ($1)", [asked.write]);
+  if (asked.nested !== undefined) {
+    const database = asked.nested.by === "another" ? driver.another() : hapax;
+    await database.once(operation(asked.nested), work(asked.nested.work));
+  }
   if (asked.emit !== undefined) await hapax.emit(tx, asked.emit);
   if (asked.die) process.kill(process.pid, "SIGKILL");
   if (asked.raise !== undefined) throw new Raised(asked.raise);
@@ -110,6 +115,7 @@ const commands = {
     await hapax.checkSchema();
     return { ok: true };
   },
+  serve: async () => ({ port: await serve(driver) }),
 };
 
 function failure(error) {

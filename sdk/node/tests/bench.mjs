@@ -1,4 +1,4 @@
-// The package against the SQL functions called by hand, with the same driver, in alternating rounds: node bench.mjs [DRIVER...], pg if none is named
+// The package against the SQL functions called by hand, with the same driver, in alternating rounds: node bench.mjs [DRIVER...], all if none is named
 
 import { randomUUID } from "node:crypto";
 
@@ -69,11 +69,12 @@ async function measure(name, url) {
   }
   await driver.close();
   const ratio = median(rounds.map((one) => one.package / one.hand));
-  const millis = (which) => `${median(rounds.map((one) => one[which])).toFixed(3)} ms`;
-  console.log(`${name}: ${millis("package")} with the package, ${millis("hand")} by hand, ratio ${ratio.toFixed(3)}`);
+  const micros = (which) => Math.round(1000 * median(rounds.map((one) => one[which])));
+  const figure = { driver: name, hand_us: micros("hand"), once_us: micros("package"), ratio: Number(ratio.toFixed(3)) };
+  console.log(JSON.stringify(figure));
 }
 
 await withDatabase(async ({ url }) => {
   const names = process.argv.slice(2);
-  for (const name of names.length === 0 ? ["pg"] : names) await measure(name, url);
+  for (const name of names.length === 0 ? Object.keys(drivers) : names) await measure(name, url);
 });

@@ -75,7 +75,7 @@ async function using(options, work) {
 }
 
 test("an answer means the same over the wire", async () => {
-  for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers")) {
+  for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers.json")) {
     const about = JSON.stringify({ status, headers });
     const client = new Client({ ...quick, deadlineMs: 400 });
     for (const [answers, expected] of [

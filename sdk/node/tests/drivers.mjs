@@ -17,6 +17,7 @@ export const drivers = {
     const pool = await openPg(url);
     return {
       hapax: hapax(pool),
+      another: () => hapax(pool),
       run: (tx, text, values = []) => tx.query(text, values),
       rows: async (tx, text, values) => (await tx.query(text, values)).rows,
       async transaction(work) {
@@ -52,6 +53,7 @@ export const drivers = {
     const sql = postgres(url, { max: CONNECTIONS_MAX, onnotice: () => {}, prepare });
     return {
       hapax: hapax(sql),
+      another: () => hapax(sql),
       run: (tx, text, values = []) => tx.unsafe(text, values),
       rows: (tx, text, values) => tx.unsafe(text, values, { prepare }),
       transaction: (work) => sql.begin(work),
@@ -77,6 +79,7 @@ export const drivers = {
     const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString: url, max: CONNECTIONS_MAX }) });
     return {
       hapax: hapax(prisma),
+      another: () => hapax(prisma),
       run: (tx, text, values = []) => tx.$executeRawUnsafe(text, ...values),
       rows: (tx, text, values) => tx.$queryRawUnsafe(text, ...values),
       transaction: (work) => prisma.$transaction(work, { timeout: 30_000 }),
@@ -97,6 +100,7 @@ export const drivers = {
     };
     return {
       hapax: hapax(db),
+      another: () => hapax(db),
       run: (tx, text, values = []) => tx.execute(statement(text, values)),
       rows: async (tx, text, values) => (await tx.execute(statement(text, values))).rows,
       transaction: (work) => db.transaction(work),
@@ -113,6 +117,7 @@ export const drivers = {
     const knex = Knex({ client: "pg", connection: url, pool: { min: 0, max: CONNECTIONS_MAX }, log });
     return {
       hapax: hapax(knex),
+      another: () => hapax(knex),
       run: (tx, text, values = []) => tx.raw(text.replace(/\$\d+/g, "?"), values),
       rows: async (tx, text, values) => (await tx.raw(text.replace(/\$\d+/g, "?"), values)).rows,
       transaction: (work) => knex.transaction(work),
@@ -127,6 +132,7 @@ export const drivers = {
     const source = new DataSource({ type: "postgres", url, poolSize: CONNECTIONS_MAX });
     return {
       hapax: hapax(source),
+      another: () => hapax(source),
       run: (tx, text, values = []) => tx.query(text, values),
       rows: (tx, text, values) => tx.query(text, values),
       async transaction(work) {

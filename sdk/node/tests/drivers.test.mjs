@@ -5,7 +5,7 @@ import { once as event } from "node:events";
 import { connect, createServer } from "node:net";
 import { test } from "node:test";
 
-import { ConflictError, NotInTransactionError, OutcomeUnknownError, Refused } from "hapax-once";
+import { ConflictError, InvalidError, NotInTransactionError, OutcomeUnknownError, Refused } from "hapax-once";
 
 import { drivers } from "./drivers.mjs";
 import { database, vectors } from "./world.mjs";
@@ -191,9 +191,31 @@ async function cutting(database) {
   return { url: url.href, isCut, close };
 }
 
+test("a name or a request of the wrong type is refused before anything is sent", async () => {
+  const { hapax } = opened[0].driver;
+  const ask = (parts) => hapax.once({ ...operation("typed"), ...parts }, () => assert.fail("it ran"));
+  for (const key of [17, null, undefined, Buffer.from("k"), 17n, Symbol("k"), {}, ["k"]])
+    for (const name of ["key", "tenant", "scope"]) await assert.rejects(ask({ [name]: key }), InvalidError);
+  for (const request of [17, {}, true]) await assert.rejects(ask({ request }), InvalidError);
+});
+
 test("an operation has one id", async () => {
-  for (const { tenant, scope, key, operation } of vectors("operations")) {
+  for (const { tenant, scope, key, operation } of vectors("operations.json")) {
     const { rows } = await world.pool.query("SELECT hapax.operation_id($1, $2, $3) AS id", [tenant, scope, key]);
     assert.equal(rows[0].id.replaceAll("-", ""), operation);
+  }
+});
+
+test("a request has one fingerprint", async () => {
+  const { driver } = opened[0];
+  for (const { salt, fingerprint, tenant, method, path, query, body } of vectors("fingerprints.json")) {
+    await world.pool.query("UPDATE hapax.meta SET salt = decode($1, 'hex')", [salt]);
+    const asked = { ...operation("fingerprint"), tenant, method, path, query, request: body };
+    await driver.hapax.once(asked, () => paid);
+    const { rows } = await world.pool.query(
+      "SELECT encode(fingerprint, 'hex') AS stored FROM hapax.operations WHERE key = $1",
+      [asked.key],
+    );
+    assert.deepEqual(rows, [{ stored: fingerprint }]);
   }
 });

@@ -17,7 +17,7 @@ import { explained } from "../dist/esm/server-error.js";
 import { vectors } from "./world.mjs";
 
 test("a key is read alike", () => {
-  for (const { lines, key, refused } of vectors("keys")) {
+  for (const { lines, key, refused } of vectors("keys.json")) {
     const read = readKey(lines);
     assert.deepEqual(
       "key" in read ? { key: read.key } : { refused: read.refused },
@@ -28,14 +28,14 @@ test("a key is read alike", () => {
 });
 
 test("a key is written so that it is read as itself", () => {
-  for (const { key, line } of vectors("quoting")) {
+  for (const { key, line } of vectors("quoting.json")) {
     assert.equal(quoteKey(key), line);
     assert.deepEqual(readKey([line]), { key });
   }
 });
 
 test("a JSON value has one spelling", () => {
-  for (const { text, ignored, canonical } of vectors("canonical-json")) {
+  for (const { text, ignored, canonical } of vectors("canonical-json.json")) {
     assert.equal(canonicalJson(text, ignored) ?? null, canonical, text);
   }
 });
@@ -46,7 +46,7 @@ test("a long JSON text is spelled in time, and without a stack", () => {
 });
 
 test("a refusal is the same document everywhere", () => {
-  const cases = new Map(vectors("problems").map((one) => [one.code, one]));
+  const cases = new Map(vectors("problems.json").map((one) => [one.code, one]));
   for (const code of CODES) {
     const { status, headers, document } = cases.get(code);
     const told = problem(code, "What happened.");
@@ -73,7 +73,7 @@ function row({ operation, fence, status, headers, body, retry_after, differs, ex
 }
 
 test("a decision is told alike", () => {
-  for (const { row: told, answer } of vectors("decisions")) {
+  for (const { row: told, answer } of vectors("decisions.json")) {
     let reply;
     try {
       const claimed = begun(row(told));
@@ -106,7 +106,7 @@ test("a decision that is not known is an error", () => {
 });
 
 test("an error is told alike", () => {
-  for (const { sqlstate, ...expected } of vectors("errors")) {
+  for (const { sqlstate, ...expected } of vectors("errors.json")) {
     const lost = sqlstate === "lost during COMMIT";
     const error = lost ? new errors.OutcomeUnknownError("?") : explained({ sqlstate, message: "?" }, new Error("?"));
     const { headers, body } = toldOf(error);
@@ -117,11 +117,11 @@ test("an error is told alike", () => {
 });
 
 test("an answer is kept alike", () => {
-  for (const { status, end } of vectors("statuses")) assert.equal(ending(status), end, String(status));
+  for (const { status, end } of vectors("statuses.json")) assert.equal(ending(status), end, String(status));
 });
 
 test("an answer means the same to every client", () => {
-  for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers")) {
+  for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers.json")) {
     const reading = read({ status, headers: new Headers(headers), body: new Uint8Array() }, "k");
     const [history, doubtful] = [new History(), new History()];
     doubtful.note(unanswered("unanswered"), undefined);
@@ -184,7 +184,7 @@ test("headers with secrets are known by their names", () => {
 });
 
 test("a webhook is believed alike", () => {
-  for (const { secrets, id, timestamp, signature, body, now, verified } of vectors("signatures")) {
+  for (const { secrets, id, timestamp, signature, body, now, verified } of vectors("signatures.json")) {
     const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
     for (const received of [headers, new Headers(headers)]) {
       let heard = "genuine";

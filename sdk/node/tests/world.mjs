@@ -11,8 +11,8 @@ const root = new URL("../../../", import.meta.url);
 const hapaxProgram = fileURLToPath(new URL("target/debug/hapax", root));
 
 /** The cases of a file of vectors. */
-export function vectors(name) {
-  return JSON.parse(readFileSync(new URL(`sdk/vectors/${name}.json`, root), "utf8")).cases;
+export function vectors(file) {
+  return JSON.parse(readFileSync(new URL(`sdk/vectors/${file}`, root), "utf8")).cases;
 }
 
 /** Where a server is, if it runs: by the environment, else by what was started for this repository. */

@@ -17,8 +17,11 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
+from copy import copy
 from datetime import timedelta
 from typing import Any
+
+import agent_http
 
 from hapax_once import Answer, Failed, HapaxError, Message, Operation, Options, Refused, Request
 from hapax_once.consumer import AsyncConsumer, Consumer
@@ -162,6 +165,12 @@ class Blocking:
             time.sleep(work.get("pause_ms", 0) / 1000)
             if "write" in work:
                 self.execute(connection, INSERT, work["write"])
+            if nested := work.get("nested"):
+                database = self.database
+                if nested["by"] == "another":
+                    database = Database(copy(database.driver))
+                operation, request, options = asked(nested)
+                database.once(operation, self.work(nested), request, options)
             if event := work.get("emit"):
                 self.database.emit(connection, event["topic"], event["key"], event["payload"])
             return last_word(work)
@@ -363,6 +372,8 @@ class Async:
                 case "schema_version":
                     await self.database.check_schema()
                     return {"ok": True}
+                case "serve":
+                    return {"port": agent_http.serve(self.database, self.write)}
                 case _:
                     return unknown_command(command)
         except Exception as error:
@@ -374,12 +385,21 @@ class Async:
         async def run(connection: Any, message: Message | None = None) -> Answer:
             await asyncio.sleep(work.get("pause_ms", 0) / 1000)
             if "write" in work:
-                await self.execute(connection, INSERT, work["write"])
+                await self.write(connection, work["write"])
+            if nested := work.get("nested"):
+                database = self.database
+                if nested["by"] == "another":
+                    database = AsyncDatabase(copy(database.driver))
+                operation, request, options = asked(nested)
+                await database.once(operation, self.work(nested), request, options)
             if event := work.get("emit"):
                 await self.database.emit(connection, event["topic"], event["key"], event["payload"])
             return last_word(work)
 
         return run
+
+    async def write(self, connection: Any, name: str) -> None:
+        await self.execute(connection, INSERT, name)
 
     async def within(self, command: Command) -> Answer:
         operation, request, options = asked(command)

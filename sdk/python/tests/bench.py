@@ -170,6 +170,37 @@ def sqlalchemy(url: str) -> tuple[Call, Call]:
     return by_hand, by_us
 
 
+def sqlalchemy_async(url: str) -> tuple[Call, Call]:
+    from sqlalchemy import text
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    from hapax_once.sqlalchemy import AsyncDatabase
+
+    engine = create_async_engine(
+        url.replace("postgres://", "postgresql+asyncpg://", 1), pool_size=1
+    )
+    database = AsyncDatabase(engine)
+    begin, insert, finish = (text(spelled(part, ":pN ")) for part in (BEGIN, INSERT, FINISH))
+    names = ("p1", "p2", "p3", "p4", "p5")
+
+    async def by_hand(key: str) -> None:
+        async with engine.begin() as db:
+            asked = dict(zip(names, ("shop", "POST /payments", key, REQUEST), strict=False))
+            begun = (await db.execute(begin, asked)).one()
+            await db.execute(text(SAVEPOINT))
+            await db.execute(insert, {"p1": key})
+            await db.execute(finish, dict(zip(names, ends(begun), strict=True)))
+
+    async def by_us(key: str) -> None:
+        async def work(db: Any) -> Answer:
+            await db.execute(insert, {"p1": key})
+            return answer()
+
+        await database.once(operation(key), work, REQUEST)
+
+    return by_hand, by_us
+
+
 def django(url: str) -> tuple[Call, Call]:
     import django as driver
     from django.conf import settings
@@ -206,7 +237,11 @@ def django(url: str) -> tuple[Call, Call]:
 
 
 BLOCKING = {"psycopg": psycopg, "sqlalchemy": sqlalchemy, "django": django}
-ASYNC = {"psycopg-async": psycopg_async, "asyncpg": asyncpg}
+ASYNC = {
+    "psycopg-async": psycopg_async,
+    "asyncpg": asyncpg,
+    "sqlalchemy-async": sqlalchemy_async,
+}
 
 
 async def measured(calls: tuple[Call, Call], rounds: int, size: int) -> tuple[float, float]:
@@ -234,16 +269,19 @@ def main() -> None:
     args = parser.parse_args()
     pytest_configure(None)
     server, command = os.environ["HAPAX_POSTGRES_URL"], os.environ.get("HAPAX_COMMAND", "hapax")
-    print("driver           by hand    once     ratio")
     for name in args.drivers or [*BLOCKING, *ASYNC]:
         with migrated(server, command) as url:
             TestDatabase(url).execute("CREATE TABLE effects (name text NOT NULL)")
             calls = (BLOCKING.get(name) or ASYNC[name])(url)
             measuring = measured(calls, args.rounds, args.size)
             hand, ours = run(measuring) if name in BLOCKING else asyncio.run(measuring)
-        print(
-            f"{name:15} {hand * 1e6:6.0f} µs {ours * 1e6:6.0f} µs   {ours / hand:.3f}", flush=True
-        )
+        figure = {
+            "driver": name,
+            "hand_us": round(hand * 1e6),
+            "once_us": round(ours * 1e6),
+            "ratio": round(ours / hand, 3),
+        }
+        print(json.dumps(figure), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -247,22 +248,34 @@ def test_kafka(pool: ConnectionPool[Any], effects: Effects, hapax: Any) -> None:
     assert handler.calls == ["one", *["twice"] * 3, "never", *["poison"] * 4, "two"], "in order"
 
 
-def test_sqs(pool: ConnectionPool[Any], effects: Effects, hapax: Any) -> None:
+@pytest.fixture
+def sqs() -> Iterator[Any]:
     import boto3
 
-    from hapax_once.sqs import deliver
-
-    sqs = boto3.client(
+    client = boto3.client(
         "sqs",
         endpoint_url=needed("sqs"),
         region_name="elasticmq",
         aws_access_key_id="x",
         aws_secret_access_key="x",
     )
+    yield client
+    client.close()
+
+
+def texts(attributes: dict[str, str]) -> dict[str, Any]:
+    return {
+        name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
+    }
+
+
+def test_sqs(pool: ConnectionPool[Any], effects: Effects, hapax: Any, sqs: Any) -> None:
+    from hapax_once.sqs import deliver
+
     url = sqs.create_queue(QueueName=f"q{uuid.uuid4().hex}")["QueueUrl"]
     for name in [*SENT, *SENT]:
-        attribute = {"DataType": "String", "StringValue": f"id-{name}"}
-        sqs.send_message(QueueUrl=url, MessageBody=name, MessageAttributes={"ce-id": attribute})
+        attributes = texts({"ce-id": f"id-{name}"})
+        sqs.send_message(QueueUrl=url, MessageBody=name, MessageAttributes=attributes)
     handler = Handler()
     consumer = Consumer("mailer", Database(pool), handler, attempts_max=4)
     ends, done = time.monotonic() + PATIENCE_SECONDS, 0
@@ -274,8 +287,52 @@ def test_sqs(pool: ConnectionPool[Any], effects: Effects, hapax: Any) -> None:
         for message in received.get("Messages", []):
             done += deliver(consumer, sqs, url, message).is_done
     sqs.delete_queue(QueueUrl=url)
-    sqs.close()
     check(handler, effects, hapax)
+
+
+def test_sqs_keeps_groups_in_order_and_hides_what_is_worked_on(
+    pool: ConnectionPool[Any], effects: Effects, sqs: Any
+) -> None:
+    from hapax_once.sqs import poll
+
+    url = sqs.create_queue(QueueName=f"q{uuid.uuid4().hex}.fifo", Attributes={"FifoQueue": "true"})[
+        "QueueUrl"
+    ]
+    for group, name in [("a", "twice"), ("a", "two"), ("b", "long"), ("a", "last")]:
+        sqs.send_message(
+            QueueUrl=url,
+            MessageBody=name,
+            MessageAttributes=texts(
+                {"ce-id": f"id-{name}", "hapax-headers": '{"X-Trace": "t-1", "ce-type": "mail"}'}
+            ),
+            MessageGroupId=group,
+            MessageDeduplicationId=name,
+        )
+    hidden, stop, seen = threading.Event(), threading.Event(), list[Message]()
+    sqs.meta.events.register(
+        "before-call.sqs.ChangeMessageVisibility", lambda **_: hidden.set(), unique_id="hidden"
+    )
+
+    class Mailer(Handler):
+        def __call__(self, db: Connection[Any], message: Message) -> None:
+            seen.append(message)
+            if message.content == b"long":
+                hidden.clear()
+                assert hidden.wait(120), "it is hidden for longer while it is worked on"
+            super().__call__(db, message)
+            if len(effects()) == 3:
+                stop.set()
+
+    mailer = Mailer()
+    consumer = Consumer("mailer", Database(pool), mailer)
+    poll(consumer, sqs, url, stop=stop, poll_seconds=1, visibility_seconds=3)
+    left = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    sqs.delete_queue(QueueUrl=url)
+    assert sorted(effects()) == ["last", "long", "twice", "two"]
+    assert [name for name in mailer.calls if name != "long"] == [*["twice"] * 3, "two", "last"]
+    assert (left["ApproximateNumberOfMessages"], mailer.calls.count("long")) == ("0", 1)
+    assert {message.key for message in seen if message.content == b"long"} == {"b"}
+    assert seen[0].headers == {"x-trace": "t-1", "ce-type": "mail", "ce-id": "id-twice"}
 
 
 def test_a_database_that_is_away_costs_no_attempt() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import django
 import pytest
+from asgiref.sync import sync_to_async
 from django.conf import settings
 
 settings.configure(
@@ -30,8 +32,10 @@ from django.http import (  # noqa: E402
     JsonResponse,
     StreamingHttpResponse,
 )
-from django.test import Client, override_settings  # noqa: E402
+from django.test import AsyncClient, Client, override_settings  # noqa: E402
 from django.urls import path  # noqa: E402
+from django.utils.decorators import method_decorator  # noqa: E402
+from django.views import View  # noqa: E402
 from django.views.decorators.csrf import csrf_exempt  # noqa: E402
 
 from hapax_once import Answer, Operation, Refused, errors  # noqa: E402
@@ -72,14 +76,51 @@ def pay(request: HttpRequest, order: str) -> Any:
     if order == "stream":
         return StreamingHttpResponse([b"one", b"two"], status=201)
     if order == "conflict" and len(CALLS) < 3:
-        with connection.cursor() as cursor:
-            cursor.execute("DO $$BEGIN RAISE SQLSTATE '40001'; END$$")
+        fail_with_a_conflict()
     response = HttpResponse("paid", status=201, content_type="text/plain")
     response.set_cookie("session", "secret")
     return response
 
 
+async def pay_async(request: HttpRequest, order: str) -> Any:
+    CALLS.append(order)
+    await Effect.objects.acreate(name=order)
+    if order == "refused":
+        return JsonResponse({"error": "no money"}, status=402)
+    if order == "broken":
+        raise RuntimeError("broken")
+    if order == "conflict" and len(CALLS) < 3:
+        await sync_to_async(fail_with_a_conflict)()
+    if order == "stream":
+        return StreamingHttpResponse(parts(), status=201)
+    return HttpResponse("paid", status=201, content_type="text/plain")
+
+
+async def parts() -> AsyncIterator[bytes]:
+    for part in (b"one", b"two"):
+        yield part
+
+
+def fail_with_a_conflict() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DO $$BEGIN RAISE SQLSTATE '40001'; END$$")
+
+
+class Payments(View):
+    async def post(self, request: HttpRequest, order: str) -> Any:
+        return await pay_async(request, order)
+
+
+@method_decorator(once(tenant="shop"), name="dispatch")
+class Misplaced(Payments):
+    pass
+
+
 urlpatterns = [
+    path("async/<str:order>", csrf_exempt(once(tenant="shop")(pay_async))),
+    path("class/<str:order>", csrf_exempt(once(tenant="shop")(Payments.as_view()))),
+    path("misplaced/<str:order>", csrf_exempt(Misplaced.as_view())),
+    path("middleware/async/<str:order>", csrf_exempt(pay_async)),
     path("middleware/<str:order>", csrf_exempt(pay)),
     path("free/<str:order>", csrf_exempt(pay)),
     path("view/<str:order>", csrf_exempt(once(tenant="shop")(pay))),
@@ -147,6 +188,58 @@ def test_an_answer_in_parts_is_kept_whole(client: Client, door: str) -> None:
     first, again = ask(client, door + "stream"), ask(client, door + "stream")
     assert first.content == again.content == b"onetwo"
     assert again["Idempotent-Replayed"] == "true"
+
+
+ASYNC_DOORS = pytest.mark.parametrize("door", ["/async/", "/class/", "/middleware/async/"])
+SERVERS = pytest.mark.parametrize("is_async", [True, False], ids=["asgi", "wsgi"])
+
+
+@ASYNC_DOORS
+@SERVERS
+def test_an_asynchronous_view_is_answered_once(
+    client: Client, effects: Effects, door: str, is_async: bool
+) -> None:
+    ask = asker(client, is_async)
+    first, again = ask(door + "one"), ask(door + "one")
+    assert (first.status_code, first.content) == (201, b"paid")
+    assert (again.status_code, again.content) == (201, b"paid")
+    assert again["Idempotent-Replayed"] == "true"
+    for _ in range(2):
+        assert ask(door + "refused", "r").status_code == 402
+    for _ in range(2):
+        assert ask(door + "broken", "b").status_code == 500
+    assert ask(door + "stream", "s").content == ask(door + "stream", "s").content == b"onetwo"
+    assert (effects(), CALLS) == (
+        ["one", "stream"],
+        ["one", "refused", "broken", "broken", "stream"],
+    )
+    CALLS.clear()
+    assert ask(door + "conflict", "c").status_code == 201
+    assert (effects(), len(CALLS)) == (["conflict", "one", "stream"], 3)
+
+
+def asker(client: Client, is_async: bool) -> Callable[..., Any]:
+    """Posts by the door of Django that is asynchronous, or by the other one."""
+    if not is_async:
+        return lambda where, key="k": ask(client, where, key)
+    other = AsyncClient(raise_request_exception=False)
+
+    async def asked(where: str, key: str) -> Any:
+        try:
+            return await other.post(where, "", "text/plain", headers={"Idempotency-Key": key})
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    return lambda where, key="k": asyncio.run(asked(where, key))
+
+
+def test_a_decorator_on_what_only_returns_a_coroutine_says_where_it_belongs(
+    effects: Effects, client: Client
+) -> None:
+    client = Client()
+    with pytest.raises(ImproperlyConfigured, match="as_view"):
+        ask(client, "/misplaced/one")
+    assert (effects(), CALLS) == ([], [])
 
 
 def test_problems_are_told(client: Client, effects: Effects) -> None:

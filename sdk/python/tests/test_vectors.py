@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from conftest import cases
+from psycopg_pool import ConnectionPool
 
-from hapax_once import Answer
+from hapax_once import Answer, Operation, Request
 from hapax_once.canonical_json import NotCanonical, canonical_json
 from hapax_once.client.pursuit import Outgoing
 from hapax_once.client.reading import History, Reading, Result, read
@@ -20,6 +21,7 @@ from hapax_once.errors import HapaxError, OutcomeUnknown, of_sqlstate
 from hapax_once.http import sent_headers
 from hapax_once.key import quoted_key, read_key
 from hapax_once.problem import CODES, Problem, problem_of
+from hapax_once.psycopg import Database
 from hapax_once.unit import Undo
 from hapax_once.webhook import Forged, Unsigned, Untimely, verify
 
@@ -163,6 +165,17 @@ def test_an_operation_has_one_id(hapax: Any, case: dict[str, Any]) -> None:
     assert hapax.execute(statement, case["tenant"], case["scope"], case["key"]) == [
         (case["operation"],)
     ]
+
+
+@pytest.mark.parametrize("case", cases("fingerprints.json"), ids=label)
+def test_a_request_has_one_fingerprint(hapax: Any, case: dict[str, Any]) -> None:
+    hapax.execute("UPDATE hapax.meta SET salt = decode(%s, 'hex')", case["salt"])
+    asked = Request(case["body"], case["method"], case["path"], case["query"])
+    with ConnectionPool(hapax.url, min_size=1, max_size=1) as pool:
+        operation = Operation(case["tenant"], "scope", "k")
+        Database(pool).once(operation, lambda connection: Answer(), asked)
+    stored = hapax.execute("SELECT encode(fingerprint, 'hex') FROM hapax.operations")
+    assert stored == [(case["fingerprint"],)]
 
 
 def test_a_lost_connection_is_told_as_one_of_its_class() -> None:

@@ -7,11 +7,13 @@
 )]
 
 mod agent;
+mod http;
 mod proxy;
 mod sdk;
 
 pub use self::{
     agent::Agent,
-    proxy::{Cut, Proxy},
+    http::HttpReply,
+    proxy::{KillPoint, Proxy},
     sdk::Sdk,
 };

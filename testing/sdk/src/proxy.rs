@@ -1,87 +1,149 @@
 use std::{
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    time::sleep,
+    sync::Notify,
+    time::timeout,
 };
 
-/// A way to the server that breaks at the next `COMMIT`, once.
+/// A way to the server that breaks or stands still once, at a point of an operation.
 #[derive(Debug)]
 pub struct Proxy {
     /// Where clients connect.
     pub address: SocketAddr,
-    next: Arc<AtomicU8>,
+    shared: Arc<Shared>,
 }
 
-/// Where a connection breaks.
+/// Where a connection is, in the operation that it was the first to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    /// Before the server hears of the commit.
-    Before = 1,
-    /// When it has committed, before the client hears of that.
-    Behind = 2,
+pub enum KillPoint {
+    /// The client has sent a statement with this in it, and the server has not heard of it.
+    Before(&'static str),
+    /// The server has committed, and the client has not heard of it.
+    Committed,
 }
 
-/// How long the server is given to commit.
-const COMMITTING: Duration = Duration::from_millis(200);
+#[derive(Debug, Clone, Copy)]
+enum Breakage {
+    Breaks,
+    StandsStill,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    next: Mutex<Option<(KillPoint, Breakage)>>,
+    reached: Notify,
+}
+
+/// How long a client may take to get to a point.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What begins an operation.
+const BEGIN: &str = "hapax.begin";
+
+/// What the server says of a commit.
+const COMMITTED: &[u8] = b"COMMIT\0";
 
 impl Proxy {
     /// Listens on loopback, in front of this server.
     pub async fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let next = Arc::new(AtomicU8::new(0));
-        let shared = Arc::clone(&next);
+        let shared = Arc::new(Shared::default());
+        let passing = Arc::clone(&shared);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(pass(client, server, Arc::clone(&shared)));
+                tokio::spawn(pass(client, server, Arc::clone(&passing)));
             }
         });
-        Self { address, next }
+        Self { address, shared }
     }
 
-    /// Breaks the connection that commits next.
-    pub fn cut(&self, cut: Cut) {
-        self.next.store(cut as u8, Ordering::SeqCst);
+    /// Breaks the connection that gets to this point next.
+    pub fn cut(&self, point: KillPoint) {
+        self.plan(Some((point, Breakage::Breaks)));
     }
 
-    /// Whether a connection was broken since.
-    pub fn was_cut(&self) -> bool {
-        self.next.load(Ordering::SeqCst) == 0
+    /// Lets the connection that gets to this point next stand still until its client is gone.
+    pub fn hold(&self, point: KillPoint) {
+        self.plan(Some((point, Breakage::StandsStill)));
+    }
+
+    fn plan(&self, next: Option<(KillPoint, Breakage)>) {
+        *self.shared.next.lock().expect("nobody panics with it") = next;
+    }
+
+    /// Waits until a connection got there.
+    pub async fn until_reached(&self) {
+        timeout(PATIENCE, self.shared.reached.notified()).await.expect("a client gets there");
+    }
+
+    /// Whether a connection got there since.
+    pub fn was_reached(&self) -> bool {
+        self.shared.next.lock().expect("nobody panics with it").is_none()
     }
 }
 
-async fn pass(client: TcpStream, server: SocketAddr, next: Arc<AtomicU8>) {
-    let Ok(server) = TcpStream::connect(server).await else { return };
-    let (mut from_client, mut to_client) = client.into_split();
-    let (mut from_server, mut to_server) = server.into_split();
-    let back = tokio::spawn(async move {
-        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
-    });
-    let mut bytes = vec![0; 1 << 16];
-    while let Ok(len @ 1..) = from_client.read(&mut bytes).await {
-        let commits = bytes[..len].windows(6).any(|window| window.eq_ignore_ascii_case(b"commit"));
-        let cut = if commits { next.swap(0, Ordering::SeqCst) } else { 0 };
-        if cut == Cut::Before as u8 {
-            break;
+impl Shared {
+    /// What becomes of a connection that is here now.
+    fn fate(&self, is_here: impl FnOnce(KillPoint) -> bool) -> Option<Breakage> {
+        let mut next = self.next.lock().expect("nobody panics with it");
+        let (point, fate) = (*next)?;
+        if !is_here(point) {
+            return None;
         }
-        if cut == Cut::Behind as u8 {
-            back.abort();
-            let _ = to_server.write_all(&bytes[..len]).await;
-            sleep(COMMITTING).await;
-            return;
-        }
-        if to_server.write_all(&bytes[..len]).await.is_err() {
-            break;
-        }
+        *next = None;
+        self.reached.notify_one();
+        Some(fate)
     }
-    back.abort();
+}
+
+async fn pass(mut client: TcpStream, server: SocketAddr, shared: Arc<Shared>) {
+    let Ok(mut server) = TcpStream::connect(server).await else { return };
+    let (mut sent, mut said) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    let mut has_begun = false;
+    let fate = loop {
+        tokio::select! {
+            len = client.read(&mut sent) => {
+                let Ok(len @ 1..) = len else { return };
+                let bytes = &sent[..len];
+                has_begun = has_begun || has(bytes, BEGIN.as_bytes());
+                let is_here = |point| match point {
+                    KillPoint::Before(text) => has_begun && has(bytes, text.as_bytes()),
+                    KillPoint::Committed => false,
+                };
+                if let Some(fate) = shared.fate(is_here) {
+                    break fate;
+                }
+                if server.write_all(bytes).await.is_err() {
+                    return;
+                }
+            }
+            len = server.read(&mut said) => {
+                let Ok(len @ 1..) = len else { return };
+                let bytes = &said[..len];
+                let is_here = |point| point == KillPoint::Committed && has_begun && has(bytes, COMMITTED);
+                if let Some(fate) = shared.fate(is_here) {
+                    break fate;
+                }
+                if client.write_all(bytes).await.is_err() {
+                    return;
+                }
+            }
+        }
+    };
+    match fate {
+        Breakage::Breaks => {}
+        Breakage::StandsStill => while let Ok(1..) = client.read(&mut sent).await {},
+    }
+}
+
+/// Whether it is in there; commands are spelled either way.
+fn has(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window.eq_ignore_ascii_case(text))
 }

@@ -21,6 +21,7 @@ var kinds = map[error]string{
 	once.ErrNotInTransaction:   "not_in_a_transaction",
 	once.ErrTransactionAborted: "transaction_aborted",
 	once.ErrBegunAlready:       "begun_already",
+	once.ErrNested:             "nested",
 	once.ErrStatementPooling:   "statement_pooling",
 	once.ErrInvalid:            "invalid",
 	once.ErrNotPermitted:       "not_permitted",

@@ -33,6 +33,8 @@ type command struct {
 	AttemptsMax int `json:"attempts_max"`
 
 	Work work
+	// Of a nested one: whether it goes by another DB.
+	By string
 }
 
 // What the work does, in this order, as far as it has it.
@@ -40,6 +42,7 @@ type work struct {
 	PauseMillis int64 `json:"pause_ms"`
 	Write       *string
 	Emit        *struct{ Topic, Key, Payload string }
+	Nested      *command
 	Die         bool
 	Raise       *string
 	Refuse      *answer
@@ -53,6 +56,8 @@ type answer struct {
 	// What a message is refused with.
 	Reason string `json:"reason"`
 }
+
+const insert = "INSERT INTO effects (name) VALUES ($1)"
 
 // raised is the error of the work itself.
 type raised string
@@ -85,12 +90,18 @@ func (a *agent[T, Q]) obey(ctx context.Context, line []byte) any {
 			return told(nil, err)
 		}
 		return map[string]bool{"ok": true}
+	case "serve":
+		return a.serve()
 	}
 	return failed("unknown_command", fmt.Errorf("there is no command %q", c.Do))
 }
 
 func (a *agent[T, Q]) once(ctx context.Context, c *command) (*once.Answer, error) {
-	return a.db.Once(ctx, c.operation(), func(ctx context.Context, tx T) (*once.Answer, error) {
+	db := a.db
+	if c.By == "another" {
+		db = a.open()
+	}
+	return db.Once(ctx, c.operation(), func(ctx context.Context, tx T) (*once.Answer, error) {
 		return a.work(ctx, a.as(tx), &c.Work)
 	})
 }
@@ -166,7 +177,12 @@ func (a *agent[T, Q]) deliver(ctx context.Context, c *command) any {
 func (a *agent[T, Q]) work(ctx context.Context, q Q, w *work) (*once.Answer, error) {
 	time.Sleep(time.Duration(w.PauseMillis) * time.Millisecond)
 	if w.Write != nil {
-		if err := a.exec(ctx, q, "INSERT INTO effects (name) VALUES ($1)", *w.Write); err != nil {
+		if err := a.exec(ctx, q, insert, *w.Write); err != nil {
+			return nil, err
+		}
+	}
+	if w.Nested != nil {
+		if _, err := a.once(ctx, w.Nested); err != nil {
 			return nil, err
 		}
 	}

@@ -68,7 +68,8 @@ func compare(ctx context.Context, name string, rounds, calls int, byHand, withSD
 			hand, sdk, ratios = append(hand, first), append(sdk, second), append(ratios, second/first)
 		}
 	}
-	fmt.Printf("%-13s by hand %7.0f us   with the SDK %7.0f us   ratio %.3f\n", name, median(hand), median(sdk), median(ratios))
+	figure := "{\"driver\": %q, \"hand_us\": %.0f, \"once_us\": %.0f, \"ratio\": %.3f}\n"
+	fmt.Printf(figure, name, median(hand), median(sdk), median(ratios))
 }
 
 func measure(ctx context.Context, run way, prefix string, calls int) float64 {

@@ -8,9 +8,11 @@ import { problem, type Reply } from "./problem.js";
 
 /** How the requests of a service are protected. */
 export interface ProtectionOptions<Request> extends RouteOptions {
-  /** Who the caller has proved to be, never what it says of itself. `() => "shop"` is one tenant for all. */
-  readonly tenant: (request: Request) => string | Promise<string>;
+  /** Who the caller has proved to be, never what it says of itself; nothing if that is not known. `() => "shop"` is one tenant for all. */
+  readonly tenant: (request: Request) => Tenant | Promise<Tenant>;
 }
+
+export type Tenant = string | undefined;
 
 /** What a route may say otherwise. */
 export interface RouteOptions extends Pick<Operation, "retentionMs" | "tombstoneMs" | "waitMs" | "isolation"> {
@@ -46,7 +48,7 @@ const UNSTORED = new Set(["connection", "keep-alive", "transfer-encoding", "date
 export async function exchange<Tx>(
   hapax: Hapax<Tx>,
   arrival: Arrival,
-  tenant: () => string | Promise<string>,
+  tenant: () => Tenant | Promise<Tenant>,
   options: RouteOptions,
   handle: (tx: Tx) => Promise<Reply>,
 ): Promise<Reply> {
@@ -61,10 +63,12 @@ export async function exchange<Tx>(
   if (scope.length > SCOPE_LENGTH_MAX || !isName(scope)) {
     return problem("scope-unusable", `Method and path may have ${SCOPE_LENGTH_MAX} visible ASCII characters.`);
   }
+  const who = await tenant();
+  if (who === undefined || who === "") return problem("credential-missing", "It is not known who asks.");
   const { retentionMs, tombstoneMs, waitMs, isolation } = options;
   const request = compared(arrival, options.ignore ?? []);
   const operation = {
-    tenant: await tenant(),
+    tenant: who,
     scope,
     key: read.key,
     request,

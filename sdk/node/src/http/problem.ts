@@ -8,6 +8,7 @@ const PROBLEMS = {
   "key-reused": [422, "The idempotency key was used for another request"],
   "key-in-flight": [409, "A request with this idempotency key is in progress"],
   "key-gone": [410, "The idempotency key is past its retention"],
+  "credential-missing": [401, "The request has no credential"],
   "scope-unusable": [400, "The path cannot name an operation"],
   "body-too-large": [413, "The request is too large"],
   "outcome-in-doubt": [409, "Nobody knows whether the operation happened"],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from . import statements
 from .answer import Answer, Refused
@@ -20,6 +22,7 @@ from .errors import (
     InDoubt,
     Invalid,
     Mismatch,
+    Nested,
     NotRetained,
     OutcomeUnknown,
     Unavailable,
@@ -47,8 +50,42 @@ class Call(NamedTuple):
     options: Options
 
 
+@dataclass(eq=False)
+class UnderWay:
+    """An operation whose work is being done."""
+
+    driver: Driver[Any]
+    operation: Operation
+    is_over: bool = False
+
+
+UNDER_WAY: ContextVar[tuple[UnderWay, ...]] = ContextVar("hapax_under_way", default=())
+"""What the code that runs is inside of; a task that outlives it is not any more."""
+
+
+@contextmanager
+def under_way(driver: Driver[Any], operation: Operation) -> Iterator[None]:
+    """Refuses what is inside of the work of another call, and would be committed without it."""
+    outer = UNDER_WAY.get()
+    for other in outer:
+        if not other.is_over and (other.driver is driver or other.operation == operation):
+            raise Nested
+    this = UnderWay(driver, operation)
+    token = UNDER_WAY.set((*outer, this))
+    try:
+        yield
+    finally:
+        this.is_over = True
+        UNDER_WAY.reset(token)
+
+
 async def once(driver: Driver[C], call: Call, work: Work[C]) -> Answer:
     """Runs the work in a transaction of its own, once for its operation."""
+    with under_way(driver, call.operation):
+        return await pursue(driver, call, work)
+
+
+async def pursue(driver: Driver[C], call: Call, work: Work[C]) -> Answer:
     doubt: OutcomeUnknown | None = None
     stopped: HapaxError = Conflict()
     for attempt in range(TRIES_MAX):

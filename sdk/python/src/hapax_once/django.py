@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
-from typing import Any
+from inspect import isawaitable
+from typing import Any, TypeVar, cast
 
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections, transaction
@@ -25,10 +28,15 @@ from .operation import Options
 from .problem import Problem
 
 Respond = Callable[[HttpRequest], HttpResponseBase]
+View = TypeVar("View", bound=Callable[..., Any])
 Tenant = str | Callable[[HttpRequest], "str | None"]
 
 PROTECTION = Protection()
 RAISED = "hapax.raised"
+MISPLACED = (
+    "a protected view is asynchronous and does not look so: put `once` on the `async def` itself, "
+    "or on what `as_view()` returns"
+)
 
 
 class Database(database.Database[BaseDatabaseWrapper]):
@@ -136,13 +144,23 @@ class Exchange:
             sqlstate = self.database.driver.sqlstate(raised)
             if isinstance(of_sqlstate(sqlstate, ""), Conflict):
                 raise raised
+        if isawaitable(response):
+            raise ImproperlyConfigured(MISPLACED)
         if callable(render := getattr(response, "render", None)):
             response = render()
-        body = response.getvalue()
+        if getattr(response, "is_async", False):
+            body = async_to_sync(joined)(response)
+        else:
+            body = response.getvalue()
         if response.streaming:
             response = made(response.status_code, list(response.items()), body)
         self.response = response
         return stored(response.status_code, response.items(), body)
+
+
+async def joined(response: Any) -> bytes:
+    """The body of an answer that an asynchronous view sends in parts."""
+    return b"".join([part async for part in response])
 
 
 def made(status: int, headers: list[tuple[str, str]], body: bytes) -> HttpResponse:
@@ -158,18 +176,38 @@ def made(status: int, headers: list[tuple[str, str]], body: bytes) -> HttpRespon
 
 def once(
     *, tenant: Tenant, using: str = DEFAULT_DB_ALIAS, protection: Protection = PROTECTION
-) -> Callable[[Callable[..., HttpResponseBase]], Callable[..., HttpResponseBase]]:
-    """Protects a view. The tenant is a function of the request, or one name for all callers."""
+) -> Callable[[View], View]:
+    """Protects a view. The tenant is a function of the request, or one name for all callers.
+
+    An `async def` is awaited as ever. Its transaction is one of Django's own, which belong to a
+    thread: the view writes with the ORM's asynchronous methods, or in `sync_to_async`.
+    """
     guard = Guard(Database(using), tenant, protection)
 
-    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-        @wraps(view)
-        def protected(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            return guard.respond(request, lambda request: view(request, *args, **kwargs))
+    def decorate(view: View) -> View:
+        is_async = iscoroutinefunction(view)
+        respond: Callable[..., HttpResponseBase] = async_to_sync(view) if is_async else view
 
-        return protected
+        def protected(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if is_in_event_loop():
+                raise ImproperlyConfigured(MISPLACED)
+            return guard.respond(request, lambda request: respond(request, *args, **kwargs))
+
+        async def awaited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            # In the thread of the request, where what the view does with the ORM comes back to.
+            return await sync_to_async(protected)(request, *args, **kwargs)
+
+        return cast(View, wraps(view)(awaited if is_async else protected))
 
     return decorate
+
+
+def is_in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class Middleware:

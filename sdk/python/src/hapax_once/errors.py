@@ -143,6 +143,16 @@ class BegunAlready(HapaxError):
     advice = "the operation was begun already in this transaction: begin each one once"
 
 
+class Nested(HapaxError):
+    """`once` inside of the work of `once`."""
+
+    kind = "nested"
+    advice = (
+        "this is inside of the work of another `once`, which may still be rolled back: "
+        "use `within` with the transaction that the work was given; nothing was done"
+    )
+
+
 class StatementPooling(HapaxError):
     """A pooler gives every statement another session."""
 

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use hapax_sdk_tests::Agent;
+use hapax_sdk_tests::{Agent, Sdk};
 use hapax_services::pgbouncer::{PoolMode, Pooler};
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use crate::world::{World, kind, once, paid, pay, told, with};
 
 pub(crate) async fn check(world: &World) {
     within_a_transaction_of_the_callers(world).await;
+    once_inside_of_once_is_refused(world).await;
     what_cannot_be_a_key_is_refused(world).await;
     a_record_that_cannot_be_read_is_told(world).await;
     a_role_without_rights_is_told(world).await;
@@ -56,8 +57,44 @@ async fn within_a_transaction_of_the_callers(world: &World) {
     );
 }
 
+/// Its own transaction would be committed whatever becomes of the one around it. A framework's transactions are joined instead.
+async fn once_inside_of_once_is_refused(world: &World) {
+    let mut agent = world.agent().await;
+    let nested = |outer: &str, inner: &str, by: &str| {
+        let command = with(once(inner, &pay(inner)), &json!({ "by": by }));
+        once(outer, &with(pay(outer), &json!({ "nested": command })))
+    };
+    let joins = world.driver == "spring";
+    for (by, is_same_key) in [("same", true), ("same", false), ("another", true)] {
+        let (outer, other) = (world.key("outer"), world.key("inner"));
+        let inner = if is_same_key { &outer } else { &other };
+        let command = nested(&outer, inner, by);
+        if joins && !is_same_key {
+            assert_eq!(agent.ask(&command).await.unwrap(), told(&paid(), false), "{by}");
+            assert_eq!((world.effects(&outer).await, world.effects(inner).await), (1, 1), "{by}");
+            continue;
+        }
+        let expected = if joins { "begun_already" } else { "nested" };
+        refused(&mut agent, &command, expected).await;
+        for key in [&outer, inner] {
+            assert_eq!(world.effects(key).await, 0, "{by}");
+        }
+        assert_eq!(
+            agent.ask(&once(&outer, &pay(&outer))).await.unwrap(),
+            told(&paid(), false),
+            "{by}: the key is free"
+        );
+    }
+}
+
 async fn what_cannot_be_a_key_is_refused(world: &World) {
     let mut agent = world.agent().await;
+    if matches!(world.sdk, Sdk::Python | Sdk::Node) {
+        for key in [json!(17), json!(null), json!(["k"]), json!(true)] {
+            let command = with(once("k", &pay("invalid")), &json!({ "key": key }));
+            refused(&mut agent, &command, "invalid").await;
+        }
+    }
     for key in ["", "   ", "caf\u{e9}", "two\nlines", &"k".repeat(256)] {
         refused(&mut agent, &once(key, &pay("invalid")), "invalid").await;
     }

@@ -9,6 +9,7 @@
 mod across;
 mod deliveries;
 mod errors;
+mod kills;
 mod own;
 mod pages;
 mod scenarios;
@@ -50,6 +51,7 @@ async fn check(sdk: Sdk, driver: &'static str) {
         return;
     }
     let world = world::World::new(sdk, driver).await;
+    kills::check(&world).await;
     scenarios::check(&world).await;
     deliveries::check(&world).await;
     errors::check(&world).await;

@@ -2,7 +2,7 @@
 //!
 //! A block of `sh` is run. A block after a line with a file's name alone (`` `app.py`: ``) becomes that file. A block of `sh` after
 //! `<!-- server: PORT -->` runs until the end; another port is put in its place everywhere. Every line of a block of `text` must be in what was
-//! printed since the block before, where `…` stands for anything.
+//! printed since the block before, where `…` stands for anything. How much code of the reader's own a page needs has a limit.
 
 use std::{
     env, fs,
@@ -123,6 +123,63 @@ enum Step {
     Serve { port: String, text: String },
     File { name: String, text: String },
     Expect(String),
+}
+
+/// The most lines of a program on a page: of the reader's own, and of those that name something of ours.
+const LINES_MAX: [usize; 2] = [25, 5];
+
+#[test]
+fn every_program_on_a_page_is_short() {
+    let mut counted = Vec::new();
+    for page in fs::read_dir(pages()).unwrap() {
+        let page = page.unwrap().path();
+        for step in steps(&fs::read_to_string(&page).unwrap()) {
+            let Step::File { name, text } = step else { continue };
+            if ["py", "mjs", "go", "java"].iter().any(|kind| name.ends_with(&format!(".{kind}"))) {
+                let page = page.file_stem().unwrap().to_string_lossy().into_owned();
+                counted.push((page, name, lines(&text)));
+            }
+        }
+    }
+    assert!(counted.len() >= 8, "{counted:?}");
+    let is_long = |lines: &[usize; 2]| lines[0] > LINES_MAX[0] || lines[1] > LINES_MAX[1];
+    counted.sort();
+    let long: Vec<_> = counted.iter().filter(|(_, _, lines)| is_long(lines)).collect();
+    assert!(long.is_empty(), "longer than {LINES_MAX:?}: {long:?}");
+    let table = fs::read_to_string(Sdk::Python.folder().join("../README.md")).unwrap();
+    for (page, _, [own, ours]) in counted.iter().filter(|(_, _, [_, ours])| *ours > 0) {
+        let row = format!("(../docs/start/{page}.md) | {own} | {ours} |");
+        assert!(table.contains(&row), "sdk/README.md has no `{row}`");
+    }
+}
+
+/// How many lines are the reader's own, and how many name something that is imported from us. Empty ones do not count.
+fn lines(program: &str) -> [usize; 2] {
+    let names: Vec<&str> =
+        program.lines().filter(|line| is_import(line)).flat_map(imported).collect();
+    let is_ours = |line: &str| {
+        let mut words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        is_import(line) || words.any(|word| names.contains(&word))
+    };
+    let written = program.lines().filter(|line| !line.trim().is_empty());
+    let (ours, own): (Vec<_>, Vec<_>) = written.partition(|line| is_ours(line));
+    [own.len(), ours.len()]
+}
+
+/// `from hapax_once.nats import deliver`, `import { hapax } from "hapax-once/pg"`, `import dev.hapax.once.Hapax;`, `"hapax.dev/once"`
+fn is_import(line: &str) -> bool {
+    let line = line.trim();
+    let begins = ["import ", "from ", "\""].iter().any(|word| line.starts_with(word));
+    begins && line.contains("hapax")
+}
+
+fn imported(line: &str) -> Vec<&str> {
+    let named = line.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    let names = match (named, line.split_once(" import ")) {
+        (Some((names, _)), _) | (None, Some((_, names))) => names,
+        (None, None) => line.rsplit(['/', '.']).next().unwrap_or_default(),
+    };
+    names.split(',').map(|name| name.trim_matches([' ', ';', '"'])).collect()
 }
 
 fn port_of(steps: &[Step]) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hapax_sdk_tests::{Cut, Proxy};
+use hapax_sdk_tests::{KillPoint, Proxy};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -14,7 +14,6 @@ pub(crate) async fn check(world: &World) {
     another_request_is_told(world).await;
     a_failure_is_kept_without_its_writes(world).await;
     what_raises_leaves_nothing(world).await;
-    kills_leave_nothing_or_everything(world).await;
     who_waits_too_long_is_told(world).await;
     every_isolation_level_runs_one(world).await;
     a_lost_commit_is_found_out(world).await;
@@ -98,35 +97,6 @@ async fn what_raises_leaves_nothing(world: &World) {
     assert_eq!(world.effects(&key).await, 1);
 }
 
-async fn kills_leave_nothing_or_everything(world: &World) {
-    // In its work: nothing is left, and the key is free at once.
-    let (mut agent, key) = (world.agent().await, world.key("killed"));
-    let dying = json!({ "write": key, "die": true });
-    assert_eq!(agent.ask(&once(&key, &dying)).await, None, "it is dead");
-    let mut next = world.agent().await;
-    assert_eq!(next.ask(&once(&key, &pay(&key))).await.unwrap(), told(&paid(), false));
-    assert_eq!(world.effects(&key).await, 1);
-    // While it commits: the server goes on, and the next one is answered.
-    let (mut agent, key) = (world.agent().await, world.key("slow"));
-    agent.tell(&once(&key, &pay(&key))).await;
-    until_committing(world).await;
-    agent.kill().await;
-    assert_eq!(next.ask(&once(&key, &pay(&key))).await.unwrap()["answer"]["body"], paid()["body"]);
-    assert_eq!(world.effects(&key).await, 1);
-    // Anywhere.
-    for _ in 0..3 {
-        let (mut agent, key) = (world.agent().await, world.key("anywhere"));
-        let work = with(pay(&key), &json!({ "pause_ms": 3 }));
-        agent.tell(&once(&key, &work)).await;
-        sleep(Duration::from_micros(fastrand::u64(0..12_000))).await;
-        agent.kill().await;
-        let command = with(once(&key, &pay(&key)), &json!({ "wait_ms": 20_000 }));
-        let heard = next.ask(&command).await.unwrap();
-        assert_eq!(heard["answer"]["body"], paid()["body"], "{heard}");
-        assert_eq!(world.effects(&key).await, 1);
-    }
-}
-
 /// Waits until a slow commit is under way.
 async fn until_committing(world: &World) {
     let text = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -174,13 +144,13 @@ async fn a_lost_commit_is_found_out(world: &World) {
     // The pool has what it needs: what commits next is the work.
     let key = world.key("warm");
     agent.ask(&once(&key, &pay(&key))).await.unwrap();
-    for cut in [Cut::Behind, Cut::Before] {
+    for point in [KillPoint::Committed, KillPoint::Before("commit")] {
         let key = world.key("lost");
-        proxy.cut(cut);
+        proxy.cut(point);
         let heard = agent.ask(&once(&key, &pay(&key))).await.unwrap();
-        assert!(proxy.was_cut(), "{cut:?}");
-        assert_eq!(heard["answer"]["body"], paid()["body"], "{cut:?}: {heard}");
-        assert_eq!(world.effects(&key).await, 1, "{cut:?}");
+        assert!(proxy.was_reached(), "{point:?}");
+        assert_eq!(heard["answer"]["body"], paid()["body"], "{point:?}: {heard}");
+        assert_eq!(world.effects(&key).await, 1, "{point:?}");
     }
 }
 

@@ -73,7 +73,15 @@ public final class Hapax {
      */
     public <E extends Exception> Answer once(Operation operation, Work<E> work) throws E {
         Optional<Transactions.Scope> current = runner.current();
-        return current.isPresent() ? within(current.get(), operation, work) : pursue(operation, work);
+        if (current.isPresent()) {
+            return within(current.get(), operation, work);
+        }
+        UnderWay entered = UnderWay.enter(runner, operation);
+        try {
+            return pursue(operation, work);
+        } finally {
+            entered.leave();
+        }
     }
 
     /**

@@ -136,6 +136,13 @@ public abstract sealed class HapaxException extends RuntimeException {
         }
     }
 
+    /** {@code once} inside of the work of another one, which may still be rolled back. Nothing was done. */
+    public static final class Nested extends HapaxException {
+        Nested() {
+            super("This is inside of the work of another once: use within with the connection that the work was given.", null);
+        }
+    }
+
     /** A pooler gives every statement another session. */
     public static final class StatementPooling extends HapaxException {
         StatementPooling(Throwable cause) {

@@ -14,6 +14,13 @@ final class Names {
         return name;
     }
 
+    static <T> T given(String what, T value) {
+        if (value == null) {
+            throw new HapaxException.Invalid(what + " may be empty, and not null.", null);
+        }
+        return value;
+    }
+
     private static boolean isVisible(String name) {
         for (int at = 0; at < name.length(); at++) {
             if (name.charAt(at) < ' ' || name.charAt(at) > '~') {

@@ -1,7 +1,6 @@
 package dev.hapax.once;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-import static java.util.Objects.requireNonNull;
 
 /**
  * What is done once: a tenant, a scope and a key, and what makes two requests for it the same.
@@ -22,9 +21,9 @@ public final class Operation {
         this.tenant = tenant;
         this.scope = scope;
         this.key = key;
-        this.method = requireNonNull(method, "method");
-        this.path = requireNonNull(path, "path");
-        this.query = requireNonNull(query, "query");
+        this.method = Names.given("The method", method);
+        this.path = Names.given("The path", path);
+        this.query = Names.given("The query", query);
         this.request = request;
     }
 
@@ -39,12 +38,12 @@ public final class Operation {
 
     /** The same with these bytes as what was asked for. */
     public Operation request(byte[] request) {
-        return new Operation(tenant, scope, key, method, path, query, request.clone());
+        return new Operation(tenant, scope, key, method, path, query, Names.given("The request", request).clone());
     }
 
     /** The same with this text, in UTF-8, as what was asked for. */
     public Operation request(String request) {
-        return request(request.getBytes(UTF_8));
+        return request(Names.given("The request", request).getBytes(UTF_8));
     }
 
     /** The same with method, path and query, which are compared like the request. */
@@ -78,6 +77,10 @@ public final class Operation {
 
     public byte[] request() {
         return request.clone();
+    }
+
+    boolean isNamedLike(Operation other) {
+        return tenant.equals(other.tenant) && scope.equals(other.scope) && key.equals(other.key);
     }
 
     @Override

@@ -235,4 +235,14 @@ class OnceTest {
         assertInstanceOf(SQLException.class, conflict.getCause());
         assertEquals("conflict", conflict.kind());
     }
+
+    @Test
+    void whatIsNotThereIsInvalid() {
+        Operation operation = operation();
+        assertThrows(HapaxException.Invalid.class, () -> Operation.of("shop", "once", null));
+        assertThrows(HapaxException.Invalid.class, () -> Operation.of(null, "once", "k"));
+        assertThrows(HapaxException.Invalid.class, () -> operation.at("POST", null, ""));
+        assertThrows(HapaxException.Invalid.class, () -> operation.request((String) null));
+        assertThrows(HapaxException.Invalid.class, () -> operation.request((byte[]) null));
+    }
 }

@@ -117,7 +117,7 @@ public final class Protection {
     private Operation operation(Incoming request, String tenant) throws Problem {
         String key = IdempotencyKey.read(request.keys());
         if (tenant == null) {
-            throw new Problem(Refusal.CALLER_REFUSED, "It is not known who asks.");
+            throw new Problem(Refusal.CREDENTIAL_MISSING, "It is not known who asks.");
         }
         String usual = request.method() + " " + request.path();
         if (usual.length() > SCOPE_CHARACTERS_MAX) {

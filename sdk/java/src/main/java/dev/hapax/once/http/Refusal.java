@@ -12,7 +12,7 @@ public enum Refusal {
     KEY_REUSED(422, "The idempotency key was used for another request"),
     KEY_IN_FLIGHT(409, "A request with this idempotency key is in progress"),
     KEY_GONE(410, "The idempotency key is past its retention"),
-    CALLER_REFUSED(403, "The caller may not ask for this"),
+    CREDENTIAL_MISSING(401, "The request has no credential"),
     SCOPE_UNUSABLE(400, "The path cannot name an operation"),
     BODY_TOO_LARGE(413, "The request is too large"),
     OUTCOME_IN_DOUBT(409, "Nobody knows whether the operation happened"),

@@ -54,6 +54,7 @@ public final class Agent {
                     driver.hapax().checkSchema();
                     yield JSON.createObjectNode().put("ok", true);
                 }
+                case "serve" -> JSON.createObjectNode().put("port", HttpService.serve(driver.hapax()));
                 default -> error("unknown_command", "no such command: " + command);
             };
         } catch (HapaxException error) {

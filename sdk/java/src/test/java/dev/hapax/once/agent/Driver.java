@@ -26,6 +26,17 @@ interface Driver {
 
     void handle(Work work, Connection connection) throws Exception;
 
+    /** Another object on the same database. */
+    Driver another();
+
+    /** Asks for what is nested in the work of a command. */
+    default void nest(JsonNode command) throws Exception {
+        JsonNode nested = command.path("work").path("nested");
+        if (!nested.isMissingNode()) {
+            (nested.path("by").asText().equals("another") ? another() : this).once(nested);
+        }
+    }
+
     default Receipt deliver(JsonNode command) {
         Message message = Message.of(Command.text(command, "message_id"), Command.text(command, "content"));
         return hapax().inbox(Command.text(command, "consumer"))

@@ -12,6 +12,11 @@ import javax.sql.DataSource;
 /** Plain JDBC. */
 record JdbcDriver(Hapax hapax, DataSource source) implements Driver {
     @Override
+    public Driver another() {
+        return new JdbcDriver(Hapax.on(source), source);
+    }
+
+    @Override
     public Answer once(JsonNode command) throws Exception {
         return hapax.with(Command.options(command))
                 .once(Command.operation(command), connection -> run(command, connection));
@@ -49,7 +54,11 @@ record JdbcDriver(Hapax hapax, DataSource source) implements Driver {
     }
 
     private Answer run(JsonNode command, Connection connection) throws Exception {
-        return new Work(command.path("work")).run(name -> write(connection, name), event -> hapax.emit(connection, event));
+        Work.Writer writer = name -> {
+            write(connection, name);
+            nest(command);
+        };
+        return new Work(command.path("work")).run(writer, event -> hapax.emit(connection, event));
     }
 
     @Override

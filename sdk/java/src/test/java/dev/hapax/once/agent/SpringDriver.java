@@ -22,6 +22,11 @@ record SpringDriver(Hapax hapax, PlatformTransactionManager manager, JdbcTemplat
     }
 
     @Override
+    public Driver another() {
+        return on(template.getDataSource());
+    }
+
+    @Override
     public Answer once(JsonNode command) throws Exception {
         return once(command, false);
     }
@@ -65,7 +70,11 @@ record SpringDriver(Hapax hapax, PlatformTransactionManager manager, JdbcTemplat
     }
 
     private Answer run(JsonNode command) throws Exception {
-        return new Work(command.path("work")).run(this::write, hapax::emit);
+        Work.Writer writer = name -> {
+            write(name);
+            nest(command);
+        };
+        return new Work(command.path("work")).run(writer, hapax::emit);
     }
 
     @Override

@@ -5,7 +5,6 @@ import dev.hapax.once.Answer;
 import dev.hapax.once.Event;
 import dev.hapax.once.FailedForGood;
 import dev.hapax.once.Refused;
-import java.sql.SQLException;
 import java.util.function.Consumer;
 
 /** What a command says is done: each member in its order. */
@@ -19,7 +18,7 @@ record Work(JsonNode members) {
 
     /** Writes an effect in the transaction. */
     interface Writer {
-        void write(String name) throws SQLException;
+        void write(String name) throws Exception;
     }
 
     /** For an operation. */

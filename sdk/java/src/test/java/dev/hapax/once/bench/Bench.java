@@ -14,6 +14,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.springframework.jdbc.datasource.DataSourceUtils;
@@ -117,8 +118,8 @@ public final class Bench {
             hands.add(round(byHand));
             calls.add(round(once));
         }
-        System.out.printf("%s: once takes %.0f us, by hand %.0f us: %.3f times as long (medians of %d rounds of %d)%n",
-                name, median(calls), median(hands), median(calls) / median(hands), ROUNDS, PAYMENTS);
+        System.out.printf(Locale.ROOT, "{\"driver\": \"%s\", \"hand_us\": %.0f, \"once_us\": %.0f, \"ratio\": %.3f}%n",
+                name, median(hands), median(calls), median(calls) / median(hands));
     }
 
     private static double round(Payment payment) throws Exception {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.hapax.once.Hapax;
 import dev.hapax.once.http.Protection;
 import dev.hapax.once.testing.Browser;
+import dev.hapax.once.testing.Container;
 import dev.hapax.once.testing.Database;
 import jakarta.servlet.http.Cookie;
 import jakarta.servlet.http.HttpServlet;
@@ -20,10 +21,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.apache.catalina.Context;
 import org.apache.catalina.startup.Tomcat;
-import org.apache.tomcat.util.descriptor.web.FilterDef;
-import org.apache.tomcat.util.descriptor.web.FilterMap;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -85,22 +83,10 @@ class IdempotencyFilterTest {
     @BeforeAll
     static void start() throws Exception {
         database = Database.create();
-        tomcat = new Tomcat();
-        tomcat.setBaseDir("target/tomcat-filter");
-        tomcat.setPort(0);
-        Context context = tomcat.addContext("", null);
-        Tomcat.addServlet(context, "payments", new Payments());
-        context.addServletMappingDecoded("/*", "payments");
         Protection protection = Protection.by(Hapax.on(database.pool())).ignoring("/sent_at").bodyBytesMax(1000);
-        FilterDef filter = new FilterDef();
-        filter.setFilterName("once");
-        filter.setFilter(new IdempotencyFilter(protection, request -> request.getHeader("Tenant") == null ? "shop" : null));
-        context.addFilterDef(filter);
-        FilterMap everywhere = new FilterMap();
-        everywhere.setFilterName("once");
-        everywhere.addURLPattern("/*");
-        context.addFilterMap(everywhere);
-        tomcat.start();
+        IdempotencyFilter filter =
+                new IdempotencyFilter(protection, request -> request.getHeader("Tenant") == null ? "shop" : null);
+        tomcat = Container.serve("tomcat-filter", new Payments(), filter);
         browser = new Browser(tomcat.getConnector().getLocalPort());
     }
 
@@ -166,7 +152,7 @@ class IdempotencyFilterTest {
     void aRequestWithoutAKeyOrATenantIsRefused() {
         assertEquals("key-missing", header(browser.send("POST", "/pay", "text/plain", ""), "hapax-refusal"));
         HttpResponse<String> nobody = browser.send("POST", "/pay", "text/plain", "", "Idempotency-Key", "k", "Tenant", "none");
-        assertEquals(403, nobody.statusCode());
+        assertEquals(401, nobody.statusCode());
         HttpResponse<String> large = browser.post("/pay", "k-large", "x".repeat(1001));
         assertEquals("body-too-large", header(large, "hapax-refusal"));
     }
