@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
-    io::{self, Write},
+    io::{self, Cursor, Write},
 };
 
 use flate2::GzBuilder;
 use tar::{Builder, EntryType, Header};
+use zip::{CompressionMethod, ZipWriter, result::ZipResult, write::SimpleFileOptions};
 
 use super::release::Release;
 use crate::TaskFailure;
@@ -105,6 +106,23 @@ pub(super) fn tar_gz(entries: &[Entry], release: &Release) -> Result<Vec<u8>, Ta
 pub(super) fn gzip(content: &[u8], release: &Release) -> Result<Vec<u8>, TaskFailure> {
     let mut encoder = GzBuilder::new().write(Vec::new(), release.effort);
     encoder.write_all(content).and_then(|()| encoder.finish()).map_err(unpacked)
+}
+
+/// A zip of these files, without times.
+pub(super) fn zip(entries: &[Entry], release: &Release) -> Result<Vec<u8>, TaskFailure> {
+    let packed = || -> ZipResult<_> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        for entry in entries {
+            let options = SimpleFileOptions::default()
+                .compression_method(CompressionMethod::Deflated)
+                .compression_level(Some(i64::from(release.effort.level())))
+                .unix_permissions(entry.mode);
+            zip.start_file(&entry.path, options)?;
+            zip.write_all(entry.content())?;
+        }
+        Ok(zip.finish()?.into_inner())
+    };
+    packed().map_err(|error| unpacked(error.into()))
 }
 
 /// Bytes as pairs of digits.

@@ -37,8 +37,48 @@ pub(super) fn cyclonedx(
         "components": components.collect::<Vec<_>>(),
         "dependencies": graph.collect::<Vec<_>>(),
     });
-    let text = serde_json::to_vec_pretty(&bill);
-    text.map_err(|error| TaskFailure::new(format!("no bill of materials: {error}")))
+    text(&bill)
+}
+
+/// A package that is handed out beside the program.
+pub(super) struct Handed {
+    /// Its name that other tools know.
+    pub(super) purl: String,
+    pub(super) sha256: String,
+}
+
+/// The bill of the program and of these. They hold no code but their own: what they need is named in their
+/// manifests, and comes from the registry of their language.
+pub(super) fn with_packages(
+    bill: &[u8],
+    packages: &[Handed],
+    release: &Release,
+) -> Result<Vec<u8>, TaskFailure> {
+    let mut bill: Value = serde_json::from_slice(bill).map_err(unwritten)?;
+    let components = packages.iter().map(|one| {
+        json!({
+            "type": "library", "bom-ref": one.purl, "name": "hapax-once", "version": release.version,
+            "scope": "excluded", "purl": one.purl, "licenses": [{ "expression": LICENCE }],
+            "hashes": [{ "alg": "SHA-256", "content": one.sha256 }],
+        })
+    });
+    let nodes = packages.iter().map(|one| json!({ "ref": one.purl, "dependsOn": [] }));
+    for (list, more) in [
+        ("components", components.collect::<Vec<_>>()),
+        ("dependencies", nodes.collect::<Vec<_>>()),
+    ] {
+        bill[list].as_array_mut().into_iter().for_each(|list| list.extend(more.iter().cloned()));
+    }
+    text(&bill)
+}
+
+fn text(bill: &Value) -> Result<Vec<u8>, TaskFailure> {
+    serde_json::to_vec_pretty(bill).map_err(unwritten)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` calls")]
+fn unwritten(error: serde_json::Error) -> TaskFailure {
+    TaskFailure::new(format!("no bill of materials: {error}"))
 }
 
 fn component(one: &DependedOn) -> Value {

@@ -31,8 +31,10 @@ pub(super) fn run(
     brokers: Brokers,
 ) -> Result<Program, TaskFailure> {
     let target = architecture.target();
-    succeed(Command::new("rustup").args(["target", "add", &target]))?;
-    let tools = find_or_install()?;
+    succeed(Command::new("rustup").args(["target", "add", &target]))
+        .map_err(|error| missing(&target, "Rust's standard library for it, from rustup", &error))?;
+    let tools = find_or_install()
+        .map_err(|error| missing(&target, "a C compiler for it, from pip", &error))?;
     let mut cargo = command(root);
     cargo.args(["zigbuild", "--locked", "--package", "hapax-cli"]).args(brokers.flags());
     cargo.args(["--profile", PROFILE, "--target", &target]);
@@ -45,6 +47,12 @@ pub(super) fn run(
     compile_c_with(&zig, architecture, &mut cargo);
     succeed(cargo.env("PATH", path).env("CARGO_ZIGBUILD_ZIG_PATH", zig))?;
     Program::read(&target_dir()?.join(target).join(PROFILE).join("hapax"))
+}
+
+fn missing(target: &str, what: &str, error: &TaskFailure) -> TaskFailure {
+    TaskFailure::new(format!(
+        "nothing is built for {target}, because this is missing: {what} ({error})"
+    ))
 }
 
 /// A program that runs here, compiled in haste: to be asked for its pages where those that are packed

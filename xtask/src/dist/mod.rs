@@ -4,7 +4,7 @@
 //! - `payload` is what goes along with it: licences, manual pages, completions, the schema;
 //! - `tarball`, `wheel`, `npm`, `debian` and `image` are the packages, `archive` is below them;
 //! - `bill` says what is in the program, `notices` under which licences;
-//! - `crates` packs what Rust services depend on.
+//! - `crates` packs what Rust services depend on, `sdk` what those in other languages do.
 //!
 //! No daemon, no root, and nothing that differs from one run to the next: the same program gives the
 //! same packages, byte for byte.
@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use flate2::Compression;
 use sha2::{Digest, Sha256};
 
@@ -22,7 +22,10 @@ pub use self::program::Architecture;
 use self::{
     archive::hex, dependencies::Brokers, payload::Payload, program::Program, release::Release,
 };
-use crate::{TaskFailure, ci::target_dir};
+use crate::{
+    TaskFailure,
+    ci::{command, succeed, target_dir},
+};
 
 mod archive;
 mod bill;
@@ -36,6 +39,7 @@ mod npm;
 mod payload;
 mod program;
 mod release;
+mod sdk;
 mod tarball;
 mod wheel;
 
@@ -43,25 +47,38 @@ mod wheel;
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask dist                                    static programs for x86-64 and arm64, and all packages
-  cargo xtask dist --only x86_64 --out packages
+  cargo xtask dist                                    a static program for this processor, and all packages
+  cargo xtask dist --target x86_64 --target aarch64   for both
+  cargo xtask dist --check                            and has each of them installed in an empty place, and run
   cargo xtask dist --binary target/debug/hapax        packages of a program that is there already")]
 pub struct Dist {
     /// Where everything is put; `dist-packages` in the target directory unless said otherwise.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Packs this program instead of building one; may be given once for each processor.
-    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    #[arg(long, value_name = "FILE", conflicts_with = "target")]
     pub binary: Vec<PathBuf>,
-    /// Only for this processor.
-    #[arg(long, value_enum)]
-    pub only: Option<Architecture>,
-    /// Builds programs without Kafka, whose client and its OpenSSL are a quarter of their size.
-    #[arg(long, conflicts_with = "binary")]
-    pub without_kafka: bool,
+    /// For this processor, instead of that of this machine; may be given for each.
+    #[arg(long, value_enum, value_name = "PROCESSOR")]
+    pub target: Vec<Architecture>,
+    /// Leaves a part out; may be given for each.
+    #[arg(long, value_enum, value_name = "PART")]
+    pub without: Vec<Part>,
+    /// Installs every package from its file into an empty place and runs it there, which takes a minute.
+    #[arg(long)]
+    pub check: bool,
     /// Compresses little, for those who only want to see whether it works.
     #[arg(long)]
     pub fast: bool,
+}
+
+/// What can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The client of Kafka and its OpenSSL, a quarter of the program, where one is built.
+    Kafka,
+    /// The packages for Python, Node, Go and Java, each of which needs its language here.
+    Sdks,
 }
 
 impl Dist {
@@ -87,13 +104,19 @@ impl Dist {
             shelf.put(&debian::pack(program, &payload, &release)?)?;
             shelf.put(&image::pack(program, &payload, &release)?)?;
         }
-        shelf.put(&npm::pack_main(&payload, &release)?)?;
+        let architectures: Vec<_> = programs.iter().map(|program| program.architecture).collect();
+        shelf.put(&npm::pack_main(&architectures, &payload, &release)?)?;
         shelf.put(&Package::new("hapax.sql", payload.schema))?;
-        shelf.put(&Package::new(format!("hapax-{}.cdx.json", release.version), payload.bill))?;
-        for package in crates::pack(root)? {
+        let without_sdks = self.without.contains(&Part::Sdks);
+        let (packages, handed) =
+            if without_sdks { (Vec::new(), Vec::new()) } else { sdk::pack(root, &release)? };
+        let bill = bill::with_packages(&payload.bill, &handed, &release)?;
+        shelf.put(&Package::new(format!("hapax-{}.cdx.json", release.version), bill))?;
+        for package in packages.into_iter().chain(crates::pack(root)?) {
             shelf.put(&package)?;
         }
-        shelf.close()
+        shelf.close()?;
+        if self.check { check(root, &out) } else { Ok(()) }
     }
 
     fn programs(&self, root: &Path) -> Result<Vec<Program>, TaskFailure> {
@@ -101,18 +124,27 @@ impl Dist {
             return self.binary.iter().map(|path| Program::read(path)).collect();
         }
         let wanted =
-            |architecture: &Architecture| self.only.is_none_or(|only| only == *architecture);
-        Architecture::ALL
-            .into_iter()
-            .filter(wanted)
-            .map(|one| build::run(root, one, self.with()))
-            .collect()
+            if self.target.is_empty() { vec![Architecture::ours()?] } else { self.target.clone() };
+        wanted.into_iter().map(|one| build::run(root, one, self.with())).collect()
     }
 
     fn with(&self) -> Brokers {
-        Brokers { kafka: !self.without_kafka }
+        Brokers { kafka: !self.without.contains(&Part::Kafka) }
     }
 }
+
+/// Has the tests that install packages install these, and say how long each took.
+fn check(root: &Path, out: &Path) -> Result<(), TaskFailure> {
+    let mut cargo = command(root);
+    cargo.args(["test", "--locked", "--package", "xtask", "--test", "it", "packages"]);
+    // One at a time: the seconds it tells are those that somebody waits.
+    cargo.args(["--", "--nocapture", "--test-threads", "1"]);
+    let out = fs::canonicalize(out).map_err(|error| unusable(out, &error))?;
+    succeed(cargo.env(PACKAGES, out))
+}
+
+/// The variable that names packages to those who test them, where they shall not make their own.
+pub const PACKAGES: &str = "HAPAX_PACKAGES";
 
 /// A file that is handed out.
 struct Package {
@@ -140,6 +172,8 @@ impl Shelf {
             fs::remove_dir_all(directory).map_err(unusable)?;
         }
         fs::create_dir_all(directory).map_err(unusable)?;
+        // Whoever dies before the end leaves a directory that the next one knows, and sums that nobody accepts.
+        fs::write(directory.join(SUMS), "").map_err(unusable)?;
         Ok(Self { directory: directory.to_owned(), sums: Vec::new() })
     }
 

@@ -30,13 +30,18 @@ pub(super) fn pack_platform(
     pack(manifest, entries, payload, release)
 }
 
-/// `hapax-cli-VERSION.tgz`: finds the program of the package for its platform.
-pub(super) fn pack_main(payload: &Payload, release: &Release) -> Result<Package, TaskFailure> {
+/// `hapax-cli-VERSION.tgz`: finds the program of the package for its platform. It names those that there are:
+/// one that was not built would be looked for by every installation.
+pub(super) fn pack_main(
+    architectures: &[Architecture],
+    payload: &Payload,
+    release: &Release,
+) -> Result<Package, TaskFailure> {
     let mut manifest = manifest(NAME, release);
     manifest.insert("bin".to_owned(), json!({ "hapax": "bin/hapax.js" }));
     manifest.insert("engines".to_owned(), json!({ "node": ">=18" }));
-    let platforms = Architecture::ALL.map(|one| (platform(one), json!(release.version)));
-    let platforms: Map<String, Value> = platforms.into_iter().collect();
+    let platforms = architectures.iter().map(|one| (platform(*one), json!(release.version)));
+    let platforms: Map<String, Value> = platforms.collect();
     manifest.insert("optionalDependencies".to_owned(), Value::Object(platforms));
     let entries = vec![Entry::program("bin/hapax.js", payload.packaging("npm/hapax.js"))];
     pack(manifest, entries, payload, release)

@@ -18,8 +18,12 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+    /// That of this machine.
+    pub(super) fn ours() -> Result<Self, TaskFailure> {
+        let known = Self::value_variants().iter().find(|one| one.is_ours());
+        let none = "there are no packages for this machine's processor; `--target` names another";
+        known.copied().ok_or_else(|| TaskFailure::new(none))
+    }
 
     /// As compilers and Python call it.
     pub(super) fn name(self) -> &'static str {

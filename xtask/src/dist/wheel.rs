@@ -2,15 +2,12 @@
 //!
 //! `hapax` is somebody else's name there; `hapax-cli` is the crate's own.
 
-use std::io::{Cursor, Write};
-
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use zip::{CompressionMethod, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use super::{
     Package,
-    archive::Entry,
+    archive::{Entry, zip},
     payload::Payload,
     program::{Linkage, Program},
     release::{AUTHORS, LICENCE, Release},
@@ -36,9 +33,7 @@ pub(super) fn pack(
     let record: String = entries.iter().map(recorded).collect();
     entries.push(Entry::file(format!("{info}/RECORD"), format!("{record}{info}/RECORD,,\n")));
     let name = format!("{stem}-py3-none-{}.whl", platforms.join("."));
-    let zipped = zipped(&entries, release);
-    let zipped = zipped.map_err(|error| TaskFailure::new(format!("no wheel: {error}")))?;
-    Ok(Package::new(name, zipped))
+    Ok(Package::new(name, zip(&entries, release)?))
 }
 
 /// Where pip installs it. A static program needs no C library: these are the oldest systems that pip
@@ -73,17 +68,4 @@ fn wheel(platforms: &[String]) -> String {
 fn recorded(entry: &Entry) -> String {
     let sum = URL_SAFE_NO_PAD.encode(Sha256::digest(entry.content()));
     format!("{},sha256={sum},{}\n", entry.path, entry.content().len())
-}
-
-fn zipped(entries: &[Entry], release: &Release) -> Result<Vec<u8>, ZipError> {
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for entry in entries {
-        let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
-            .compression_level(Some(i64::from(release.effort.level())))
-            .unix_permissions(entry.mode);
-        zip.start_file(&entry.path, options)?;
-        zip.write_all(entry.content())?;
-    }
-    Ok(zip.finish()?.into_inner())
 }

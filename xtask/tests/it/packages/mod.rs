@@ -1,15 +1,19 @@
 //! Every package is put where nothing else is, and runs from there.
 //!
 //! They are made of the program that the other tests are built with: how it is packed does not depend on
-//! how it was compiled.
+//! how it was compiled. `cargo xtask dist --check` has the same tests look at what it made.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
+mod debian;
 mod gateway;
+mod missing;
+mod released;
+mod sdks;
 mod world;
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::{
     gateway::replays,
@@ -25,7 +29,7 @@ fn a_wheel_is_installed_into_an_empty_environment_and_runs() {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "--python"]).arg(&venv);
     pip.args(["install", "--quiet", "--no-index", "--disable-pip-version-check"]);
-    succeed(pip.arg(made(".whl")));
+    succeed(pip.arg(made("x86_64.whl")));
     replays(&venv.join("bin/hapax"));
     let mut show = Command::new("python3");
     show.args(["-m", "pip", "--python"]).arg(&venv).args(["show", "--files", "hapax-cli"]);
@@ -54,6 +58,8 @@ fn the_package_that_people_name_finds_the_one_for_its_platform() {
     let alone = Command::new(&program).arg("--version").output().unwrap();
     let said = String::from_utf8_lossy(&alone.stderr).into_owned();
     assert_eq!(alone.status.code(), Some(1));
+    let manifest = read_json(&place.path().join("node_modules/hapax-cli/package.json"));
+    assert_eq!(manifest["optionalDependencies"], json!({ "hapax-cli-linux-x64": "0.1.0" }));
     assert!(said.contains("hapax-cli-linux-x64 is not installed"), "{said}");
 
     let mut npm = Command::new("npm");
@@ -61,45 +67,6 @@ fn the_package_that_people_name_finds_the_one_for_its_platform() {
     npm.arg(made("-linux-x64-0.1.0.tgz")).current_dir(place.path());
     succeed(&mut npm);
     replays(&place.path().join("node_modules/hapax-cli/bin/hapax.js"));
-}
-
-#[test]
-fn a_debian_package_has_a_service_and_a_file_that_the_program_accepts() {
-    let place = tempfile::tempdir().unwrap();
-    let (package, root) = (made(".deb"), place.path());
-    succeed(Command::new("dpkg-deb").arg("-x").arg(&package).arg(root));
-    let program = root.join("usr/bin/hapax");
-    replays(&program);
-    let config = root.join("etc/hapax/gateway.toml");
-    let force = run(Command::new(&program).arg("check-config").arg(config));
-    assert!(force.contains("/var/lib/hapax/hapax.db"), "{force}");
-    for file in [
-        "usr/share/man/man1/hapax-serve.1.gz",
-        "usr/share/bash-completion/completions/hapax",
-        "usr/share/zsh/vendor-completions/_hapax",
-        "usr/share/fish/vendor_completions.d/hapax.fish",
-        "usr/share/doc/hapax/copyright",
-        "usr/share/hapax/hapax.sql",
-    ] {
-        assert!(fs::metadata(root.join(file)).unwrap().len() > 0, "{file}");
-    }
-    let unit = fs::read_to_string(root.join("usr/lib/systemd/system/hapax.service")).unwrap();
-    for line in [
-        "DynamicUser=yes",
-        "StateDirectory=hapax",
-        "EnvironmentFile=-/etc/default/hapax",
-        "Type=notify",
-    ] {
-        assert!(unit.lines().any(|found| found == line), "{line}");
-    }
-    let socket = fs::read_to_string(root.join("usr/lib/systemd/system/hapax.socket")).unwrap();
-    assert!(socket.lines().any(|line| line == "FileDescriptorName=clients"), "{socket}");
-    let control = run(Command::new("dpkg-deb").arg("--info").arg(&package));
-    for words in ["Architecture: amd64", "Version: 0.1.0", "postinst", "postrm", "prerm"] {
-        assert!(control.contains(words), "{control}");
-    }
-    let conffiles = run(Command::new("dpkg-deb").arg("--info").arg(&package).arg("conffiles"));
-    assert_eq!(conffiles, "/etc/default/hapax\n/etc/hapax/gateway.toml\n");
 }
 
 #[test]
@@ -130,9 +97,28 @@ fn an_image_holds_what_its_manifest_says_and_runs_without_root() {
     assert!(certificates.matches("BEGIN CERTIFICATE").count() > 50);
     assert!(fs::read_dir(root.join("var/lib/hapax")).unwrap().next().is_none());
     replays(&root.join("usr/bin/hapax"));
+    let mut told = config["config"].clone();
+    told.as_object_mut().unwrap().remove("Labels");
+    assert_eq!(said_by_the_container_file(), told);
     let docker = read_json(&layout.join("manifest.json"));
     let layer = docker[0]["Layers"][0].as_str().unwrap();
     assert_eq!(layout.join(layer), blob(&manifest["layers"][0]));
+}
+
+/// What the file for container engines says, in the words of an image, but for its labels.
+fn said_by_the_container_file() -> Value {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/Containerfile");
+    let file = fs::read_to_string(file).unwrap();
+    let said = |word: &str| {
+        let line = file.lines().rev().find_map(|line| line.strip_prefix(word));
+        line.unwrap_or_else(|| panic!("there is no {word}")).trim().to_owned()
+    };
+    let list = |word: &str| serde_json::from_str::<Value>(&said(word)).unwrap();
+    json!({
+        "User": said("USER"), "Env": [said("ENV")], "Entrypoint": list("ENTRYPOINT"), "Cmd": list("CMD"),
+        "WorkingDir": said("WORKDIR"), "Volumes": { said("VOLUME"): {} },
+        "ExposedPorts": { format!("{}/tcp", said("EXPOSE")): {} }, "StopSignal": said("STOPSIGNAL"),
+    })
 }
 
 #[test]
@@ -156,6 +142,15 @@ fn the_bill_of_materials_names_what_is_compiled_in_and_nothing_else() {
         components.iter().filter_map(|component| component["name"].as_str()).collect();
     for name in ["hapax-core", "tokio", "libsqlite3-sys", "rdkafka-sys"] {
         assert!(names.contains(name), "{name}");
+    }
+    for purl in [
+        "pkg:pypi/hapax-once@0.1.0",
+        "pkg:npm/hapax-once@0.1.0",
+        "pkg:maven/dev.hapax/hapax-once@0.1.0",
+        "pkg:golang/hapax.dev/once@v0.1.0",
+    ] {
+        let found = components.iter().find(|one| one["purl"] == purl).unwrap();
+        assert_eq!(found["hashes"][0]["content"].as_str().unwrap().len(), 64, "{found}");
     }
     for name in ["hapax-verify", "hapax-services", "serde_derive", "proptest"] {
         assert!(!names.contains(name), "{name}");
