@@ -1,5 +1,6 @@
 //! `hapax verify`, as people run it, against servers whose faults are known.
 
+mod action;
 mod bad_inputs;
 mod counting;
 mod files;

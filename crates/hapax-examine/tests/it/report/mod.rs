@@ -11,7 +11,6 @@ use hapax_examine::{
 
 use crate::grade::flawless;
 
-mod action;
 mod baseline;
 mod document;
 mod forms;
