@@ -49,6 +49,7 @@ mod request;
 mod shell;
 mod statistics;
 mod wire;
+mod yaml;
 
 pub use self::{
     address::{HttpAddress, HttpAddressError},

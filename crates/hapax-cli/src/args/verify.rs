@@ -265,7 +265,7 @@ pub(crate) struct VerifySourceArgs {
     /// Which of its routes, where there are several: 'POST /payments'.
     #[arg(long = "route", value_name = "METHOD PATH", requires = "config", help_heading = SOURCES)]
     pub(crate) route_name: Option<String>,
-    /// Propose the routes of this OpenAPI document (JSON) that change something, and ask nobody.
+    /// Propose the routes of this OpenAPI document (JSON or YAML) that change something, and ask nobody.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "resume"], help_heading = SOURCES)]
     pub(crate) openapi: Option<PathBuf>,
     /// Write that as a file for --config.
