@@ -5,9 +5,13 @@ mod bad_inputs;
 mod counting;
 mod files;
 mod interrupts;
+mod oracles;
+mod process;
 mod proposals;
 mod refusals;
+mod replays;
 mod reports;
+mod whole;
 
 use std::{
     fs,
