@@ -24,6 +24,9 @@ pub enum HttpAddressError {
     /// It does not begin with `http://` or `https://`.
     #[error("`{0}` is neither http:// nor https://")]
     Scheme(String),
+    /// It holds a name, and perhaps a password, before the host. They are not repeated.
+    #[error("a URL must not hold a name or a password: give them as a header that says who asks")]
+    Credentials,
 }
 
 impl HttpAddress {
@@ -36,6 +39,9 @@ impl HttpAddress {
             Some(_) | None => return Err(HttpAddressError::Scheme(url.to_owned())),
         };
         let authority = read.authority().ok_or_else(|| HttpAddressError::NoUrl(url.to_owned()))?;
+        if authority.as_str().contains('@') {
+            return Err(HttpAddressError::Credentials);
+        }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let address = Self { tls, host, port: authority.port_u16().unwrap_or(port) };
         let path = read.path_and_query().map_or("/", |path| path.as_str());
@@ -50,12 +56,6 @@ impl HttpAddress {
             (false, 80) | (true, 443) => host,
             (_, port) => format!("{host}:{port}"),
         }
-    }
-
-    /// Whether it is this machine.
-    pub fn is_loopback(&self) -> bool {
-        self.host == "localhost"
-            || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::{
     ApiUnderTest, Control, EffectOracle, ExaminationMemory, Examiner, Hooks, KeySyntax,
     LearnedConduct, OracleLevel, PROBES, Probe, ProbeInterruption, ProbeLog, ProbeNeed,
-    ProbeRecord, ProbeVerdict, Wire, controls::control, log::LoggedProbe,
+    ProbeRecord, ProbeVerdict, VendorRefusals, Wire, controls::control, log::LoggedProbe,
 };
 
 /// Everything that an examination needs.
@@ -52,6 +52,8 @@ pub struct DeclaredConduct {
     pub key_required: Option<bool>,
     /// How long keys are kept.
     pub retention: Option<Duration>,
+    /// How it refuses what is about keys, where a vendor's clients are to understand it.
+    pub refusals: Option<VendorRefusals>,
 }
 
 /// How far an examination goes.
@@ -248,9 +250,9 @@ impl Examination {
             },
         };
         let took = log.elapsed();
-        let LoggedProbe { exchanges, notes, spreads } = log.end();
+        let LoggedProbe { exchanges, notes, spreads, reach } = log.end();
         let was_run = missing.is_none();
-        ProbeRecord { probe, verdict, was_run, exchanges, notes, spreads, took }
+        ProbeRecord { probe, verdict, was_run, exchanges, notes, spreads, reach, took }
     }
 
     /// What is assumed before anything was looked at.

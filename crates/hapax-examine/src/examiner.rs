@@ -12,8 +12,9 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ApiUnderTest, AwaitedKey, EffectBudget, ExamRequest, Examination, ExaminationMemory, Exchange,
-    HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire, wire::AddressedRequest,
+    ApiUnderTest, AwaitedKey, Defect, EffectBudget, ExamRequest, Examination, ExaminationMemory,
+    Exchange, HttpAddress, LearnedConduct, OracleFault, ProbeLog, RawAnswer, Wire,
+    profile::RefusalReason, wire::AddressedRequest,
 };
 
 /// How often an operation is asked for until it has success.
@@ -142,6 +143,15 @@ impl Examiner {
         self.examination.seed
     }
 
+    /// Random choices for this purpose: the same for the same seed, whatever else is or was examined.
+    pub(crate) fn chance(&self, purpose: &str) -> fastrand::Rng {
+        // FNV-1a, which is the same on every machine and in every version.
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let seed = self.seed().to_le_bytes();
+        let bytes = seed.into_iter().chain(purpose.bytes());
+        fastrand::Rng::with_seed(bytes.fold(0xcbf2_9ce4_8422_2325, mix))
+    }
+
     /// An operation that nobody has asked for, with a key and a marker of its own.
     pub fn fresh(&self) -> Result<ExamRequest, ProbeInterruption> {
         if self.cancelled.load(Ordering::Relaxed) {
@@ -200,7 +210,7 @@ impl Examiner {
                     let answer = answer.clone();
                     return Ok(Some(FirstSuccess { request, exchange, answer }));
                 }
-                Some(answer) if answer.is_refusal() && !answer.asks_to_come_back() => break,
+                Some(answer) if answer.is_refusal() && !self.comes_back(answer) => break,
                 Some(_) | None => sleep(FIRST_REST).await,
             }
         }
@@ -237,6 +247,25 @@ impl Examiner {
         AddressedRequest { address, index, request }
     }
 
+    /// Whether this answer says that the first request is still at work, or that nobody can say now.
+    pub(crate) fn comes_back(&self, answer: &RawAnswer) -> bool {
+        use RefusalReason::{BadKey, InFlight, Mismatch, MissingKey};
+        let declared = self.examination.declared.refusals;
+        let says = |reason| declared.is_some_and(|declared| declared.says(reason, answer));
+        says(InFlight)
+            || (answer.asks_to_come_back() && ![Mismatch, MissingKey, BadKey].into_iter().any(says))
+    }
+
+    /// What is wrong if something is refused in other words than those of the vendor that is named.
+    pub(crate) fn judge_words(
+        &self,
+        reason: RefusalReason,
+        exchange: &Exchange,
+        asked: &str,
+    ) -> Option<Defect> {
+        self.examination.declared.refusals?.judge(reason, exchange, asked)
+    }
+
     /// Waits until what was begun before is most likely over, where nobody waits for its answer.
     pub(crate) async fn rest(&self) {
         let latency = self.learned.latency;
@@ -262,7 +291,7 @@ impl Examiner {
         let mut wait = Duration::from_millis(20);
         loop {
             let exchange = self.ask(log, label, request).await;
-            let is_settled = exchange.answer().is_some_and(|answer| !answer.asks_to_come_back());
+            let is_settled = exchange.answer().is_some_and(|answer| !self.comes_back(answer));
             if is_settled
                 || Instant::now() + wait >= until
                 || self.cancelled.load(Ordering::Relaxed)

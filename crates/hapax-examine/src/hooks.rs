@@ -1,6 +1,6 @@
 //! What users give so that more can be tried: how the server is killed, started, slowed, and made to fail.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use crate::{
     ExamRequest, HttpAddress, ProbeInterruption, ProbeLog, Wire,
@@ -48,6 +48,22 @@ pub struct Hooks {
 }
 
 impl Hooks {
+    /// All that are given, each with what it is for (`kills the server`).
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Hook)> {
+        // Without `..`: whatever is run some day is looked at before.
+        let Self { kill, start, fail_before, fail_after, slow, fast, clean_up, slow_by: _ } = self;
+        let hooks = [
+            ("kills the server", kill),
+            ("starts the server", start),
+            ("lets an execution fail before its effect", fail_before),
+            ("lets an execution fail after its effect", fail_after),
+            ("makes the server slow", slow),
+            ("makes the server fast again", fast),
+            ("cleans up", clean_up),
+        ];
+        hooks.into_iter().filter_map(|(purpose, hook)| Some((purpose, hook.as_ref()?)))
+    }
+
     /// How slow the server is made by `slow`.
     pub fn slowness(&self) -> Duration {
         if self.slow_by.is_zero() { SLOW_BY_DEFAULT } else { self.slow_by }
@@ -73,6 +89,15 @@ impl Hook {
             }
         };
         done.map_err(|why| ProbeInterruption::Hook(format!("what {purpose} failed: {why}")))
+    }
+}
+
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => write!(f, "`{command}`"),
+            Self::Request { method, url } => write!(f, "`{method} {url}`"),
+        }
     }
 }
 

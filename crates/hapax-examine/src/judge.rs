@@ -44,11 +44,13 @@ pub(crate) fn judge_duplicates(
         Some(many) if many > 1 => add(
             DefectClass::Safety,
             format!(
-                "one key had {many} effects: {} requests were answered with {}",
+                "one key had {many} effects, so the same thing was done {many} times: {} requests with it were \
+                 answered with {}",
                 exchanges.len(),
                 statuses(exchanges)
             ),
-            "claim the key in one atomic step, before the effect, and let whoever loses wait or be refused",
+            "claim the key in one atomic step before the effect (write it under a unique index and see whether that \
+             succeeded; to look first and write then lets two through), and let whoever loses wait or be refused",
         ),
         Some(_) | None => {}
     }

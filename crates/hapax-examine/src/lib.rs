@@ -49,13 +49,14 @@ mod request;
 mod shell;
 mod statistics;
 mod wire;
+mod yaml;
 
 pub use self::{
     address::{HttpAddress, HttpAddressError},
     api::{ApiCredentials, ApiUnderTest, BodyTemplate, CredentialHeaders, KeyHeader, KeySyntax},
     baseline::{BaselineComparison, ComparedFinding},
     budget::EffectBudget,
-    consent::{ConsentError, ConsentScope, LiveCredential},
+    consent::{ConsentError, ConsentScope, LiveCredential, ReachedHost},
     controls::{Control, ControlVerdict},
     defect::{Defect, DefectClass},
     examination::{
@@ -78,7 +79,7 @@ pub use self::{
     },
     outline::{ExaminationOutline, OutlinedProbe},
     probe::{PROBES, Probe, ProbeNeed, ProbeRecord, ProbeVerdict},
-    profile::{VENDOR_PROFILES, VendorProfile},
+    profile::{RefusalShape, VENDOR_PROFILES, VendorProfile, VendorRefusals},
     report::{
         ControlDocument, ControlOutcome, CoverageDocument, CutDocument, CutManner, CutMessage,
         DefectDocument, EndDocument, ExchangeDocument, GradeDocument, MessageDocument,

@@ -23,6 +23,7 @@ pub struct ProbeLog {
     exchanges: Mutex<Vec<Exchange>>,
     notes: Mutex<Vec<(Duration, String)>>,
     spreads: Mutex<Vec<Duration>>,
+    reach: Mutex<Option<String>>,
 }
 
 /// All that one probe wrote down.
@@ -31,6 +32,7 @@ pub(crate) struct LoggedProbe {
     pub(crate) exchanges: Vec<Exchange>,
     pub(crate) notes: Vec<(Duration, String)>,
     pub(crate) spreads: Vec<Duration>,
+    pub(crate) reach: Option<String>,
 }
 
 /// A place in a log.
@@ -49,6 +51,7 @@ impl ProbeLog {
             exchanges: Mutex::default(),
             notes: Mutex::default(),
             spreads: Mutex::default(),
+            reach: Mutex::default(),
         }
     }
 
@@ -100,12 +103,18 @@ impl ProbeLog {
         self.spreads.lock().unwrap_or_else(PoisonError::into_inner).push(spread);
     }
 
+    /// Says how far the probe went, for whoever reads that it passed: `100 other keys between`.
+    pub(crate) fn reached(&self, how_far: String) {
+        *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Some(how_far);
+    }
+
     /// All that was kept.
     pub(crate) fn end(self) -> LoggedProbe {
         LoggedProbe {
             exchanges: self.exchanges.into_inner().unwrap_or_else(PoisonError::into_inner),
             notes: self.notes.into_inner().unwrap_or_else(PoisonError::into_inner),
             spreads: self.spreads.into_inner().unwrap_or_else(PoisonError::into_inner),
+            reach: self.reach.into_inner().unwrap_or_else(PoisonError::into_inner),
         }
     }
 }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use crate::yaml::json_of;
+
 /// What an OpenAPI document suggests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiProposal {
@@ -34,9 +36,15 @@ pub struct ProposedRoute {
 /// Why a text suggests nothing.
 #[derive(Debug, Error)]
 pub enum OpenApiError {
-    /// It is not JSON.
-    #[error("it is no JSON; if it is YAML, convert it first (`yq -o json api.yaml > api.json`)")]
+    /// It begins as JSON does, and is none.
+    #[error("it is no JSON")]
     NotJson(#[from] serde_json::Error),
+    /// It is not YAML either.
+    #[error("it cannot be read as YAML: {reason}")]
+    NotYaml {
+        /// Why, and where.
+        reason: String,
+    },
     /// It is something else.
     #[error("it has no `paths`, so that it is no OpenAPI document")]
     NoPaths,
@@ -73,9 +81,13 @@ const MARKABLE: &[&str] = &[
 ];
 
 impl ApiProposal {
-    /// Reads an OpenAPI document (3.x, JSON).
+    /// Reads an OpenAPI document (3.x, JSON or YAML).
     pub fn read(text: &str) -> Result<Self, OpenApiError> {
-        let document: Value = serde_json::from_str(text)?;
+        let document: Value = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text)?
+        } else {
+            json_of(text).map_err(|reason| OpenApiError::NotYaml { reason })?
+        };
         let paths =
             document.get("paths").and_then(Value::as_object).ok_or(OpenApiError::NoPaths)?;
         let server = document.pointer("/servers/0/url").and_then(Value::as_str).unwrap_or_default();

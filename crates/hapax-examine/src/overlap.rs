@@ -1,7 +1,8 @@
 //! What duplicates may hear that were at work at the same time, and what many trials of that come to.
 
 use crate::{
-    Defect, DefectClass, Examiner, Exchange, ExchangeEnd, ProbeVerdict, judge::judge_duplicates,
+    Defect, DefectClass, Examiner, Exchange, ExchangeEnd, ProbeVerdict, RawAnswer,
+    judge::judge_duplicates, profile::RefusalReason,
 };
 
 /// What the trials of one probe have shown so far.
@@ -34,6 +35,11 @@ impl TrialFindings {
     /// Whether the worst is known.
     pub(crate) fn is_decided(&self) -> bool {
         self.defects.iter().any(|defect| defect.class == DefectClass::Safety)
+    }
+
+    /// Whether nothing is wrong so far.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.defects.is_empty()
     }
 
     /// These if anything is wrong, none otherwise: where too little was tried for nothing to be wrong.
@@ -112,13 +118,13 @@ pub(crate) fn judge_overlapping(
                 ),
                 "let whoever does not get the key wait, or hear 409 with Retry-After",
             ),
-            409 if answer.header("retry-after").is_none() => (
+            409 if !says_when(examiner, answer) => (
                 DefectClass::Hygiene,
                 "a duplicate was answered 409 and not told when to come again".to_owned(),
                 "send Retry-After with 409",
             ),
             // 423 says the same as 409.
-            400..=499 if !answer.asks_to_come_back() && answer.status != 423 => (
+            400..=499 if !examiner.comes_back(answer) && answer.status != 423 => (
                 DefectClass::Contract,
                 format!(
                     "a duplicate was refused with {} while another one was answered {}: its client gives up",
@@ -135,6 +141,7 @@ pub(crate) fn judge_overlapping(
             shown_by: vec![winner.number, exchange.number],
         });
     }
+    other.extend(judge_in_flight(examiner, exchanges));
     // One of each kind is enough.
     let mut known = Vec::new();
     other.retain(|defect| {
@@ -145,6 +152,25 @@ pub(crate) fn judge_overlapping(
     });
     defects.extend(other);
     defects
+}
+
+/// Those who were told that the first is at work in other words than the vendor's.
+fn judge_in_flight(examiner: &Examiner, exchanges: &[&Exchange]) -> Vec<Defect> {
+    let told = exchanges.iter().filter(|exchange| {
+        // A 429 or a 503 may be about something else.
+        exchange.answer().is_some_and(|answer| matches!(answer.status, 409 | 423 | 425))
+    });
+    let judge = |exchange: &&&Exchange| {
+        examiner.judge_words(RefusalReason::InFlight, exchange, "a duplicate that came meanwhile")
+    };
+    told.filter_map(|exchange| judge(&exchange)).collect()
+}
+
+/// Whether a refusal says when, or that, it is worth to come again.
+fn says_when(examiner: &Examiner, answer: &RawAnswer) -> bool {
+    let own = examiner.examination().declared.refusals.map_or("", |vendor| vendor.retry_header);
+    answer.header("retry-after").is_some()
+        || (!own.is_empty() && answer.header(own).is_some_and(|value| value.trim() == "true"))
 }
 
 /// What is wrong with the last of several retries, which was asked until it was settled: `after` says what had happened
@@ -161,7 +187,7 @@ pub(crate) fn judge_settled(examiner: &Examiner, after: &str, last: &Exchange) -
         });
     }
     let answer = last.answer().filter(|answer| !answer.is_success())?;
-    let (class, sentence, advice) = if answer.asks_to_come_back() {
+    let (class, sentence, advice) = if examiner.comes_back(answer) {
         (
             DefectClass::Liveness,
             format!(

@@ -154,6 +154,12 @@ pub(crate) struct VerifySettings {
     /// Play the provider that the API asks (a bank, a mail server), and count what it asks for.
     #[arg(long, value_name = "HOST:PORT", help_heading = COUNTING)]
     pub(crate) upstream_double: Option<SocketAddr>,
+    /// How long that takes from an effect to its answer.
+    #[arg(long, value_name = "TIME", help_heading = COUNTING)]
+    pub(crate) upstream_delay: Option<TimeSpan>,
+    /// It loses one answer in so many: it closes the connection after the effect.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(2..), help_heading = COUNTING)]
+    pub(crate) upstream_drop: Option<u32>,
 
     /// Kills the server, as SIGKILL does.
     #[arg(long, value_name = "COMMAND", help_heading = HOOKS)]
@@ -192,10 +198,13 @@ pub(crate) struct VerifySettings {
     /// Trials of each race.
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100_000), help_heading = BOUNDS)]
     pub(crate) race_trials: Option<u32>,
+    /// Other keys between a request and its retry (V22); 100 unless told otherwise.
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1_000_000), help_heading = BOUNDS)]
+    pub(crate) keys_between: Option<u32>,
     /// Within which time a key must be free, or answered again; 30s unless told otherwise.
     #[arg(long, value_name = "TIME", help_heading = BOUNDS)]
     pub(crate) recovery: Option<TimeSpan>,
-    /// Make the same random choices as the run that had this seed.
+    /// Make the same choices as the run that had this seed, under new keys.
     #[arg(long, value_name = "N", visible_alias = "replay", help_heading = BOUNDS)]
     pub(crate) seed: Option<u64>,
 
@@ -265,7 +274,7 @@ pub(crate) struct VerifySourceArgs {
     /// Which of its routes, where there are several: 'POST /payments'.
     #[arg(long = "route", value_name = "METHOD PATH", requires = "config", help_heading = SOURCES)]
     pub(crate) route_name: Option<String>,
-    /// Propose the routes of this OpenAPI document (JSON) that change something, and ask nobody.
+    /// Propose the routes of this OpenAPI document (JSON or YAML) that change something, and ask nobody.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "resume"], help_heading = SOURCES)]
     pub(crate) openapi: Option<PathBuf>,
     /// Write that as a file for --config.

@@ -8,12 +8,8 @@ use super::{error::VerifyError, request::AffordedExamination};
 use crate::table::{columns, harmless};
 
 /// Shows what would be asked, how often, and by which probes.
-pub(super) fn announce(
-    out: &mut impl Write,
-    afforded: &AffordedExamination,
-    allowed: &[String],
-) -> io::Result<()> {
-    let AffordedExamination { examination, left_out } = afforded;
+pub(super) fn announce(out: &mut impl Write, afforded: &AffordedExamination) -> io::Result<()> {
+    let AffordedExamination { examination, left_out, consent } = afforded;
     let (api, outline) = (&examination.api, examination.outline());
     let first = api.addresses.first().map_or_else(String::new, ToString::to_string);
     writeln!(out, "Examines {} {first}{}", api.method, harmless(&api.path))?;
@@ -34,8 +30,11 @@ pub(super) fn announce(
         "operations",
         format!("at most {operations} of {most}, {controls} of them to learn how it behaves"),
     );
-    for by in allowed {
+    for by in &consent.by {
         row("allowed by", by.clone());
+    }
+    for (purpose, hook) in examination.hooks.given() {
+        row("runs", format!("{hook}, which {purpose}"));
     }
     if examination.hooks.clean_up.is_none() {
         row("afterwards", "what was made stays there (give --clean-up)".to_owned());

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hapax_examine::{
-    ConsentError, HttpAddress, HttpAddressError, LiveCredential, OpenApiError, ReportFault,
+    ConsentError, HttpAddressError, LiveCredential, OpenApiError, ReachedHost, ReportFault,
     WireError,
 };
 
@@ -40,6 +40,8 @@ pub(super) enum VerifyError {
     Mixed(#[source] toml::de::Error),
     #[error(transparent)]
     Address(#[from] HttpAddressError),
+    #[error("{option} is a path, which begins with /")]
+    NoPath { option: &'static str },
     #[error("the method {0} changes nothing: examine one that does, such as POST")]
     Harmless(String),
     #[error("--json, --changed-body or --invalid-body is no JSON")]
@@ -99,12 +101,12 @@ pub(super) enum VerifyError {
         source: ConsentError,
     },
     #[error(
-        "{address} is not this machine: whoever owns it must allow it; name it and who did in a text, and \
-         give --scope-file FILE and --i-am-authorised"
+        "{reached} is not this machine: whoever owns it must allow it; write {} and who did into a text, and \
+         give --scope-file FILE and --i-am-authorised", .reached.host
     )]
-    NotAllowed { address: HttpAddress },
-    #[error("{address} is {whose}, which is never examined")]
-    Production { address: HttpAddress, whose: &'static str },
+    NotAllowed { reached: ReachedHost },
+    #[error("{reached} is {whose}, which is never examined")]
+    Production { reached: ReachedHost, whose: &'static str },
     #[error(
         "{} has what looks like {}: it is never sent, examine with credentials for tests",
         .0.place, .0.looks_like

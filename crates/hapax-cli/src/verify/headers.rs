@@ -39,3 +39,9 @@ pub(super) fn from_environment(text: &str, place: &str) -> Result<String, Verify
 pub(super) fn names_no_secret(given: &str) -> bool {
     given.contains(FROM_ENVIRONMENT)
 }
+
+/// Whether the name of a header says that its value is a secret.
+pub(super) fn has_secret_name(header: &str) -> bool {
+    let name = header.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    ["auth", "cookie", "key", "token", "secret", "password"].iter().any(|part| name.contains(part))
+}

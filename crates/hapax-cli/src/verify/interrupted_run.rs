@@ -10,7 +10,10 @@ use std::{
 use hapax_examine::{ExaminationMemory, ReportDocument};
 use serde::{Deserialize, Serialize};
 
-use super::{error::VerifyError, headers::names_no_secret};
+use super::{
+    error::VerifyError,
+    headers::{has_secret_name, names_no_secret},
+};
 use crate::args::VerifySettings;
 
 /// The probe that may have to wait for days.
@@ -106,9 +109,4 @@ impl InterruptedRun {
 /// Where a run is kept that names no file.
 pub(super) fn usual_path(seed: u64) -> PathBuf {
     PathBuf::from(format!("verify-{seed}.json"))
-}
-
-fn has_secret_name(header: &str) -> bool {
-    let name = header.split(':').next().unwrap_or_default().to_ascii_lowercase();
-    ["auth", "cookie", "key", "token", "secret", "password"].iter().any(|part| name.contains(part))
 }

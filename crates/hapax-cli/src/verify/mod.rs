@@ -5,6 +5,7 @@
 //! - `safety` refuses what must not be asked, `announcement` says what is going to be, and asks;
 //! - `progress` tells what happens meanwhile, `report` what came of it;
 //! - `interrupted_run` is the file in which a run waits to be gone on with;
+//! - `replay` says by which command a probe is repeated;
 //! - `proposal` makes settings of an OpenAPI document.
 //!
 //! What is examined how, and what that means, is all in `hapax-examine`.
@@ -18,6 +19,7 @@ mod interrupted_run;
 mod oracle;
 mod progress;
 mod proposal;
+mod replay;
 mod report;
 mod request;
 mod safety;
@@ -73,12 +75,12 @@ async fn perform(args: &VerifyArgs) -> Result<ExitCode, VerifyError> {
         run.check(&settings)?;
     }
     let baseline = report::baseline(&settings)?;
-    let afforded = request::examination(&settings, interrupted.as_ref()).await?;
-    let allowed = safety::check(&afforded.examination, &settings, &args.consent)?;
-    announcement::announce(&mut io::stderr().lock(), &afforded, &allowed)?;
+    let afforded = request::examination(&settings, &args.consent, interrupted.as_ref()).await?;
+    safety::check_effects(&afforded.examination)?;
+    announcement::announce(&mut io::stderr().lock(), &afforded)?;
     let examination = afforded.examination;
     if !args.consent.yes {
-        announcement::may_go_on(safety::is_at_home(&examination, &settings))?;
+        announcement::may_go_on(afforded.consent.is_at_home)?;
     }
     report::check_places(&settings)?;
     let run = VerifyRun {
@@ -197,7 +199,9 @@ impl VerifyRun<'_> {
 
     /// What was found by now, and before it was interrupted.
     fn report(&self, record: &ExaminationRecord) -> Result<ReportDocument, VerifyError> {
-        let report = ReportDocument::of(record, &self.examination.api, &report::when());
+        let command = replay::command(self.args, self.settings, &self.examination)?;
+        let api = &self.examination.api;
+        let report = ReportDocument::of(record, api, &report::when()).repeated_by(api, &command);
         match self.earlier.clone() {
             Some(earlier) => report.continuing(earlier).map_err(|source| {
                 let path = self.args.source.resume.clone().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Who counts effects, as it was typed.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use hapax_examine::{
     ApiUnderTest, CountByCommand, CountByGet, EffectOracle, HttpAddress, JsonPath, UpstreamConduct,
@@ -28,7 +28,12 @@ pub(super) async fn oracle(
         return Ok(Some(Arc::new(sink.map_err(cannot_listen(address))?)));
     }
     if let Some(address) = settings.upstream_double {
-        let double = UpstreamDouble::listen(address, UpstreamConduct::default()).await;
+        let conduct = UpstreamConduct {
+            delay: settings.upstream_delay.map_or(Duration::ZERO, |delay| delay.0),
+            drops_one_in: settings.upstream_drop,
+            ..UpstreamConduct::default()
+        };
+        let double = UpstreamDouble::listen(address, conduct).await;
         return Ok(Some(Arc::new(double.map_err(cannot_listen(address))?)));
     }
     let Some(statement) = &settings.count_sql else { return Ok(None) };
@@ -39,12 +44,6 @@ pub(super) async fn oracle(
 
 fn cannot_listen(address: SocketAddr) -> impl FnOnce(std::io::Error) -> VerifyError {
     move |source| VerifyError::Listen { address, source }
-}
-
-/// Where effects are counted, if that is another place than the API.
-pub(super) fn count_address(settings: &VerifySettings) -> Option<HttpAddress> {
-    let url = settings.count.as_deref()?.split_whitespace().nth(1)?;
-    HttpAddress::parse(url).ok().map(|(address, _)| address)
 }
 
 /// `GET /payments?ref={marker} /items/length`; without a pointer, the answer itself is the number or the list.

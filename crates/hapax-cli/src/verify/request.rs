@@ -10,11 +10,19 @@ use hapax_examine::{
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
-use super::{body, error::VerifyError, headers, interrupted_run::InterruptedRun, oracle::oracle};
-use crate::args::{VerifySettings, WrittenKey};
+use super::{
+    body,
+    error::VerifyError,
+    headers,
+    interrupted_run::InterruptedRun,
+    oracle::oracle,
+    safety::{self, GivenConsent},
+};
+use crate::args::{VerifyConsentArgs, VerifySettings, WrittenKey};
 
-/// Trials of each race, for each number of duplicates, where all of them are to be a thousand.
-const THOROUGH_TRIALS: u32 = 334;
+/// Trials of each race, for each number of duplicates, where all of them are to be a thousand: a few come to none,
+/// because duplicates did not meet.
+const THOROUGH_TRIALS: u32 = 350;
 const THOROUGH_KEYS: u32 = 10_000;
 /// What is made less of so that everything fits into the effects that are allowed: at least this much is left.
 const TRIALS_LEAST: u32 = 5;
@@ -29,11 +37,13 @@ const FOR_A_GRADE: [&str; 18] = [
 pub(super) struct AffordedExamination {
     pub(super) examination: Examination,
     pub(super) left_out: Vec<&'static Probe>,
+    pub(super) consent: GivenConsent,
 }
 
-/// An examination as these settings say.
+/// An examination as these settings say, where it may be.
 pub(super) async fn examination(
     settings: &VerifySettings,
+    consent: &VerifyConsentArgs,
     interrupted: Option<&InterruptedRun>,
 ) -> Result<AffordedExamination, VerifyError> {
     let wire = Wire::new(&certificates(settings.ca.as_deref())?)?;
@@ -44,7 +54,8 @@ pub(super) async fn examination(
         }
         None => None,
     };
-    let api = api(settings, profile)?;
+    let (api, hooks) = (api(settings, profile)?, hooks(settings));
+    let consent = safety::consent(&api, &hooks, settings, consent)?;
     let oracle = oracle(settings, &api, &wire).await?;
     if oracle.is_some() && ![&api.path, &api.body.text].iter().any(|text| text.contains("{marker}"))
     {
@@ -53,7 +64,7 @@ pub(super) async fn examination(
     let mut examination = Examination {
         api,
         oracle,
-        hooks: hooks(settings),
+        hooks,
         declared: declared(settings, profile),
         bounds: bounds(settings),
         only: probes(settings, interrupted)?,
@@ -63,7 +74,7 @@ pub(super) async fn examination(
         now: wall_clock(),
     };
     let left_out = fit(&mut examination, settings);
-    Ok(AffordedExamination { examination, left_out })
+    Ok(AffordedExamination { examination, left_out, consent })
 }
 
 fn api(
@@ -101,9 +112,17 @@ fn api(
             revoked: others(&settings.revoked_credential)?,
         },
         id: settings.id.clone().map(hapax_examine::JsonPath::new),
-        other_path: settings.other_path.clone(),
-        large_path: settings.large_path.clone(),
+        other_path: own_path("--other-path", settings.other_path.as_deref())?,
+        large_path: own_path("--large-path", settings.large_path.as_deref())?,
     })
+}
+
+/// A path of the API: with a host before it, requests would be for somebody else.
+fn own_path(option: &'static str, given: Option<&str>) -> Result<Option<String>, VerifyError> {
+    match given {
+        Some(path) if !path.starts_with('/') => Err(VerifyError::NoPath { option }),
+        Some(_) | None => Ok(given.map(str::to_owned)),
+    }
 }
 
 fn key(settings: &VerifySettings, profile: Option<&VendorProfile>) -> KeyHeader {
@@ -133,6 +152,7 @@ fn declared(settings: &VerifySettings, profile: Option<&VendorProfile>) -> Decla
         errors_kept: settings.errors_kept.or(usual.errors_kept),
         key_required: settings.key_required.or(usual.key_required),
         retention: settings.ttl.map(|ttl| ttl.0).or(usual.retention),
+        refusals: usual.refusals,
     }
 }
 
@@ -174,7 +194,7 @@ fn bounds(settings: &VerifySettings) -> ExaminationBounds {
         effects_max: settings.max_effects.unwrap_or(usual.effects_max),
         race_trials: settings.race_trials.unwrap_or(race_trials),
         recovery: settings.recovery.map_or(usual.recovery, |recovery| recovery.0),
-        keys_between,
+        keys_between: settings.keys_between.unwrap_or(keys_between),
         ..usual
     }
 }
@@ -195,7 +215,7 @@ fn fit(examination: &mut Examination, settings: &VerifySettings) -> Vec<&'static
     let keys = [usual.keys_between, usual.keys_between / 2, KEYS_LEAST];
     for keys_between in keys {
         for trials in (TRIALS_LEAST..=usual.race_trials).rev() {
-            examination.bounds.keys_between = keys_between;
+            examination.bounds.keys_between = settings.keys_between.unwrap_or(keys_between);
             examination.bounds.race_trials = settings.race_trials.unwrap_or(trials);
             if examination.operations_max() <= most {
                 return Vec::new();

@@ -10,7 +10,16 @@ use crate::args::{RouteSettings, VerifyArgs, VerifySettings};
 /// Settings of which only one can be meant: whoever names one of them means none of the others.
 const EXCLUSIVE: [&[&str]; 2] = [
     &["json", "body"],
-    &["count", "count_command", "count_sql", "count_store", "webhook_sink", "upstream_double"],
+    &[
+        "count",
+        "count_command",
+        "count_sql",
+        "count_store",
+        "webhook_sink",
+        "upstream_double",
+        "upstream_delay",
+        "upstream_drop",
+    ],
 ];
 
 /// Everything that was said, and the run that is gone on with.
@@ -25,7 +34,8 @@ pub(super) fn read(
     over(&settings, &typed(args)?)
 }
 
-fn typed(args: &VerifyArgs) -> Result<VerifySettings, VerifyError> {
+/// What was typed.
+pub(super) fn typed(args: &VerifyArgs) -> Result<VerifySettings, VerifyError> {
     let (method, url) = match args.target.as_slice() {
         [] => (None, None),
         [url] if url.contains("://") => (Some("POST".to_owned()), Some(url.clone())),
@@ -134,6 +144,11 @@ fn with_route(
     over(settings, &own)
 }
 
+/// Whether a setting that is true or false is no flag, because both are said.
+pub(super) fn is_answer(name: &str) -> bool {
+    matches!(name, "refusals_kept" | "errors_kept" | "key_required")
+}
+
 /// The settings of `below`, but for those that `above` names.
 fn over(below: &VerifySettings, above: &VerifySettings) -> Result<VerifySettings, VerifyError> {
     let table = |settings| Table::try_from(settings).map_err(VerifyError::Settings);
@@ -146,8 +161,6 @@ fn over(below: &VerifySettings, above: &VerifySettings) -> Result<VerifySettings
         | Value::Datetime(_)
         | Value::Table(_) => true,
     };
-    // What can be true or false either way is no flag.
-    let is_answer = |name: &str| matches!(name, "refusals_kept" | "errors_kept" | "key_required");
     let (mut below, mut above) = (table(below)?, table(above)?);
     above.retain(|name, value| is_named(value) || is_answer(name));
     for group in EXCLUSIVE {

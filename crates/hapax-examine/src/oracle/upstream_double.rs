@@ -25,6 +25,8 @@ pub struct UpstreamConduct {
     pub delay: Duration,
     /// How many of the next answers are not sent: the connection is closed after the effect.
     pub answers_dropped: u32,
+    /// One answer in so many is not sent either: the second of two, the third of three. None if it is nothing.
+    pub drops_one_in: Option<u32>,
 }
 
 /// Answers every POST with 201 and an `id`, and counts those that bring the marker.
@@ -44,6 +46,7 @@ struct DoubleLedger {
 #[derive(Debug)]
 struct UpstreamEffects {
     conduct: UpstreamConduct,
+    answers: u32,
     effects: Vec<UpstreamEffect>,
     bytes: usize,
     is_full: bool,
@@ -59,7 +62,8 @@ struct UpstreamEffect {
 impl UpstreamDouble {
     /// Listens at this address.
     pub async fn listen(address: SocketAddr, conduct: UpstreamConduct) -> io::Result<Self> {
-        let effects = UpstreamEffects { conduct, effects: Vec::new(), bytes: 0, is_full: false };
+        let effects =
+            UpstreamEffects { conduct, answers: 0, effects: Vec::new(), bytes: 0, is_full: false };
         let ledger = Arc::new(DoubleLedger { inner: Mutex::new(effects) });
         let listening = ListeningTask::begin(address, ledger.clone()).await?;
         Ok(Self { listening, ledger })
@@ -90,7 +94,16 @@ impl EffectOracle for UpstreamDouble {
     }
 
     fn describe(&self) -> String {
-        format!("what is wanted of the upstream that we play at http://{}", self.address())
+        let UpstreamConduct { delay, drops_one_in, .. } = self.ledger.inner().conduct;
+        let mut text =
+            format!("what is wanted of the upstream that we play at http://{}", self.address());
+        if !delay.is_zero() {
+            text.push_str(&format!(", which takes {} ms", delay.as_millis()));
+        }
+        if let Some(many) = drops_one_in {
+            text.push_str(&format!(", and loses one answer in {many}"));
+        }
+        text
     }
 }
 
@@ -118,9 +131,12 @@ impl UpstreamEffects {
     }
 
     fn drops_answer(&mut self) -> bool {
+        self.answers = self.answers.wrapping_add(1);
+        let is_one_of_many =
+            self.conduct.drops_one_in.is_some_and(|many| self.answers.is_multiple_of(many.max(1)));
         let left = self.conduct.answers_dropped.checked_sub(1);
         self.conduct.answers_dropped = left.unwrap_or_default();
-        left.is_some()
+        left.is_some() || is_one_of_many
     }
 }
 

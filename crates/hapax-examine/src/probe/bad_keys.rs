@@ -6,6 +6,7 @@ use crate::{
     findings::ProbeFindings,
     judge::{judge_crash, judge_refusal},
     key_pair::{FirstKey, KeyPair},
+    profile::RefusalReason,
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -42,6 +43,10 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             let request = examiner.fresh()?;
             let key = examiner.learned().syntax.write(&format!("k-{}", request.marker));
             let request = request.with_keys(values(&key));
+            if request.keys.len() > 1 && request.key_header.is_empty() {
+                // A body has one place for it.
+                continue;
+            }
             let exchange = examiner.ask(log, what, &request).await;
             let effects = examiner.effects(log, &request.marker).await?;
             let Some(answer) = exchange.answer() else {
@@ -49,9 +54,16 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                 log.note(format!("{what}: {}", exchange.end.describe()));
                 continue;
             };
+            let reason = match acted_on {
+                BadKeyUse::AsIfMissing => RefusalReason::MissingKey,
+                BadKeyUse::Allowed | BadKeyUse::Unhelpful | BadKeyUse::Ambiguous => {
+                    RefusalReason::BadKey
+                }
+            };
             let mut defects: Vec<_> = judge_crash(&exchange, what)
                 .into_iter()
                 .chain(judge_refusal(&exchange, effects))
+                .chain(examiner.judge_words(reason, &exchange, what))
                 .collect();
             if answer.is_success() {
                 log.note(format!("{what} is acted on"));

@@ -7,6 +7,7 @@ use crate::{
     body::{OtherBody, changed_in_length, changed_in_place},
     findings::{NO_SUCCESS, ProbeFindings},
     judge::{judge_crash, judge_duplicates, statuses, untold},
+    profile::RefusalReason,
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -97,6 +98,8 @@ fn judge_second(
 ) -> Vec<Defect> {
     let mut defects = judge_duplicates(examiner, &[first, second], effects);
     defects.extend(judge_crash(second, &format!("a changed body ({what}) under a used key")));
+    let asked = "a changed body under a used key";
+    defects.extend(examiner.judge_words(RefusalReason::Mismatch, second, asked));
     if defects.is_empty() && second.succeeded() {
         defects.push(Defect {
             class: DefectClass::ContractHigh,

@@ -20,15 +20,18 @@ pub(super) const PROBE: Probe = Probe {
 };
 
 const ENDS: [CutEnd; 3] = [CutEnd::Finish, CutEnd::Reset, CutEnd::Silence];
-/// When they leave, as parts of the time that an answer takes: earlier if it had come by then.
+/// When they leave, as parts of the time that an answer takes: earlier if it had come by then. Each is this or less, by
+/// chance, but more than the next.
 const MOMENTS: [f64; 4] = [0.5, 0.25, 0.1, 0.0];
 
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
         let mut findings = TrialFindings::default();
         let mut ends = 0;
+        let mut chance = examiner.chance(PROBE.id);
         for end in ENDS {
-            for moment in MOMENTS {
+            let moments = MOMENTS.map(|most| most * (0.6 + 0.4 * chance.f64()));
+            for moment in moments {
                 let after = examiner.learned().latency.mul_f64(moment);
                 if let Some(defects) = leave(examiner, log, end, after).await? {
                     findings.add(defects);

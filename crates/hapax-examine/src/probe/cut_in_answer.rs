@@ -14,11 +14,11 @@ pub(super) const PROBE: Probe = Probe {
     name: "cut-in-answer",
     question: "Whoever leaves within the answer, and asks again: is there one effect, and the whole answer?",
     needs: &[],
-    operations_max: 9,
+    operations_max: 13,
     run: |examiner, log| run(examiner, log),
 };
 
-const ENDS: [CutEnd; 2] = [CutEnd::Reset, CutEnd::Finish];
+const ENDS: [CutEnd; 3] = [CutEnd::Reset, CutEnd::Finish, CutEnd::Silence];
 
 /// A whole answer, by which offsets are chosen.
 struct ReferenceAnswer {
@@ -35,10 +35,13 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             return Ok(ProbeVerdict::inconclusive("an ordinary request had no success"));
         };
         let ReferenceAnswer { head_bytes, bytes, .. } = reference;
-        let middle = head_bytes + (bytes - head_bytes) / 2;
+        let mut chance = examiner.chance(PROBE.id);
         let mut findings = TrialFindings::default();
         for end in ENDS {
-            for offset in [1, head_bytes / 2, middle, bytes - 1] {
+            // The first byte, somewhere in the headers, somewhere in the body, and all but the last byte.
+            let in_head = chance.usize(1..head_bytes.max(2));
+            let in_body = chance.usize(head_bytes..bytes.max(head_bytes + 1));
+            for offset in [1, in_head, in_body, bytes - 1] {
                 if let Some(defects) = leave(examiner, log, &reference, (offset, end)).await? {
                     findings.add(defects);
                 }

@@ -21,6 +21,15 @@ pub(super) const PROBE: Probe = Probe {
 
 const ENDS: [CutEnd; 3] = [CutEnd::Finish, CutEnd::Reset, CutEnd::Silence];
 
+/// Where a request is cut, in hundredths.
+#[derive(Debug, Clone, Copy)]
+enum CutPart {
+    /// Of what comes before the body.
+    Head(usize),
+    /// Of the body.
+    Body(usize),
+}
+
 /// A request of which a part was sent.
 struct CutRequest {
     request: ExamRequest,
@@ -31,8 +40,17 @@ struct CutRequest {
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
         let mut findings = TrialFindings::default();
+        let mut chance = examiner.chance(PROBE.id);
         for end in ENDS {
-            let cut = cut_all(examiner, log, end).await?;
+            // In the headers; at the beginning of the body, within it, and before its last byte.
+            let parts = [
+                CutPart::Head(chance.usize(1..100)),
+                CutPart::Body(0),
+                CutPart::Body(chance.usize(1..99)),
+                CutPart::Body(99),
+                CutPart::Body(100),
+            ];
+            let cut = cut_all(examiner, log, end, &parts).await?;
             // Whatever is done with what came before this is done when this is answered.
             let later = examiner.fresh()?;
             let later = examiner.ask(log, "a whole one, later", &later).await;
@@ -63,17 +81,17 @@ async fn cut_all(
     examiner: &Examiner,
     log: &ProbeLog,
     end: CutEnd,
+    parts: &[CutPart],
 ) -> Result<Vec<CutRequest>, ProbeInterruption> {
     let mut cut = Vec::new();
     let mut tried = BTreeSet::new();
-    for part in [None, Some(0), Some(50), Some(99), Some(100)] {
+    for part in parts {
         let request = examiner.fresh()?;
         let whole = request.http1(&examiner.address().authority());
         let (all, head) = (whole.bytes.len(), whole.body_at);
-        // In the headers; at the beginning of the body, within it, and before its last byte.
         let bytes = match part {
-            None => head / 2,
-            Some(percent) => (head + (all - head) * percent / 100).min(all - 1),
+            CutPart::Head(percent) => (head * percent / 100).max(1),
+            CutPart::Body(percent) => (head + (all - head) * percent / 100).min(all - 1),
         };
         if !tried.insert(bytes) {
             continue;

@@ -61,8 +61,8 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         if hits == 0 {
             return Ok(ProbeVerdict::inconclusive(format!(
                 "of {} kills {before} came before the effect and {answered} after the answer, none between, and \
-                 all recovered: what makes the time between them longer would help (a slow upstream, as \
-                 `--upstream-double` with a delay)",
+                 all recovered: what makes the time between them longer would help (a slow upstream: \
+                 `--upstream-double` with `--upstream-delay`)",
                 COUNTED + AROUND
             )));
         }

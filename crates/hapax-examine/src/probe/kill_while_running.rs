@@ -18,8 +18,8 @@ pub(super) const PROBE: Probe = Probe {
     run: |examiner, log| run(examiner, log),
 };
 
-/// Tenths of a request at which the server is killed.
-const TENTHS: [u32; 9] = [5, 1, 9, 3, 7, 2, 8, 4, 6];
+/// Tenths of a request at which the server is killed, in an order of chance.
+const TENTHS: [u32; 9] = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /// Kills, with those that come too late.
 const KILLS_MAX: u32 = 14;
@@ -28,7 +28,9 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
         let running = running(examiner, log).await?;
         let (mut hits, mut trials, mut lead) = (0, 0, Duration::ZERO);
-        for tenths in TENTHS {
+        let mut order = TENTHS;
+        examiner.chance(PROBE.id).shuffle(&mut order);
+        for tenths in order {
             // Who kills is slow at times: once more, and sooner by that.
             for _ in 0..2 {
                 if trials == KILLS_MAX {

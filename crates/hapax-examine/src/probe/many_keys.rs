@@ -7,6 +7,7 @@ use crate::{
     Examiner, ProbeLog,
     findings::{NO_SUCCESS, ProbeFindings},
     judge::{judge_duplicates, judge_later_retry},
+    statistics::count_text,
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -40,6 +41,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             .try_fold(0, |sum, one| async move { Ok(sum + one) })
             .await?;
         log.note(format!("{used} other keys were used"));
+        log.reached(format!("{} other keys between", count_text(u64::from(used))));
         let late = examiner.ask_until_settled(log, "retry after the others", &first.request).await;
         let effects = examiner.effects(log, &first.request.marker).await?;
         let mut findings = ProbeFindings::default();

@@ -5,6 +5,7 @@ use crate::{
     Defect, DefectClass, Examiner, ProbeLog,
     findings::ProbeFindings,
     judge::{judge_crash, judge_refusal, untold},
+    profile::RefusalReason,
 };
 
 pub(super) const PROBE: Probe = Probe {
@@ -26,9 +27,11 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         };
         let declared = examiner.examination().declared.key_required;
         let mut findings = ProbeFindings::default();
-        let mut defects: Vec<_> = judge_crash(&exchange, "a request without a key")
+        let asked = "a request without a key";
+        let mut defects: Vec<_> = judge_crash(&exchange, asked)
             .into_iter()
             .chain(judge_refusal(&exchange, effects))
+            .chain(examiner.judge_words(RefusalReason::MissingKey, &exchange, asked))
             .collect();
         if answer.is_success() && declared != Some(false) {
             defects.push(Defect {

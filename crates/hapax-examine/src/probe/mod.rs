@@ -121,6 +121,8 @@ pub struct ProbeRecord {
     pub notes: Vec<(Duration, String)>,
     /// How close duplicates came: for each race, how long after the first one's last byte the last one's left.
     pub spreads: Vec<Duration>,
+    /// How far it went, if that makes a difference: `100 other keys between`.
+    pub reach: Option<String>,
     /// How long it took.
     pub took: Duration,
 }

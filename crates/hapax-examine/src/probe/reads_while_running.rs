@@ -23,7 +23,7 @@ pub(super) const PROBE: Probe = Probe {
     run: |examiner, log| run(examiner, log),
 };
 
-const DUPLICATES: usize = 8;
+const DUPLICATES: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const TRIALS: u32 = 3;
 const ATTEMPTS_MAX: u32 = 6;
 /// Looks at least, while duplicates run.
@@ -60,12 +60,12 @@ async fn look(
     log: &ProbeLog,
 ) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
-    let racing = || race(examiner, log, RaceRoute::Connections, &request, DUPLICATES);
+    let racing = || race(examiner, log, RaceRoute::Connections, &request, &DUPLICATES);
     let (raced, during) = looking(examiner, &request.marker, racing()).await?;
     let settled = examiner.ask_until_settled(log, "afterwards", &request).await;
     let (replayed, after) = looking(examiner, &request.marker, racing()).await?;
     let effects = examiner.effects(log, &request.marker).await?;
-    let all: Vec<_> = raced.iter().chain(&replayed).chain([&settled]).collect();
+    let all: Vec<_> = raced.exchanges.iter().chain(&replayed.exchanges).chain([&settled]).collect();
     let mut defects = judge_duplicates(examiner, &all, effects);
     let (looks, most) = (during.looks + after.looks, during.most.max(after.most));
     log.note(format!("{looks} looks while duplicates ran saw {most} effects at most"));
@@ -82,7 +82,7 @@ async fn look(
     }
     let is_told = settled.succeeded()
         && during.looks >= LOOKS_MIN
-        && is_overlap(&raced.iter().collect::<Vec<_>>());
+        && is_overlap(&raced.exchanges.iter().collect::<Vec<_>>());
     Ok((is_told || !defects.is_empty()).then_some(defects))
 }
 

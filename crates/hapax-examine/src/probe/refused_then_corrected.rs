@@ -100,7 +100,7 @@ async fn refuse(
     let asked = request.with_body(invalid.text);
     let refusal = examiner.ask(log, &format!("invalid: {}", invalid.what), &asked).await;
     let answer = refusal.answer();
-    let is_refused = answer.is_some_and(|one| one.is_refusal() && !one.asks_to_come_back());
+    let is_refused = answer.is_some_and(|one| one.is_refusal() && !examiner.comes_back(one));
     Ok(is_refused.then_some(RefusedOperation { request, refusal, body }))
 }
 

@@ -10,7 +10,7 @@ use crate::{
 pub(super) const PROBE: Probe = Probe {
     id: "V27",
     name: "replayed-headers",
-    question: "Do replays carry no cookies, and say that they are replays?",
+    question: "Do replays carry no cookies, stay out of caches, and say that they are replays?",
     needs: &[],
     operations_max: 2,
     run: |examiner, log| run(examiner, log),
@@ -59,6 +59,13 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
                           `Keep-Alive`, `Transfer-Encoding` and the like";
             add(DefectClass::Contract, sentence, advice);
         }
+        if let Some(kept) = kept_by_caches(replay) {
+            let sentence = format!(
+                "a replay may be kept by caches (`{kept}`): somebody else can be answered with it"
+            );
+            let advice = "send `Cache-Control: no-store` with what is stored under a key";
+            add(DefectClass::Hygiene, sentence, advice);
+        }
         if replay_marker(replay).is_none() {
             let sentence = "nothing in a replay says that it is one: \
                             clients and logs cannot tell it from a second effect";
@@ -68,6 +75,23 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
         findings.seen(defects);
         Ok(findings.verdict())
     })
+}
+
+/// The header by which caches may keep an answer. An answer to POST that has none of them is not kept.
+fn kept_by_caches(replay: &RawAnswer) -> Option<String> {
+    let control = replay.header("cache-control").unwrap_or_default().to_ascii_lowercase();
+    let says = |word: &str| control.split(',').any(|part| part.trim() == word);
+    if says("no-store") || says("private") || says("no-cache") {
+        return None;
+    }
+    let lives = |part: &&str| {
+        let seconds = ["max-age=", "s-maxage="].iter().find_map(|name| part.strip_prefix(name));
+        seconds
+            .is_some_and(|seconds| seconds.trim_matches('"').parse().is_ok_and(|age: u64| age > 0))
+    };
+    let control = control.split(',').map(str::trim).find(|part| *part == "public" || lives(part));
+    let control = control.map(|part| format!("Cache-Control: {part}"));
+    control.or_else(|| replay.header("expires").map(|when| format!("Expires: {when}")))
 }
 
 /// A cookie that the replay has from the first answer, and that not every answer has.

@@ -1,7 +1,5 @@
 //! V01: somebody who heard of a success asks once more.
 
-use std::time::Duration;
-
 use super::{Probe, ProbeFuture};
 use crate::{
     Defect, DefectClass, Examiner, Exchange, ProbeLog, RawAnswer,
@@ -38,8 +36,7 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
             };
             // Of what happened twice, or was told as if it had, the answers differ anyway.
             if defects.is_empty() {
-                let waited = examiner.examination().bounds.recovery;
-                defects.extend(judge_replay(&first.answer, &retry, replay, waited));
+                defects.extend(judge_replay(examiner, &first.answer, &retry, replay));
                 defects.iter_mut().for_each(|one| one.shown_by.insert(0, first.exchange.number));
             }
             findings.seen(defects);
@@ -53,13 +50,14 @@ fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
 
 /// What is wrong with what a retry was told after a success.
 fn judge_replay(
+    examiner: &Examiner,
     first: &RawAnswer,
     retry: &Exchange,
     replay: &RawAnswer,
-    waited: Duration,
 ) -> Option<Defect> {
     let status = replay.status;
-    let (class, sentence, advice) = if replay.asks_to_come_back() {
+    let (class, sentence, advice) = if examiner.comes_back(replay) {
+        let waited = examiner.examination().bounds.recovery;
         (
             DefectClass::Liveness,
             format!(

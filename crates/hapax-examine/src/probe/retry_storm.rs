@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::{Probe, ProbeFuture};
+use super::{Probe, ProbeFuture, ProbeVerdict};
 use crate::{
     Defect, ExamRequest, Examiner, Exchange, ExchangeEnd, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, judge_overlapping, judge_settled},
+    recovery::Slowable,
     wire::Receiving,
 };
 
@@ -30,30 +31,45 @@ const RETRIES_MAX: u32 = 40;
 
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
-        let mut findings = TrialFindings::default();
-        for part in PATIENCE {
-            let patience = examiner.learned().latency.mul_f64(part);
-            if let Some(defects) = storm(examiner, log, patience).await? {
-                findings.add(defects);
-            }
-            if findings.is_decided() || findings.trials() >= TRIALS {
-                break;
-            }
-        }
-        Ok(findings.verdict(
-            "the first answer came before the client lost patience: a slower operation would help",
-        ))
+        let mut server = Slowable::new(examiner);
+        let tried = storm_until_told(examiner, log, &mut server).await;
+        server.restore().await?;
+        tried
     })
+}
+
+async fn storm_until_told(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    server: &mut Slowable<'_>,
+) -> Result<ProbeVerdict, ProbeInterruption> {
+    let mut findings = TrialFindings::default();
+    for (attempt, part) in (0..).zip(PATIENCE) {
+        if attempt >= TRIALS && findings.trials() == 0 {
+            server.slow_down(log).await?;
+        }
+        let latency = server.latency();
+        if let Some(defects) = storm(examiner, log, latency, latency.mul_f64(part)).await? {
+            findings.add(defects);
+        }
+        if findings.is_decided() || findings.trials() >= TRIALS {
+            break;
+        }
+    }
+    Ok(findings.verdict(&format!(
+        "the first answer came before the client lost patience: {} would help",
+        server.wanted()
+    )))
 }
 
 /// Retries while the first is running, of which every other one is left as well; nothing if the first was answered.
 async fn storm(
     examiner: &Examiner,
     log: &ProbeLog,
+    latency: Duration,
     patience: Duration,
 ) -> Result<Option<Vec<Defect>>, ProbeInterruption> {
     let request = examiner.fresh()?;
-    let latency = examiner.learned().latency;
     // So that most come while the first runs, and some after it.
     let interval = (latency / 6).clamp(INTERVAL_MIN, INTERVAL_MAX);
     let retries = (latency.mul_f64(1.25).as_millis() / interval.as_millis().max(1))

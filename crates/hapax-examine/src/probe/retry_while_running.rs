@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join;
 
-use super::{Probe, ProbeFuture};
+use super::{Probe, ProbeFuture, ProbeVerdict};
 use crate::{
     Defect, Examiner, ProbeInterruption, ProbeLog,
     overlap::{TrialFindings, is_overlap, judge_overlapping, judge_settled},
+    recovery::Slowable,
     wire::{OpenRequest, Receiving},
 };
 
@@ -22,6 +23,8 @@ pub(super) const PROBE: Probe = Probe {
 
 /// When the second comes, as parts of the time that an answer takes: leases may end while the first still runs.
 const MOMENTS: [f64; 4] = [0.1, 0.5, 0.65, 0.8];
+/// How wide they are scattered around that, by chance.
+const AROUND: f64 = 0.06;
 /// The first moment that is late.
 const LATE: f64 = 0.5;
 /// How often a moment is tried at which the first was done before the second came.
@@ -29,27 +32,45 @@ const ATTEMPTS_MAX: u32 = 4;
 
 fn run<'a>(examiner: &'a Examiner, log: &'a ProbeLog) -> ProbeFuture<'a> {
     Box::pin(async move {
-        let mut findings = TrialFindings::default();
-        let (mut early, mut late) = (0, 0);
-        for moment in MOMENTS {
-            let delay = examiner.learned().latency.mul_f64(moment);
-            for _ in 0..ATTEMPTS_MAX {
-                if let Some(defects) = retry(examiner, log, delay).await? {
-                    findings.add(defects);
-                    *(if moment < LATE { &mut early } else { &mut late }) += 1;
-                    break;
-                }
-            }
-            if findings.is_decided() {
-                return Ok(findings.verdict(""));
-            }
-        }
-        if early == 0 || late == 0 {
-            findings = findings.unless_sound();
-        }
-        Ok(findings
-            .verdict("the first was done before the second came: a slower operation would help"))
+        let mut server = Slowable::new(examiner);
+        let tried = retry_at_all(examiner, log, &mut server).await;
+        server.restore().await?;
+        tried
     })
+}
+
+async fn retry_at_all(
+    examiner: &Examiner,
+    log: &ProbeLog,
+    server: &mut Slowable<'_>,
+) -> Result<ProbeVerdict, ProbeInterruption> {
+    let mut findings = TrialFindings::default();
+    let mut chance = examiner.chance(PROBE.id);
+    let (mut early, mut late) = (0, 0);
+    for moment in MOMENTS {
+        let part = moment + AROUND * (chance.f64() - 0.5);
+        for attempt in 0..ATTEMPTS_MAX {
+            if attempt == ATTEMPTS_MAX / 2 {
+                server.slow_down(log).await?;
+            }
+            let delay = server.latency().mul_f64(part);
+            if let Some(defects) = retry(examiner, log, delay).await? {
+                findings.add(defects);
+                *(if moment < LATE { &mut early } else { &mut late }) += 1;
+                break;
+            }
+        }
+        if findings.is_decided() {
+            return Ok(findings.verdict(""));
+        }
+    }
+    if early == 0 || late == 0 {
+        findings = findings.unless_sound();
+    }
+    Ok(findings.verdict(&format!(
+        "the first was done before the second came: {} would help",
+        server.wanted()
+    )))
 }
 
 /// The second comes so long after the first; nothing if the first was done by then.

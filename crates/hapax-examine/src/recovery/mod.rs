@@ -11,8 +11,12 @@ use tokio::{
 use crate::{ExamRequest, Examiner, Exchange, Hook, HttpAddress, ProbeInterruption, ProbeLog};
 
 mod kill_trial;
+mod slowable;
 
-pub(crate) use self::kill_trial::{KillMoment, KillTrial};
+pub(crate) use self::{
+    kill_trial::{KillMoment, KillTrial},
+    slowable::Slowable,
+};
 
 /// How long the end of a server that was killed is looked for.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -127,7 +131,8 @@ impl Examiner {
         loop {
             let retry = self.ask(log, label, request).await;
             let is_same = retries.last().is_some_and(|last| is_same_failure(last, &retry));
-            let is_over = is_final(&retry);
+            let comes_back = retry.answer().is_some_and(|answer| self.comes_back(answer));
+            let is_over = is_final(&retry) && !comes_back;
             retries.push(retry);
             same_failures = if is_same { same_failures + 1 } else { 0 };
             if is_over || Instant::now() + wait >= until || self.is_cancelled() {

@@ -84,7 +84,10 @@ fn failure(probe: &ProbeDocument) -> String {
         for exchange in probe.shown_by(defect) {
             text.push_str(&format!("  {}\n", exchange_text(exchange)));
         }
-        text.push_str(&format!("What to do: {}\n{}", defect.advice, defect.reproducer));
+        text.push_str(&format!(
+            "What to do: {}\nTo send the same again: {}\n{}",
+            defect.advice, probe.replay, defect.reproducer
+        ));
     }
     format!(
         "<failure message=\"{}\" type=\"{}\">{}</failure>",

@@ -9,13 +9,13 @@ use super::{
         VerdictDocument,
     },
     redaction::Redaction,
-    reproducer::{replay_command, reproducer},
+    reproducer::{bare_command, replay_command, reproducer},
     text::WrittenText,
     transcript::exchange_document,
 };
 use crate::{
-    ApiUnderTest, Control, ControlVerdict, Defect, ExaminationRecord, Exchange, ProbeRecord,
-    ProbeVerdict, statistics::RaceOverlap,
+    ApiUnderTest, Control, ControlVerdict, Defect, ExaminationRecord, Exchange, JsonPath,
+    ProbeRecord, ProbeVerdict, statistics::RaceOverlap,
 };
 
 impl ReportDocument {
@@ -28,7 +28,8 @@ impl ReportDocument {
             path: redaction.text(&api.path),
             key_header: api.key.name.clone(),
         };
-        let minutes = Minutes { redaction, target, seed: record.seed.to_string() };
+        let (seed, id) = (record.seed.to_string(), api.id.clone());
+        let minutes = Minutes { redaction, target, seed, id };
         let oracle =
             OracleDocument { level: record.oracle, text: minutes.text(&record.oracle_text) };
         Self {
@@ -48,11 +49,26 @@ impl ReportDocument {
     }
 }
 
+impl ReportDocument {
+    /// The same, where each probe is repeated by this command, to which its seed and its probe are added.
+    ///
+    /// The command has every option of the examination but those, as a shell takes them.
+    pub fn repeated_by(mut self, api: &ApiUnderTest, command: &str) -> Self {
+        let command = Redaction::of(api).text(command);
+        for probe in &mut self.probes {
+            probe.replay = replay_command(&command, &self.seed, &probe.id);
+        }
+        self
+    }
+}
+
 /// What all parts of one report have in common.
 struct Minutes {
     redaction: Redaction,
     target: TargetDocument,
     seed: String,
+    /// Where answers name their effect.
+    id: Option<JsonPath>,
 }
 
 impl Minutes {
@@ -77,10 +93,13 @@ impl Minutes {
             name: record.probe.name.to_owned(),
             question: record.probe.question.to_owned(),
             verdict: VerdictDocument::Pass { trials: 0 },
-            replay: replay_command(&self.target, &self.seed, record.probe.id),
+            replay: replay_command(&bare_command(&self.target), &self.seed, record.probe.id),
+            reach: record.reach.as_deref().map(|reach| self.text(reach)),
             races: races(record),
             notes: record.notes.iter().map(|(at, text)| self.note(*at, text)).collect(),
-            exchanges: exchanges.map(|one| exchange_document(one, &self.redaction)).collect(),
+            exchanges: exchanges
+                .map(|one| exchange_document(one, self.id.as_ref(), &self.redaction))
+                .collect(),
             took_micros: micros(record.took),
         };
         document.verdict = match &record.verdict {

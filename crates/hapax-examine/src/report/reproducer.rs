@@ -1,4 +1,4 @@
-//! Commands that repeat what a defect was shown by: with `curl`, and exactly with this program.
+//! Commands that repeat what a defect was shown by: with this program, and much the same with `curl`.
 
 use super::{
     document::{
@@ -11,9 +11,15 @@ use super::{
 /// Most requests that are written out.
 const COMMANDS_MAX: usize = 24;
 
-/// The command by which this program does the same again.
-pub(super) fn replay_command(target: &TargetDocument, seed: &str, probe: &str) -> String {
-    format!("hapax verify {} --replay {seed} --only {probe}", quoted(&target.url(), "$SECRET"))
+/// The command by which this program sends the same again; `command` has all options but these.
+pub(super) fn replay_command(command: &str, seed: &str, probe: &str) -> String {
+    format!("{command} --replay {seed} --only {probe}")
+}
+
+/// The beginning of that, where nothing is known but what was examined.
+pub(super) fn bare_command(target: &TargetDocument) -> String {
+    let (method, url) = (quoted(&target.method, "$SECRET"), quoted(&target.url(), "$SECRET"));
+    format!("hapax verify {method} {url}")
 }
 
 /// Commands for a shell: requests in the order in which they were sent; those that were under way at once, at once.
@@ -25,10 +31,7 @@ pub(super) fn reproducer(
     defect: &DefectDocument,
 ) -> String {
     let shown = probe.shown_by(defect);
-    let mut script = format!(
-        "# With the other options of the first run, this repeats it exactly:\n# {}\n",
-        probe.replay
-    );
+    let mut script = String::new();
     let mut at = 0;
     while at < shown.len() && at < COMMANDS_MAX {
         let length = at_once(shown.get(at..).unwrap_or_default());

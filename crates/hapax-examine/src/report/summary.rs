@@ -90,19 +90,19 @@ pub(super) fn oracle_text(oracle: &OracleDocument) -> String {
     }
 }
 
-/// What a passed probe is worth: its trials, and how close duplicates came.
+/// What a passed probe is worth: its trials, how far it went, and how close duplicates came.
 pub(super) fn worth(probe: &ProbeDocument, trials: u32) -> String {
-    let trials = unseen_text(trials);
-    match &probe.races {
-        Some(races) => format!("{trials}; {}", races_text(races)),
-        None => trials,
-    }
+    let known = [probe.reach.clone(), probe.races.as_ref().map(races_text)];
+    let parts: Vec<_> =
+        [unseen_text(trials)].into_iter().chain(known.into_iter().flatten()).collect();
+    parts.join("; ")
 }
 
 /// How close duplicates came.
 pub(super) fn races_text(races: &RacesDocument) -> String {
     format!(
-        "{} of {} races within 200 µs (half within {}, 95 of 100 within {})",
+        "the last bytes of duplicates left within 200 µs of each other in {} of {} races (in half within {}, in 95 of \
+         100 within {})",
         races.at_once,
         races.trials,
         micros_text(races.median_micros),
@@ -113,7 +113,7 @@ pub(super) fn races_text(races: &RacesDocument) -> String {
 /// `#2 retry: 201 after 3.1 ms`.
 pub(super) fn exchange_text(exchange: &ExchangeDocument) -> String {
     let took = exchange.ended_micros.saturating_sub(exchange.began_micros);
-    let end = exchange.end.describe();
+    let end = exchange.outcome();
     let (number, label) = (exchange.number, &exchange.label);
     let cut = exchange.cut_text().map_or_else(String::new, |cut| format!(", {cut}"));
     format!("#{number} {label}: {end} after {}{cut}", micros_text(took))

@@ -86,8 +86,9 @@ fn findings(report: &ReportDocument, colour: TerminalColour) -> String {
         text.push_str(&evidence(probe, defect));
         let advice = format!("What to do: {}", defect.advice);
         text.push_str(&wrapped(&advice, "      ", COLUMNS));
-        let replay = format!("To repeat it, with the other options of this run: {}", probe.replay);
-        text.push_str(&colour.paint(Accent::Soft, &wrapped(&replay, "      ", COLUMNS)));
+        // In one line, so that it can be copied.
+        let replay = format!("      To send the same again: {}\n", plain(&probe.replay));
+        text.push_str(&colour.paint(Accent::Soft, &replay));
     }
     text
 }

@@ -15,12 +15,12 @@ const NEAR_MICROS: u64 = 100_000;
 
 const WIDTH: f64 = 860.0;
 const LEFT: f64 = 190.0;
-const RIGHT: f64 = 690.0;
+const RIGHT: f64 = 650.0;
 const LANE: f64 = 24.0;
 const TOP: f64 = 22.0;
 const LINE: f64 = 18.0;
 const LABEL_CHARS: usize = 27;
-const END_CHARS: usize = 21;
+const END_CHARS: usize = 28;
 const NOTE_CHARS: usize = 110;
 const TICKS: u32 = 4;
 
@@ -40,7 +40,8 @@ pub(super) fn timeline(exchanges: &[&ExchangeDocument], notes: &[ProbeNoteDocume
         end: times.max().map_or(end, |at| at.max(end)).max(begin + 1),
     };
     let lanes_end = TOP + LANE * number(lanes.len());
-    let mut shapes = axis(&scale, lanes_end);
+    let mut shapes = together(&scale, lanes, lanes_end);
+    shapes.push_str(&axis(&scale, lanes_end));
     for (at, note) in notes.iter().enumerate() {
         shapes.push_str(&note_line(&scale, at + 1, note, lanes_end));
     }
@@ -104,6 +105,27 @@ fn offset(scale: &TimelineScale, micros: u64) -> String {
     micros_text(micros.saturating_sub(scale.begin))
 }
 
+/// A band over the time in which the first two of these that met were both with the server.
+fn together(scale: &TimelineScale, lanes: &[&ExchangeDocument], lanes_end: f64) -> String {
+    let mut spans: Vec<_> = lanes
+        .iter()
+        .filter_map(|lane| {
+            Some((lane.sent_micros?, lane.answered_micros.unwrap_or(lane.ended_micros)))
+        })
+        .collect();
+    spans.sort_unstable();
+    let met = spans.windows(2).find_map(|pair| match pair {
+        [(_, until), (from, later)] if from < until => Some((*from, *until.min(later))),
+        _ => None,
+    });
+    let Some((from, until)) = met else { return String::new() };
+    let (left, right) = (scale.x(from), scale.x(until));
+    let (width, height) = ((right - left).max(1.5), lanes_end - TOP);
+    format!(
+        "<rect class=\"together\" x=\"{left:.1}\" y=\"{TOP:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>\n"
+    )
+}
+
 fn axis(scale: &TimelineScale, lanes_end: f64) -> String {
     let length = scale.end - scale.begin;
     let mut shapes = String::new();
@@ -153,7 +175,7 @@ fn lane_shapes(scale: &TimelineScale, lane: &ExchangeDocument, y: f64) -> String
         shapes.push_str(&line("cut", (left, y - 5.0), (right, y + 5.0)));
         shapes.push_str(&line("cut", (left, y + 5.0), (right, y - 5.0)));
     }
-    let end = shortened(&lane.end.describe(), END_CHARS);
+    let end = shortened(&lane.outcome(), END_CHARS);
     let class = if is_good { "end" } else { "end trouble" };
     shapes + &text_at(class, RIGHT + 12.0, y + 4.0, "start", &end)
 }
@@ -161,7 +183,7 @@ fn lane_shapes(scale: &TimelineScale, lane: &ExchangeDocument, y: f64) -> String
 /// For those who do not see it.
 fn description(lanes: &[&ExchangeDocument]) -> String {
     let lanes = lanes.iter().map(|lane| {
-        let (number, label, end) = (lane.number, &lane.label, lane.end.describe());
+        let (number, label, end) = (lane.number, &lane.label, lane.outcome());
         let (began, ended) = (micros_text(lane.began_micros), micros_text(lane.ended_micros));
         format!("#{number} {label} from {began} to {ended}: {end}")
     });

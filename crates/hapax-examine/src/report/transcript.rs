@@ -8,14 +8,21 @@ use super::{
     redaction::{Asker, Redaction},
     text::WrittenText,
 };
-use crate::{CutEnd, Exchange, ExchangeEnd, RawAnswer, WireCut, WireProtocol};
+use crate::{CutEnd, Exchange, ExchangeEnd, JsonPath, RawAnswer, WireCut, WireProtocol};
 
 /// Most that a report shows of a head or of a body.
 const SHOWN_BYTES_MAX: usize = 16 * 1024;
+/// Most that a report shows of the name of an effect.
+const EFFECT_CHARS_MAX: usize = 64;
 /// A character that was cut in half is beyond what is shown.
 const CHARACTER_BYTES_MAX: usize = 4;
 
-pub(super) fn exchange_document(exchange: &Exchange, redaction: &Redaction) -> ExchangeDocument {
+/// `id` is where answers name their effect.
+pub(super) fn exchange_document(
+    exchange: &Exchange,
+    id: Option<&JsonPath>,
+    redaction: &Redaction,
+) -> ExchangeDocument {
     let protocol = match exchange.protocol {
         WireProtocol::Http1 => "HTTP/1.1",
         WireProtocol::Http2 => "HTTP/2",
@@ -33,7 +40,15 @@ pub(super) fn exchange_document(exchange: &Exchange, redaction: &Redaction) -> E
         answered_micros: exchange.answered.map(micros),
         ended_micros: micros(exchange.ended),
         end: end(&exchange.end, protocol, redaction),
+        effect: effect(exchange, id, redaction),
     }
+}
+
+fn effect(exchange: &Exchange, id: Option<&JsonPath>, redaction: &Redaction) -> Option<String> {
+    let answer = exchange.answer().filter(|answer| answer.is_success())?;
+    let name = id?.text(&answer.body)?;
+    let written = WrittenText::of(name.as_bytes()).text;
+    Some(redaction.text(&written).chars().take(EFFECT_CHARS_MAX).collect())
 }
 
 fn end(end: &ExchangeEnd, protocol: &str, redaction: &Redaction) -> EndDocument {

@@ -66,6 +66,11 @@ impl ExchangeDraft {
         (self.end(log, end), bytes)
     }
 
+    /// Which it is in its probe.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
     pub(super) fn failed(self, log: &ProbeLog, reason: String) -> Exchange {
         self.end(log, ExchangeEnd::Failed { reason })
     }

@@ -80,9 +80,10 @@ impl OutputHold {
         state.left = None;
     }
 
-    /// Waits until so many bytes are held, at most for so long.
-    pub(super) async fn holds(&self, bytes: usize, patience: Duration) {
+    /// Waits until so many bytes are held, at most for so long; whether they are.
+    pub(super) async fn holds(&self, bytes: usize, patience: Duration) -> bool {
         self.until(patience, |state| state.bytes.len() >= bytes).await;
+        self.state().bytes.len() >= bytes
     }
 
     /// Lets all of it go in one write, and says when it had left, if that was within this time.

@@ -18,6 +18,7 @@ use super::{
     CutEnd, Wire, WireCut,
     draft::{AddressedRequest, ExchangeDraft},
     held_output::{HeldOutput, OutputHold},
+    race::RacedExchanges,
     stream::ConnectOptions,
 };
 use crate::{Exchange, ExchangeEnd, HttpAddress, ProbeLog, RawAnswer, WireProtocol};
@@ -60,32 +61,37 @@ impl Wire {
     }
 
     /// Opens a stream for each, all of one connection, and sends all but the last byte of their bodies; then the
-    /// frames with the last bytes leave in one write.
+    /// frames with the last bytes leave in one write, in this order of the racers.
     pub(crate) async fn race_http2(
         &self,
         log: &ProbeLog,
         racers: &[AddressedRequest<'_>],
+        order: &[usize],
         patience: Duration,
-    ) -> Vec<Exchange> {
+    ) -> RacedExchanges {
         let drafts: Vec<_> = racers
             .iter()
             .enumerate()
             .map(|(at, racer)| begin(log, &format!("duplicate {}", at + 1), *racer))
             .collect();
-        let Some(first) = racers.first() else { return Vec::new() };
+        let unsent = |exchanges| RacedExchanges { exchanges, together: 0 };
+        let Some(first) = racers.first() else { return unsent(Vec::new()) };
         let mut connection = match self.connect_http2(first.address).await {
             Ok(connection) => connection,
             Err(reason) => {
-                return drafts.into_iter().map(|one| one.failed(log, reason.clone())).collect();
+                let failed = drafts.into_iter().map(|one| one.failed(log, reason.clone()));
+                return unsent(failed.collect());
             }
         };
         let (mut opened, mut ended) = (Vec::new(), Vec::new());
-        for (draft, racer) in drafts.into_iter().zip(racers) {
+        for (at, (draft, racer)) in drafts.into_iter().zip(racers).enumerate() {
             match connection.open(draft, *racer).await {
-                Ok(open) => opened.push(open),
+                Ok(open) => opened.push((order.iter().position(|one| *one == at), open)),
                 Err((draft, reason)) => ended.push(draft.failed(log, reason)),
             }
         }
+        opened.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
+        let mut opened: Vec<_> = opened.into_iter().map(|(_, open)| open).collect();
         // Whoever answers this has read what came before it.
         connection.is_answered(patience).await;
         connection.hold.hold();
@@ -93,17 +99,17 @@ impl Wire {
         for open in &mut opened {
             open.release();
         }
-        connection.hold.holds(held, FRAMES_PATIENCE).await;
+        let is_one_write = connection.hold.holds(held, FRAMES_PATIENCE).await;
         let left = connection.hold.release(FRAMES_PATIENCE).await;
         for open in &mut opened {
             open.draft.sent = left.map(|left| log.elapsed().saturating_sub(left.elapsed()));
         }
-        if left.is_some() {
-            log.raced(Duration::ZERO);
-        }
+        let is_at_once = is_one_write && left.is_some();
         ended.extend(join_all(opened.into_iter().map(|open| open.read(log, patience))).await);
         ended.sort_by_key(|exchange| exchange.number);
-        ended
+        let answered = ended.iter().filter(|exchange| exchange.answer().is_some());
+        let together = if is_at_once { answered.count() } else { 0 };
+        RacedExchanges { exchanges: ended, together }
     }
 
     /// Sends a request on a stream, waits so long for its answer, and resets the stream if none has begun.

@@ -26,6 +26,7 @@ pub(crate) use self::{
     draft::AddressedRequest,
     open::{BrokenExchange, OpenRequest, Receiving},
     proxy::{ProxyFault, ResendingProxy},
+    race::RacedExchanges,
 };
 use crate::{ExamRequest, Exchange, HttpAddress, ProbeLog};
 

@@ -137,6 +137,16 @@ impl OpenRequest {
         self.note_sent(log);
     }
 
+    /// Which exchange of its probe it is.
+    pub(super) fn number(&self) -> u32 {
+        self.draft.number()
+    }
+
+    /// The connection, to be looked at without taking anything from it; not with TLS, where more comes than answers.
+    pub(super) fn look(&self) -> Option<std::net::TcpStream> {
+        self.stream.look()
+    }
+
     /// When the last byte was let go.
     pub(crate) fn sent(&self) -> Option<Duration> {
         self.draft.sent

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    os::fd::AsFd,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -143,6 +144,14 @@ impl WireStream {
     pub(super) fn reset(self) {
         // A connection that is gone needs no reset.
         let _ = self.tcp().set_zero_linger();
+    }
+
+    /// Another handle of a connection without TLS, which does not block.
+    pub(super) fn look(&self) -> Option<std::net::TcpStream> {
+        match self {
+            Self::Plain(tcp) => Some(tcp.as_fd().try_clone_to_owned().ok()?.into()),
+            Self::Tls(_) => None,
+        }
     }
 
     /// What both sides agreed on by ALPN.

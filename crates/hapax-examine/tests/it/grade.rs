@@ -19,6 +19,7 @@ pub(crate) fn flawless() -> ExaminationRecord {
         exchanges: Vec::new(),
         notes: Vec::new(),
         spreads: Vec::new(),
+        reach: None,
         took: Duration::from_millis(5),
     });
     ExaminationRecord {

@@ -1,6 +1,7 @@
 //! Examinations of servers that are known.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what a test did not expect ends it")]
 
+mod conditions;
 mod consent;
 mod controls;
 mod grade;
@@ -8,6 +9,7 @@ mod openapi;
 mod oracles;
 mod played_api;
 mod process;
+mod profiles;
 mod recovery;
 mod relay;
 mod report;

@@ -77,9 +77,58 @@ fn routes_that_change_something_are_proposed_those_with_keys_first() {
 }
 
 #[test]
+fn a_document_in_yaml_suggests_the_same() {
+    let text = "openapi: 3.1.0
+servers:
+  - url: https://api.example.com/v1/
+paths:
+  /payments:
+    post:
+      parameters: [{ name: Idempotency-Key, in: header }]
+      requestBody:
+        content:
+          application/json:
+            schema:
+              type: object
+              required: [amount, kind]
+              properties:
+                amount: { type: integer, minimum: 0x2 }
+                kind: { type: string, enum: ['1', \"no\"] }
+      responses:
+        201:
+          description: >
+            It is paid.
+";
+    let document = json!({
+        "openapi": "3.1.0",
+        "servers": [{ "url": "https://api.example.com/v1/" }],
+        "paths": { "/payments": { "post": {
+            "parameters": [{ "name": "Idempotency-Key", "in": "header" }],
+            "requestBody": { "content": { "application/json": { "schema": {
+                "type": "object",
+                "required": ["amount", "kind"],
+                "properties": {
+                    "amount": { "type": "integer", "minimum": 2 },
+                    "kind": { "type": "string", "enum": ["1", "no"] }
+                }
+            } } } },
+            "responses": { "201": { "description": "It is paid." } }
+        } } }
+    });
+    let proposal = ApiProposal::read(text).unwrap();
+    assert_eq!(proposal.routes[0].body, Some(json!({ "amount": 2, "kind": "1" })));
+    assert_eq!(proposal, ApiProposal::read(&document.to_string()).unwrap());
+}
+
+#[test]
 fn what_suggests_nothing_says_why() {
     let refused = |text: &str| ApiProposal::read(text).unwrap_err();
-    assert!(matches!(refused("openapi: 3.1.0"), OpenApiError::NotJson(_)));
+    assert!(matches!(refused("{openapi: 3.1.0}"), OpenApiError::NotJson(_)));
+    assert!(matches!(refused("openapi: 3.1.0"), OpenApiError::NoPaths));
+    let deep = "- ".repeat(1_000);
+    for text in ["", "a: &a [1]\nb: *a\n", "a: [1\n", &deep] {
+        assert!(matches!(refused(text), OpenApiError::NotYaml { .. }), "{text}");
+    }
     assert!(matches!(refused("{}"), OpenApiError::NoPaths));
     let reads = json!({ "paths": { "/payments": { "get": {} } } }).to_string();
     assert!(matches!(refused(&reads), OpenApiError::NothingChanges));

@@ -188,7 +188,8 @@ async fn the_upstream_counts_a_key_once_and_what_has_none_every_time() {
 
 #[tokio::test]
 async fn the_upstream_acts_before_it_is_slow_and_before_it_drops_its_answer() {
-    let conduct = UpstreamConduct { delay: Duration::from_millis(200), answers_dropped: 1 };
+    let delay = Duration::from_millis(200);
+    let conduct = UpstreamConduct { delay, answers_dropped: 1, ..UpstreamConduct::default() };
     let double = UpstreamDouble::listen(HERE, conduct).await.unwrap();
     let keyed = post("hpx-1", "Idempotency-Key: a\r\n");
     assert_eq!(sent(double.address(), &keyed, 1).await, "");
@@ -196,13 +197,28 @@ async fn the_upstream_acts_before_it_is_slow_and_before_it_drops_its_answer() {
     assert!(sent(double.address(), &keyed, 1).await.starts_with("HTTP/1.1 201"));
     assert_eq!(double.count("hpx-1").await.unwrap(), 1);
     // Long before its answer.
-    double.set_conduct(UpstreamConduct { delay: Duration::from_secs(600), answers_dropped: 0 });
+    let delay = Duration::from_secs(600);
+    double.set_conduct(UpstreamConduct { delay, ..UpstreamConduct::default() });
     let to = double.address();
     let asking = tokio::spawn(async move { sent(to, &post("hpx-2", ""), 1).await });
     while double.count("hpx-2").await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
     assert!(!asking.is_finished());
+}
+
+#[tokio::test]
+async fn the_upstream_loses_one_answer_in_so_many_and_has_acted() {
+    let conduct = UpstreamConduct { drops_one_in: Some(2), ..UpstreamConduct::default() };
+    let double = UpstreamDouble::listen(HERE, conduct).await.unwrap();
+    let mut answered = Vec::new();
+    for number in 1..=4 {
+        let heard = sent(double.address(), &post(&format!("hpx-{number}"), ""), 1).await;
+        answered.push(!heard.is_empty());
+        assert_eq!(double.count(&format!("hpx-{number}")).await.unwrap(), 1);
+    }
+    assert_eq!(answered, [true, false, true, false]);
+    assert!(double.describe().ends_with("loses one answer in 2"), "{}", double.describe());
 }
 
 #[tokio::test]

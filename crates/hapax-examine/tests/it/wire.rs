@@ -84,7 +84,7 @@ async fn a_cut_answer_is_read_up_to_its_byte() {
             cuts += 1;
         }
     }
-    assert_eq!(cuts, 8, "four offsets, two ends: {:?}", probes[0].verdict);
+    assert_eq!(cuts, 12, "four offsets, three ends: {:?}", probes[0].verdict);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use super::{
     attempt::HostAttempt,
     error::{AddressError, ConnectFailure},
     parameters::Parameters,
-    settings::{ClientEnvironment, ConnectSettings},
+    settings::{ClientEnvironment, ConnectSettings, ServerPlace},
     tls::{EncryptedStream, PostgresTls},
 };
 
@@ -64,6 +64,12 @@ impl Address {
     /// `manager`, which also finds the password anew and the host that takes writes.
     pub fn connector(&self) -> Result<PostgresTls, AddressError> {
         Ok(PostgresTls::new(self.settings()?.tls))
+    }
+
+    /// The hosts that it connects to over the network, without those it meets at a socket of this machine.
+    pub fn hosts(&self) -> Result<Vec<String>, AddressError> {
+        let settings = self.settings()?;
+        Ok(settings.hosts.iter().filter_map(ServerPlace::network_host).collect())
     }
 
     /// What the driver has to know, with the password that is to be used now, for the first of the hosts

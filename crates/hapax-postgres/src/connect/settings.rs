@@ -61,6 +61,15 @@ impl ServerPlace {
         }
     }
 
+    /// What is connected to, if that is no socket of this machine.
+    pub(super) fn network_host(&self) -> Option<String> {
+        match (&self.host, self.address) {
+            (Host::Unix(_), _) => None,
+            (Host::Tcp(_), Some(address)) => Some(address.to_string()),
+            (Host::Tcp(host), None) => Some(host.clone()),
+        }
+    }
+
     /// As people are told.
     pub(super) fn shown(&self) -> String {
         match &self.host {

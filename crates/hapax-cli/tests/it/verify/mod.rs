@@ -1,12 +1,17 @@
 //! `hapax verify`, as people run it, against servers whose faults are known.
 
+mod action;
 mod bad_inputs;
 mod counting;
 mod files;
 mod interrupts;
+mod oracles;
+mod process;
 mod proposals;
 mod refusals;
+mod replays;
 mod reports;
+mod whole;
 
 use std::{
     fs,

@@ -63,7 +63,9 @@ async fn a_proposal_is_written_and_can_be_run() {
 fn what_is_no_description_is_refused() {
     let verifier = Verifier::new();
     for (text, words) in [
-        ("openapi: 3.1.0\n", "convert it first"),
+        ("openapi: 3.1.0\n", "no OpenAPI document"),
+        ("a: [1\n", "cannot be read as YAML"),
+        ("{", "no JSON"),
         ("{}", "no OpenAPI document"),
         (r#"{"paths":{"/":{"get":{}}}}"#, "none of its routes changes anything"),
     ] {

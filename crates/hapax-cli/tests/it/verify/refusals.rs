@@ -55,25 +55,75 @@ async fn other_hosts_need_somebody_who_allowed_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_counts_elsewhere_or_hooks_elsewhere_needs_it_too() {
-    check(&["--clean-up", "POST http://10.0.0.1/reset"], "http://10.0.0.1 is not this machine")
-        .await;
-    let (_server, url) = silent().await;
-    let count = "GET http://10.0.0.1/count?of={marker}";
-    let ended = Verifier::new().run(&["POST", &url, "--json", BODY, "--count", count]);
-    assert!(ended.refusal().contains("http://10.0.0.1 is not this machine"), "{ended:?}");
+async fn whatever_is_reached_elsewhere_needs_it_too() {
+    let verifier = Verifier::new();
+    let (server, url) = silent().await;
+    let store = "postgres://app:hidden@10.0.0.1/shop";
+    let by_words = "host=127.0.0.1,db.example.com dbname=shop";
+    let sql = ["--count-sql", "SELECT 1::bigint", "--count-store"];
+    for (args, shown) in [
+        (&["--clean-up", "POST http://10.0.0.1/reset"][..], "http://10.0.0.1"),
+        (&["--kill-cmd", "ssh x; curl -X POST https://10.0.0.1/kill"], "https://10.0.0.1"),
+        (&["--also", "http://10.0.0.1/payments"], "http://10.0.0.1"),
+        (&["--count", "GET http://10.0.0.1/count?of={marker}"], "http://10.0.0.1"),
+        (&["--count-command", "curl http://10.0.0.1/{marker}"], "http://10.0.0.1"),
+        (&[&sql[..], &[store]].concat(), "PostgreSQL, database shop at 10.0.0.1:5432"),
+        (&[&sql[..], &[by_words]].concat(), "db.example.com:5432"),
+        (&[&sql[..], &["env:VERIFIED_STORE"]].concat(), "database shop at 10.0.0.1:5432"),
+        (&["--webhook-sink", "0.0.0.0:0"], "0.0.0.0:0"),
+        (&["--upstream-double", "[::]:0"], "[::]:0"),
+    ] {
+        let args = [&["POST", &url, "--json", BODY], args].concat();
+        let output = verifier.command(&args).env("VERIFIED_STORE", store).output().unwrap();
+        let ended = super::VerifyOutcome::of(&output);
+        let words = format!("{shown} is not this machine");
+        assert!(ended.refusal().contains(&words), "no {words:?}: {ended:?}");
+        assert!(!ended.err.contains("hidden"), "{ended:?}");
+    }
+    assert_eq!(server.heads(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_allowed_may_count_and_listen() {
+    let (_running, url) = started("honest").await;
+    let verifier = Verifier::new();
+    verifier.write("scope.txt", "0.0.0.0 Ada Lovelace, OPS-12\n");
+    let more = ["--webhook-sink", "0.0.0.0:0", "--scope-file", "scope.txt", "--i-am-authorised"];
+    let ended = verifier.run(&[&["POST", &url, "--json", BODY, "--yes"], &more[..]].concat());
+    assert!(ended.err.contains("0.0.0.0: Ada Lovelace, OPS-12"), "{ended:?}");
+    // The zoo sends no webhooks.
+    assert_eq!(ended.exit, Some(3), "{ended:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_look_live_are_never_sent_or_shown() {
-    let header = "Authorization: Bearer sk_live_51H8abcdef";
-    for option in ["--credential", "--other-credential", "--revoked-credential", "-H"] {
-        let (server, url) = silent().await;
-        let ended = Verifier::new().examine(&url, &[option, header]);
-        assert!(ended.refusal().contains("live key of Stripe"), "{ended:?}");
+    let live = "sk_live_51H8abcdef";
+    let header = format!("Authorization: Bearer {live}");
+    let body = format!(r#"{{"amount":1,"key":"{live}"}}"#);
+    let path = format!("/refunds?key={live}");
+    let command = format!("curl -u {live}: http://127.0.0.1:1/{{marker}}");
+    let (server, url) = silent().await;
+    for (option, value) in [
+        ("--credential", &header),
+        ("--other-credential", &header),
+        ("--revoked-credential", &header),
+        ("-H", &header),
+        ("--changed-body", &body),
+        ("--invalid-body", &body),
+        ("--other-path", &path),
+        ("--large-path", &path),
+        ("--kill-cmd", &command),
+        ("--count-command", &command),
+    ] {
+        let args = ["POST", &url, "--json", BODY, option, value];
+        let ended = Verifier::new().run(&args);
+        assert!(ended.refusal().contains("live key of Stripe"), "{option}: {ended:?}");
         assert!(!ended.err.contains("51H8"), "{ended:?}");
-        assert!(server.heads().is_empty());
     }
+    let with_user = url.replace("http://", &format!("http://{live}:@"));
+    let refused = Verifier::new().run(&["POST", &with_user, "--json", BODY]);
+    assert!(refused.refusal().contains("must not hold a name or a password"), "{refused:?}");
+    assert!(!refused.err.contains("51H8") && server.heads().is_empty(), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,6 +135,7 @@ async fn settings_that_mean_nothing_are_refused_in_a_sentence() {
     check(&["--ca", "missing.pem"], "cannot read missing.pem").await;
     check(&["--compare", "missing.json"], "cannot read missing.json").await;
     check(&["--profile", "square"], "write {key} into it").await;
+    check(&["--other-path", "http://127.0.0.1:1/refunds"], "begins with /").await;
     let (server, url) = silent().await;
     let ended = Verifier::new().examine(&url, &["--html", "missing/report.html"]);
     assert_eq!(ended.exit, Some(2), "{ended:?}");

@@ -33,6 +33,9 @@ pub struct ExchangeDocument {
     pub ended_micros: u64,
     /// How it ended.
     pub end: EndDocument,
+    /// What its answer calls the effect, if it was a success and it is known where that stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
 }
 
 /// A request, an answer, or what came of one.
@@ -127,6 +130,15 @@ impl ExchangeDocument {
                 (!message.head.is_empty() || !message.body.is_empty()).then_some(message)
             }
             EndDocument::Failed { .. } => None,
+        }
+    }
+
+    /// How it ended, in a few words: `201 (payment_1)`.
+    pub fn outcome(&self) -> String {
+        let end = self.end.describe();
+        match &self.effect {
+            Some(effect) => format!("{end} ({effect})"),
+            None => end,
         }
     }
 

@@ -142,6 +142,9 @@ pub struct ProbeDocument {
     pub verdict: VerdictDocument,
     /// How it is repeated.
     pub replay: String,
+    /// How far it went, if that makes a difference: `100 other keys between`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<String>,
     /// How close duplicates came, if there were races.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub races: Option<RacesDocument>,

@@ -16,13 +16,22 @@ pub(super) fn slug(number: u32) -> String {
     format!("finding-{number}")
 }
 
-/// `earlier` is the finding, if there is one, that the same exchanges show.
+/// Findings further up that say some of the same.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EarlierFindings {
+    /// One that the same exchanges show.
+    pub(super) same_exchanges: Option<u32>,
+    /// One that is mended by the same.
+    pub(super) same_advice: Option<u32>,
+}
+
 pub(super) fn finding_section(
     number: u32,
-    earlier: Option<u32>,
+    before: EarlierFindings,
     probe: &ProbeDocument,
     defect: &DefectDocument,
 ) -> String {
+    let earlier = before.same_exchanges;
     let evidence = match earlier {
         Some(earlier) => format!(
             "<p class=\"soft\">Shown by the same exchanges as <a href=\"#{}\">finding {earlier}</a>.</p>\n",
@@ -31,11 +40,14 @@ pub(super) fn finding_section(
         None => picture(probe, defect),
     };
     let proof = if earlier.is_none() { transcript(probe, defect) } else { String::new() };
+    let again = before.same_advice.map_or_else(String::new, |earlier| {
+        format!(" <small>(as for <a href=\"#{}\">finding {earlier}</a>)</small>", slug(earlier))
+    });
     format!(
         "<section class=\"finding {}\" id=\"{}\">\n\
          <h3>{number}. {} <span class=\"tag\">{}: {}</span></h3>\n\
          {evidence}\
-         <p class=\"todo\"><strong>What to do:</strong> {}</p>\n\
+         <p class=\"todo\"><strong>What to do:</strong> {}{again}</p>\n\
          {proof}</section>\n",
         accent(defect.at_most),
         slug(number),
@@ -76,9 +88,12 @@ fn transcript(probe: &ProbeDocument, defect: &DefectDocument) -> String {
             "<details>\n<summary>What went over the wire ({count} exchanges)</summary>\n{exchanges}</details>\n"
         )
     };
-    let reproducer = markup(&defect.reproducer);
+    let (replay, reproducer) = (markup(&probe.replay), markup(&defect.reproducer));
     format!(
-        "{wire}<details>\n<summary>How to see it again</summary>\n<pre>{reproducer}</pre>\n</details>\n"
+        "{wire}<details>\n<summary>How to see it again</summary>\n\
+         <p>This sends the same requests in the same order, cut at the same places, under new keys. When the server \
+         does what is its own affair: a race may need more than one run.</p>\n<pre>{replay}</pre>\n\
+         <p>Much the same with curl:</p>\n<pre>{reproducer}</pre>\n</details>\n"
     )
 }
 

@@ -2,7 +2,7 @@
 
 mod finding;
 
-use self::finding::{finding_section, slug};
+use self::finding::{EarlierFindings, finding_section, slug};
 use super::{
     document::{GradeDocument, ProbeDocument, ReportDocument},
     summary::{
@@ -24,6 +24,7 @@ pub fn render_html(report: &ReportDocument) -> String {
         findings(report),
         open(report),
         good(report),
+        grading(report),
         method(report),
         words(report),
     ];
@@ -55,16 +56,27 @@ fn header(report: &ReportDocument) -> String {
     );
     html.push_str(&format!(
         "<p class=\"meaning\">{}{}</p>\n\
-         <p>Whoever does not hear an answer asks again, and sends the same key in <code>{key}</code>. The server \
-         must then do the work once, and say again what it said at first. This page says what was seen of \
-         that from outside.</p>\n",
+         <p>Whoever does not hear an answer asks again, and sends the same <strong>key</strong> in <code>{key}</code>. \
+         The server must then have one <strong>effect</strong> (one payment, one order), and say again what it said at \
+         first. This page says what was seen of that from outside, with {}.</p>\n",
         prose(&meaning(report)),
-        worst_seen(report)
+        worst_seen(report),
+        prose(&oracle_text(&report.oracle))
     ));
-    if let GradeDocument::Graded { reasons, wanting, .. } = &report.grade {
-        html.push_str(&list(reasons.iter().chain(wanting)));
-    }
     html
+}
+
+/// Why it is this letter, and what a better one takes.
+fn grading(report: &ReportDocument) -> String {
+    match &report.grade {
+        GradeDocument::Graded { reasons, wanting, .. }
+            if !(reasons.is_empty() && wanting.is_empty()) =>
+        {
+            let reasons = list(reasons.iter().chain(wanting));
+            format!("<h2>Why this grade, and what a better one takes</h2>\n{reasons}")
+        }
+        GradeDocument::Graded { .. } | GradeDocument::NotGraded { .. } => String::new(),
+    }
 }
 
 /// The worst of what happened, in its own words.
@@ -104,14 +116,21 @@ fn findings(report: &ReportDocument) -> String {
         let earlier = (1..number).zip(&findings).find(|(_, (other, shown))| {
             (&other.id, &shown.shown_by) == (&probe.id, &defect.shown_by)
         });
-        let earlier = earlier.map(|(number, _)| number);
-        sections.push_str(&finding_section(number, earlier, probe, defect));
+        let alike =
+            (1..number).zip(&findings).find(|(_, (_, other))| other.advice == defect.advice);
+        let before = EarlierFindings {
+            same_exchanges: earlier.map(|(number, _)| number),
+            same_advice: alike.map(|(number, _)| number),
+        };
+        sections.push_str(&finding_section(number, before, probe, defect));
     }
     format!(
         "<h2>What was found</h2>\n\
-         <p class=\"soft\">In the pictures, time goes from left to right. Each line is a request: blue while it is \
-         sent, grey while its answer is waited for, a dot where the answer begins (red where the server failed or hung \
-         up), a cross where the connection was broken off on purpose. Numbered lines show what was done in between.</p>\n\
+         <p class=\"soft\">In the pictures, time goes from left to right. Each line is a request: blue until its last byte \
+         has left (duplicates are held back on purpose, so that they arrive together), grey while the server works on it, \
+         a dot where its answer begins (red where the server failed or hung up), a cross where the connection was broken \
+         off on purpose. The red band is when the server had two of them at once. On the right stands what was answered \
+         and, in brackets, what the answer calls the effect. Numbered lines show what was done in between.</p>\n\
          {sections}"
     )
 }

@@ -5,13 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use hapax_examine::{
     ApiCredentials, ApiUnderTest, BodyTemplate, CutEnd, Defect, DefectClass, ExaminationRecord,
-    Exchange, ExchangeEnd, HttpAddress, KeyHeader, Probe, ProbeRecord, ProbeVerdict, RawAnswer,
-    ReportDocument, WireCut, WireProtocol,
+    Exchange, ExchangeEnd, HttpAddress, JsonPath, KeyHeader, Probe, ProbeRecord, ProbeVerdict,
+    RawAnswer, ReportDocument, WireCut, WireProtocol,
 };
 
 use crate::grade::flawless;
 
-mod action;
 mod baseline;
 mod document;
 mod forms;
@@ -54,7 +53,7 @@ fn api() -> ApiUnderTest {
             other: Some(vec![header("Authorization", "Bearer bobs-secret-token")]),
             revoked: None,
         },
-        id: None,
+        id: Some(JsonPath::new("/id")),
         other_path: None,
         large_path: None,
     }
@@ -101,6 +100,7 @@ fn probe(id: &str, verdict: ProbeVerdict, exchanges: Vec<Exchange>) -> ProbeReco
         exchanges,
         notes: Vec::new(),
         spreads: Vec::new(),
+        reach: None,
         took: Duration::from_millis(120),
     }
 }
@@ -136,6 +136,8 @@ fn record() -> ExaminationRecord {
             .collect(),
     );
     race.spreads = (1..=30).map(|step| Duration::from_micros(step * 10)).collect();
+    race.reach =
+        Some("30 races of 3 duplicates: sent before the first success was heard".to_owned());
     race.notes.push((Duration::from_millis(31), "2 effects of hpx-1".to_owned()));
     let silent = ExchangeEnd::Silent { received: Bytes::new() };
     let closed = ExchangeEnd::Closed { received: Bytes::from_static(b"HTTP/1.1 2") };
@@ -180,6 +182,7 @@ fn record() -> ExaminationRecord {
     not_run.was_run = false;
     let mut passed = probe("V01", ProbeVerdict::Pass { trials: 30 }, Vec::new());
     passed.spreads = race.spreads.clone();
+    passed.reach = race.reach.clone();
     ExaminationRecord { probes: vec![passed, race, open, not_run, cut, kill], ..flawless() }
 }
 

@@ -23,6 +23,7 @@ fn a_page_says_what_happened_and_what_to_do() {
         "What could not be told",
         "What was not tried",
         "What was as it should be",
+        "Why this grade, and what a better one takes",
         "How it was examined",
     ]
     .into_iter()
@@ -50,6 +51,8 @@ fn what_the_same_exchanges_show_is_pictured_once() {
     assert_eq!(html.matches("<svg class=\"timeline\"").count(), 2);
     assert!(html.contains("the same exchanges as <a href=\"#finding-1\">finding 1</a>"), "{html}");
     assert!(html.contains("2. A <code>Retry-After</code> is missing"), "{html}");
+    // All three are mended by the same.
+    assert_eq!(html.matches("(as for <a href=\"#finding-1\">finding 1</a>)").count(), 2);
     assert_eq!(open_elements(body_of(&html)), Vec::<String>::new());
 }
 
@@ -103,6 +106,9 @@ fn a_picture_has_a_lane_for_each_exchange_and_marks_for_what_was_done() {
     let [race, kill, cut] = pictures.as_slice() else { unreachable!("three findings: {html}") };
     assert_eq!(race.matches("class=\"wait\"").count(), 3);
     assert!(race.contains("1 30.0 ms: 2 effects of hpx-1"), "{race}");
+    // Duplicates that met, and that each named another effect.
+    assert_eq!(race.matches("class=\"together\"").count(), 1);
+    assert!(race.contains("201 (1)") && race.contains("201 (2)"), "{race}");
     assert_eq!(kill.matches("<line class=\"kill\"").count(), 1);
     assert_eq!(kill.matches("<line class=\"done\"").count(), 1);
     assert!(kill.contains("closed by the server") && kill.contains("no answer"), "{kill}");

@@ -137,6 +137,7 @@ fn the_schema_says_all_that_stands_in_a_report_and_nothing_else() {
     refuted.controls[0].verdict = ControlVerdict::Refuted("nothing is known".to_owned());
     let mut with_races = record();
     with_races.probes[2].spreads = with_races.probes[0].spreads.clone();
+    with_races.probes[2].reach = with_races.probes[0].reach.clone();
     with_races.probes[2].verdict = ProbeVerdict::inconclusive("they came late");
     for record in [refuted, with_races, ExaminationRecord { probes: Vec::new(), ..flawless() }] {
         let report = ReportDocument::of(&record, &api(), WHEN);
@@ -144,6 +145,8 @@ fn the_schema_says_all_that_stands_in_a_report_and_nothing_else() {
     }
     assert_eq!(validator.unseen(), Vec::<String>::new());
     assert_eq!(validator.schema["title"], REPORT_FORMAT);
+    let version = REPORT_FORMAT.split('/').next_back().unwrap();
+    assert_eq!(validator.schema["$id"], format!("urn:hapax:verify-report:{version}"));
 }
 
 #[test]

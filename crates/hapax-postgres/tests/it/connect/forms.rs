@@ -35,6 +35,18 @@ fn an_address_is_read_in_every_form_that_libpq_knows() {
 }
 
 #[test]
+fn the_hosts_of_an_address_are_those_that_are_connected_to() {
+    for (text, hosts) in [
+        ("postgres://app@db1:1,db2,[2001:db8::1]:3/shop", &["db1", "db2", "2001:db8::1"][..]),
+        ("host=localhost hostaddr=192.0.2.7 dbname=shop", &["192.0.2.7"]),
+        ("postgres:///shop?host=db&port=6000", &["db"]),
+        ("postgres://%2Frun%2Fpg/shop", &[]),
+    ] {
+        assert_eq!(text.parse::<Address>().unwrap().hosts().unwrap(), hosts, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_address_is_refused_with_what_to_write_and_without_its_password() {
     let refusals = [
         ("postgres://app:hidden@db/shop?sslmode", "it is no PostgreSQL address"),
