@@ -107,6 +107,19 @@ export function changeLetter({ name, tenant }, letter, deed, done) {
   });
 }
 
+/// Lets keys that are not in the store be run again, if its quarantine is still the one that is shown.
+export function liftQuarantine({ since, because }) {
+  return ask({
+    title: "Lift the quarantine",
+    about: { scope: `Of the store, ${because}` },
+    path: "/quarantine/lift",
+    verb: "Lift it",
+    fields: [make("p", { class: "hint" }, "Right once nothing that was lost can happen twice, or where a second effect does no harm.")],
+    order: () => ({ since }),
+    kept: "Kept in the store, for whoever looks next.",
+  });
+}
+
 function ask({ title, about, path, verb, fields, changed, order, unchecked, done, kept = "Kept with the key, for whoever looks next." }) {
   const person = signedInAs();
   const who = make("input", { type: "text", required: true, autocomplete: "username", value: person ?? localStorage.getItem(WHO) ?? "", maxlength: "255", readonly: Boolean(person) });
