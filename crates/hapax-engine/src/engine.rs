@@ -28,7 +28,7 @@ use crate::{
     clock::StoreClock,
     error::BeginError,
     handover::{is_left_not_released, left_for, write_leave},
-    history::{self, GivenBackBy, History},
+    history::{self, GivenBackBy, NoteQueue},
     in_flight::InFlightRegistry,
     incarnation::{self, PastWatch},
     options::Options,
@@ -86,7 +86,7 @@ impl Engine {
             // From the end of what else is drawn, which stays as it was.
             Owner::from_random(!seeded.u64(..))
         });
-        let (history, told) = History::new();
+        let (history, told) = NoteQueue::new();
         let inner = Arc::new(Inner {
             history,
             acknowledged: Acknowledged::new(options.acknowledged_bytes_max),
@@ -283,7 +283,7 @@ pub(crate) struct Inner {
     pub(crate) renewer: Renewer,
     pub(crate) counters: EngineCounters,
     pub(crate) readiness: Readiness,
-    pub(crate) history: History,
+    pub(crate) history: NoteQueue,
     /// All chance, where the options say which.
     seeded: Option<Mutex<fastrand::Rng>>,
     waiting_for_pick_up: Arc<Semaphore>,

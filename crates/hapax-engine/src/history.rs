@@ -23,13 +23,13 @@ const ONE_MORE_EVERY: Duration = Duration::from_secs(1);
 
 /// Where notes wait to be written.
 #[derive(Debug)]
-pub(crate) struct History(mpsc::Sender<Note>);
+pub(crate) struct NoteQueue(mpsc::Sender<Note>);
 
 /// The notes that wait.
-pub(crate) type HistoryQueue = mpsc::Receiver<Note>;
+pub(crate) type WaitingNotes = mpsc::Receiver<Note>;
 
-impl History {
-    pub(crate) fn new() -> (Self, HistoryQueue) {
+impl NoteQueue {
+    pub(crate) fn new() -> (Self, WaitingNotes) {
         let (sender, queue) = mpsc::channel(WAITING_MAX);
         (Self(sender), queue)
     }
@@ -108,7 +108,7 @@ pub(crate) enum GivenBackBy {
 /// Writes notes, one at a time, until told to stop; what waits then is still written, if the process lives.
 pub(crate) async fn run(
     inner: Arc<Inner>,
-    mut queue: HistoryQueue,
+    mut queue: WaitingNotes,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut left = BURST;

@@ -27,7 +27,7 @@ use self::{
     },
     oldest::{ORDERED_MAX, oldest_first},
     order::Wanted,
-    query::{ListOrder, ListQuery, ListWish, ShowQuery, operation_id},
+    query::{ListQuery, ListWish, PageOrder, ShowQuery, operation_id},
 };
 use super::{
     AdminState,
@@ -58,7 +58,7 @@ async fn list(
     let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
     let ListWish { filter, key, page, order } = query.parse()?;
     let operator = Operator::new(state.engine.store().clone());
-    if let ListOrder::Oldest(after) = order {
+    if let PageOrder::Oldest(after) = order {
         let found = oldest_first(&operator, filter, after, page.limit).await?;
         let next = found.next.map(|place| place.to_string());
         let incomplete = found.is_incomplete.then_some(ORDERED_MAX);

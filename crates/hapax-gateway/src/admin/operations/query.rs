@@ -29,7 +29,7 @@ pub(super) struct ListQuery {
 
 /// In which order operations are asked for.
 #[derive(Debug)]
-pub(super) enum ListOrder {
+pub(super) enum PageOrder {
     /// By id, from the page on.
     Id,
     /// Those first that have been in their state the longest, after this place.
@@ -42,7 +42,7 @@ pub(super) struct ListWish {
     pub(super) filter: Filter,
     pub(super) key: Option<Key>,
     pub(super) page: Page,
-    pub(super) order: ListOrder,
+    pub(super) order: PageOrder,
 }
 
 /// The query of one operation.
@@ -67,8 +67,8 @@ impl ListQuery {
         };
         let order = self.order(&filter)?;
         let after = match order {
-            ListOrder::Id => self.after.as_deref().map(operation_id).transpose()?,
-            ListOrder::Oldest(_) => None,
+            PageOrder::Id => self.after.as_deref().map(operation_id).transpose()?,
+            PageOrder::Oldest(_) => None,
         };
         let limit = self.limit.unwrap_or(PAGE_RECORDS_DEFAULT);
         if !(1..=PAGE_RECORDS_MAX).contains(&limit) {
@@ -80,9 +80,9 @@ impl ListQuery {
         Ok(ListWish { filter, key, page: Page { after, limit }, order })
     }
 
-    fn order(&self, filter: &Filter) -> Result<ListOrder, AdminProblem> {
+    fn order(&self, filter: &Filter) -> Result<PageOrder, AdminProblem> {
         match self.order.as_deref() {
-            None | Some("id") => Ok(ListOrder::Id),
+            None | Some("id") => Ok(PageOrder::Id),
             Some("oldest") if filter.state != Some(StateTag::InDoubt) || self.key.is_some() => {
                 let detail =
                     "order: `oldest` is for what is in doubt (`state=in_doubt`), without a key";
@@ -92,7 +92,7 @@ impl ListQuery {
                 let unknown = || AdminProblem::invalid("after: send the `next` of the page before");
                 let after = self.after.as_deref();
                 let after = after.map(|text| PlaceInTime::parse(text).ok_or_else(unknown));
-                Ok(ListOrder::Oldest(after.transpose()?))
+                Ok(PageOrder::Oldest(after.transpose()?))
             }
             Some(word) => {
                 Err(AdminProblem::invalid(format!("order: `{word}` is none of id, oldest")))
