@@ -2,6 +2,7 @@
 
 import { post, query, signedInAs } from "./api.js";
 import { announce, field, make, notice } from "./elements.js";
+import { clock } from "./words.js";
 
 const WHO = "hapax-who";
 const LOGGED = "Written to the gateway's log.";
@@ -111,7 +112,7 @@ export function changeLetter({ name, tenant }, letter, deed, done) {
 export function liftQuarantine({ since, because }) {
   return ask({
     title: "Lift the quarantine",
-    about: { scope: `Of the store, ${because}` },
+    about: { scope: `Since ${clock(since)}: ${because}` },
     path: "/quarantine/lift",
     verb: "Lift it",
     fields: [make("p", { class: "hint" }, "Right once nothing that was lost can happen twice, or where a second effect does no harm.")],
