@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use hapax::{
-    InvalidReason, Reason, StoreError, Timestamp,
-    incarnation::{Finding, IncarnationMark, IncarnationReading, LossCause, compare},
+    InvalidReason, Reason, StoreError,
+    incarnation::{Finding, IncarnationMark, IncarnationReading, compare},
     operator::Operator,
 };
 
@@ -73,10 +73,10 @@ pub(crate) fn verdict(reading: &IncarnationReading) -> String {
     match (compare(reading, None), quarantine) {
         (Finding::New, _) => "not quarantined: nothing has used this store yet".to_owned(),
         (Finding::Changed(cause), _) => {
-            format!("will be quarantined by the next process that uses it: {}", in_words(cause))
+            format!("will be quarantined by the next process that uses it: {}", cause.in_words())
         }
         (Finding::Same | Finding::Noted | Finding::Outdated, Some(quarantine)) => {
-            format!("quarantined since {}: {}", quarantine.since, in_words(quarantine.cause))
+            format!("quarantined since {}: {}", quarantine.since, quarantine.cause.in_words())
         }
         (Finding::Same | Finding::Noted | Finding::Outdated, None) => "not quarantined".to_owned(),
     }
@@ -86,28 +86,14 @@ fn past(mark: &IncarnationMark) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(quarantine) = &mark.quarantine {
         lines.push(format!("it was   {}", quarantine.before));
-        // Where nobody was at work that is known of, nobody knows since when.
-        if quarantine.cause != LossCause::Declared && quarantine.seen_before > Timestamp::ZERO {
-            lines.push(format!("missing  what was acknowledged after {}", quarantine.seen_before));
-        }
+        let missing = quarantine.missing_after();
+        lines.extend(missing.map(|at| format!("missing  what was acknowledged after {at}")));
     }
     if let Some(lifted) = &mark.lifted {
         let (at, who, why) = (lifted.at, lifted.reason.who(), lifted.reason.why());
         lines.push(format!("lifted   {at} by {who}: {why}"));
     }
     lines
-}
-
-fn in_words(cause: LossCause) -> &'static str {
-    match cause {
-        LossCause::Failover => {
-            "a standby was promoted, and not everybody who was at work vouches yet"
-        }
-        LossCause::Restore => {
-            "the database is an older copy, or nobody can tell how much is missing"
-        }
-        LossCause::Declared => "somebody said so",
-    }
 }
 
 async fn open(args: &QuarantineStoreArgs, access: Access) -> Result<Operator, QuarantineError> {

@@ -61,6 +61,15 @@ impl Incarnation {
     }
 }
 
+impl Quarantine {
+    /// What was acknowledged after this may be missing; `None` where nobody can tell since when.
+    pub fn missing_after(&self) -> Option<Timestamp> {
+        // Where nobody was at work that is known of, nobody knows since when.
+        let is_known = self.cause != LossCause::Declared && self.seen_before > Timestamp::ZERO;
+        is_known.then_some(self.seen_before)
+    }
+}
+
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, timeline {}", self.origin, self.timeline)
@@ -130,6 +139,19 @@ impl LossCause {
             Self::Failover => "failover",
             Self::Restore => "restore",
             Self::Declared => "declared",
+        }
+    }
+
+    /// What was noticed, for people: the end of a sentence.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Failover => {
+                "a standby was promoted, and not everybody who was at work vouches yet"
+            }
+            Self::Restore => {
+                "the database is an older copy, or nobody can tell how much is missing"
+            }
+            Self::Declared => "somebody said so",
         }
     }
 }

@@ -80,6 +80,10 @@ pub const PAGE_RECORDS_MAX: usize = 1000;
 pub const NOTE_WHO_BYTES_MAX: usize = 255;
 /// Longest reason in a note, in bytes: a few paragraphs.
 pub const NOTE_WHY_BYTES_MAX: usize = 4 << 10;
+/// Attempts of which Hapax notes what happened to them; of later ones, only those whose number is a power of two.
+pub const NOTED_ATTEMPTS: u64 = 32;
+/// Most answers to probes that are noted of one attempt; an answer like the one before is not.
+pub const NOTED_PROBES: u8 = 8;
 /// How long a note is kept: long enough to be asked about a year later.
 pub const NOTE_KEPT: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// Longest topic, key, content type or header name of an event, in bytes.

@@ -1,10 +1,13 @@
 //! What people did to records, and why: notes that outlive the records.
+//!
+//! Hapax keeps some of its own: what happened to a record apart from the usual, which the record itself forgets.
+//! They are kept beside the writes they tell of and after them, so one may be missing, and none is wrong.
 
 use std::{fmt, sync::Arc};
 
 use crate::{
     codec::Unreadable,
-    limits::{NOTE_WHO_BYTES_MAX, NOTE_WHY_BYTES_MAX},
+    limits::{NOTE_WHO_BYTES_MAX, NOTE_WHY_BYTES_MAX, NOTED_ATTEMPTS},
     operation::OperationId,
     record::Fence,
     time::Timestamp,
@@ -28,6 +31,27 @@ pub struct Note {
     pub reason: Reason,
 }
 
+impl Note {
+    /// What Hapax itself did, in words; `None` if no more is kept of a key that was attempted this often.
+    ///
+    /// ```
+    /// use hapax_core::{Deed, Fence, Note, OperationId};
+    ///
+    /// let id = OperationId::from_bytes([7; 16]);
+    /// let note = |fence| {
+    ///     let fence = Fence::from_stored(fence)?;
+    ///     Note::of_hapax(id, fence, Deed::SentAgain, "sent again, as attempt 2")
+    /// };
+    /// assert!(note(2).is_some() && note(33).is_none() && note(64).is_some());
+    /// ```
+    pub fn of_hapax(id: OperationId, fence: Fence, deed: Deed, why: &str) -> Option<Self> {
+        let number = fence.get().unsigned_abs();
+        let is_kept = number <= NOTED_ATTEMPTS || number.is_power_of_two();
+        let reason = Reason::of_hapax(why);
+        is_kept.then_some(Self { id, fence, deed, phase: Phase::Done, reason })
+    }
+}
+
 /// A note, and when the store took it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
@@ -37,7 +61,7 @@ pub struct Noted {
     pub note: Note,
 }
 
-/// What a person does to a record.
+/// What is done to a record, by a person or by Hapax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Deed {
     /// Gives the key back: the next arrival executes.
@@ -48,12 +72,49 @@ pub enum Deed {
     ResolveFailed = 3,
     /// Says that it never happened: the next arrival executes.
     ResolveReleased = 4,
+    /// Hapax: somebody took over from an owner that vanished, or from a doubt.
+    TookOver = 5,
+    /// Hapax: the upstream was asked what became of it.
+    Asked = 6,
+    /// Hapax: an attempt ended and nobody knows whether it took effect.
+    LeftInDoubt = 7,
+    /// Hapax: an attempt gave the key back.
+    GaveBack = 8,
+    /// Hapax: it was sent once more, under a fence of its own.
+    SentAgain = 9,
 }
 
 impl Deed {
     /// Every deed.
-    pub const ALL: [Self; 4] =
-        [Self::Release, Self::ResolveCompleted, Self::ResolveFailed, Self::ResolveReleased];
+    pub const ALL: [Self; 9] = [
+        Self::Release,
+        Self::ResolveCompleted,
+        Self::ResolveFailed,
+        Self::ResolveReleased,
+        Self::TookOver,
+        Self::Asked,
+        Self::LeftInDoubt,
+        Self::GaveBack,
+        Self::SentAgain,
+    ];
+
+    /// Whether Hapax did it, and no person.
+    pub const fn is_of_hapax(self) -> bool {
+        match self {
+            Self::Release
+            | Self::ResolveCompleted
+            | Self::ResolveFailed
+            | Self::ResolveReleased => false,
+            Self::TookOver | Self::Asked | Self::LeftInDoubt | Self::GaveBack | Self::SentAgain => {
+                true
+            }
+        }
+    }
+
+    /// The version of notes that first knew it: one that does not is told so.
+    const fn format(self) -> i16 {
+        if self.is_of_hapax() { 2 } else { 1 }
+    }
 
     /// The word used in SQL views, JSON and pages.
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +123,11 @@ impl Deed {
             Self::ResolveCompleted => "resolve_completed",
             Self::ResolveFailed => "resolve_failed",
             Self::ResolveReleased => "resolve_released",
+            Self::TookOver => "took_over",
+            Self::Asked => "asked",
+            Self::LeftInDoubt => "left_in_doubt",
+            Self::GaveBack => "gave_back",
+            Self::SentAgain => "sent_again",
         }
     }
 }
@@ -176,7 +242,7 @@ fn check(field: &'static str, text: &str, max: usize) -> Result<(), InvalidReaso
 }
 
 /// The version of notes this code writes. It reads every version up to it.
-pub const FORMAT: i16 = 1;
+pub const FORMAT: i16 = 2;
 
 /// A note as a store keeps it: plain columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -204,7 +270,7 @@ impl NoteRow {
     pub fn seal(at: Timestamp, note: &Note) -> Self {
         Self {
             id: note.id,
-            format: FORMAT,
+            format: note.deed.format(),
             at: at.as_micros(),
             fence: note.fence.get(),
             deed: note.deed as i16,
@@ -223,10 +289,10 @@ impl NoteRow {
         if self.format > FORMAT {
             return Err(Unreadable::TooNew { found: self.format.into() });
         }
-        if self.format != FORMAT {
+        let deed = Deed::ALL.into_iter().find(|deed| *deed as i16 == self.deed);
+        if deed.is_some_and(|deed| deed.format() != self.format) {
             return Err(impossible("format", &self.format));
         }
-        let deed = Deed::ALL.into_iter().find(|deed| *deed as i16 == self.deed);
         let phase = Phase::ALL.into_iter().find(|phase| *phase as i16 == self.phase);
         let reason = Reason::new(&self.who, &self.why);
         Ok(Noted {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, Doubt, DynStore, OperationId, Owner, Policy, Record, Recovery, Salt, StateTag,
+    Attempt, Doubt, DynStore, OperationId, Owner, Policy, Record, Recovery, Salt, State, StateTag,
     StoreError, Tenant, Timestamp, apply, give_back,
     incarnation::Quarantine,
     limits::{CLOCK_LEASES_STAY, CLOCK_STEP},
@@ -28,6 +28,7 @@ use crate::{
     clock::StoreClock,
     error::BeginError,
     handover::{is_left_not_released, left_for, write_leave},
+    history::{self, GivenBackBy, NoteQueue},
     in_flight::InFlightRegistry,
     incarnation::{self, PastWatch},
     options::Options,
@@ -85,7 +86,9 @@ impl Engine {
             // From the end of what else is drawn, which stays as it was.
             Owner::from_random(!seeded.u64(..))
         });
+        let (history, told) = NoteQueue::new();
         let inner = Arc::new(Inner {
+            history,
             acknowledged: Acknowledged::new(options.acknowledged_bytes_max),
             past: PastWatch::new(process.0),
             batcher: Batcher::new(store.lanes(), options.queued_claims_max),
@@ -111,6 +114,7 @@ impl Engine {
         tokio::spawn(Renewer::run(Arc::clone(&inner), stopped.clone()));
         tokio::spawn(incarnation::run(Arc::clone(&inner), stopped.clone()));
         tokio::spawn(sweeper::run(Arc::downgrade(&shared), stopped.clone()));
+        tokio::spawn(history::run(Arc::clone(&inner), told, stopped.clone()));
         tokio::spawn(purger::run(inner, stopped));
         Self { shared }
     }
@@ -279,6 +283,7 @@ pub(crate) struct Inner {
     pub(crate) renewer: Renewer,
     pub(crate) counters: EngineCounters,
     pub(crate) readiness: Readiness,
+    pub(crate) history: NoteQueue,
     /// All chance, where the options say which.
     seeded: Option<Mutex<fastrand::Rng>>,
     waiting_for_pick_up: Arc<Semaphore>,
@@ -357,9 +362,24 @@ impl Inner {
         });
     }
 
+    /// Counts how an attempt ended, and notes it where that is not the usual.
+    pub(crate) fn ended(&self, record: &Record) {
+        match &record.state {
+            State::Completed { .. } => self.counters.ended_completed.one(),
+            State::Failed { .. } => self.counters.ended_failed.one(),
+            State::InDoubt { doubt, .. } => self.left_in_doubt(record, *doubt),
+            State::Released => {
+                self.counters.ended_released.one();
+                self.history.gave_back(record, GivenBackBy::Owner);
+            }
+            State::Pending { .. } | State::Running { .. } | State::Buried => {}
+        }
+    }
+
     /// Counts a doubt, and says to whoever reads logs which operation somebody has to look at.
     pub(crate) fn left_in_doubt(&self, record: &Record, doubt: Doubt) {
         self.counters.left_in_doubt.one();
+        self.history.left_in_doubt(record, doubt);
         let (operation, fence) = (&record.operation, record.fence.get());
         tracing::warn!(
             operation = %operation.id(),

@@ -23,6 +23,7 @@ mod engine;
 mod error;
 mod handover;
 mod histogram;
+mod history;
 mod in_flight;
 mod incarnation;
 mod next_attempt;

@@ -7,7 +7,8 @@ use std::{
 };
 
 use hapax_core::{
-    Attempt, AttemptEnd, Policy, Record, State, StateTag, StoreError, Timestamp, apply, give_back,
+    Attempt, AttemptEnd, Policy, Record, StateTag, StoreError, Timestamp, apply, give_back,
+    limits::NOTED_PROBES,
     settle,
     store::{By, Entry, Over, Settle, Settlement, Write, Written},
 };
@@ -22,6 +23,7 @@ use crate::{
     engine::{Inner, Shared},
     error::SettleError,
     handover::{ReleaseRule, STEPS_PAUSE, is_left_not_released, leave, left_for},
+    history::GivenBackBy,
     in_flight::InFlightGuard,
     next_attempt::{Again, again, queue_again},
     steps::Steps,
@@ -63,6 +65,14 @@ pub struct Permit {
     quiet_at: Option<Instant>,
     policy: Policy,
     steps: OnceLock<Steps>,
+    probes: NotedProbes,
+}
+
+/// What was noted of the answers to probes.
+#[derive(Debug, Clone, Copy, Default)]
+struct NotedProbes {
+    last: Option<&'static str>,
+    noted: u8,
 }
 
 pub(crate) struct HeldPermit {
@@ -126,13 +136,17 @@ impl Permit {
         seat.run(Arc::clone(&record), policy.lease());
         shared.inner.renewer.expect(policy.lease());
         let over = followed.over;
+        if let Over::Abandoned(from) = over {
+            shared.inner.history.took_over(&record, from);
+        }
         let quiet_at = over
             .follows_an_owner()
             .then(|| Instant::now() + shared.inner.quiet_in(&record, followed, &policy));
         let held = Some(HeldPermit { shared, seat });
         // What may be done about it was said when its life began, whatever the policy says now.
         let policy = policy.recovering(record.recovery);
-        Self { held, record, over, quiet_at, policy, steps: OnceLock::new() }
+        let (steps, probes) = (OnceLock::new(), NotedProbes::default());
+        Self { held, record, over, quiet_at, policy, steps, probes }
     }
 
     /// What was stored when the right was given.
@@ -182,11 +196,23 @@ impl Permit {
             (Entry::Run { lease: self.policy.lease(), request: None }, Instant::now());
         match again(held, &self.record, &self.policy, entry).await {
             Ok(Again::Claimed { record, over }) => {
+                held.shared.inner.history.sent_again(&record);
                 held.seat.run_again(Arc::clone(&record), self.policy.lease(), asked_at);
                 (self.record, self.over) = (record, over);
                 true
             }
             Ok(Again::Superseded(_)) | Err(_) => false,
+        }
+    }
+
+    /// Notes what was said when it was asked what became of the operation, for whoever looks at it later.
+    ///
+    /// Best effort, and bounded: what was said before, and more than a few answers, is left out.
+    pub fn note_probe(&mut self, said: &'static str) {
+        let Some(held) = &self.held else { return };
+        if self.probes.last != Some(said) && self.probes.noted < NOTED_PROBES {
+            held.shared.inner.history.asked(&self.record, said);
+            self.probes = NotedProbes { last: Some(said), noted: self.probes.noted + 1 };
         }
     }
 
@@ -343,9 +369,7 @@ async fn conclude(
         Ok(Settled::Done(record)) => {
             inner.counters.settles.one();
             inner.acknowledged.add(record);
-            if let State::InDoubt { doubt, .. } = &record.state {
-                inner.left_in_doubt(record, *doubt);
-            }
+            inner.ended(record);
             Some(Arc::clone(record))
         }
         Ok(Settled::Superseded(record)) => {
@@ -436,6 +460,9 @@ pub(crate) async fn settle_as_seen(
                     let (fence, to) = (record.fence.get(), end.to.tag().as_str());
                     let why = "settled for an owner that vanished";
                     tracing::warn!(operation = %end.id, scope, tenant, fence, to, "{why}");
+                    if matches!(end.to, Settlement::Released) {
+                        inner.history.gave_back(record, GivenBackBy::Sweeper);
+                    }
                 }
             }
             Ok(true)

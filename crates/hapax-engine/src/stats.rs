@@ -94,6 +94,12 @@ stats! {
     batches,
     /// Writes in committed batches.
     batched_writes,
+    /// Attempts that were stored as completed.
+    ended_completed,
+    /// Attempts that were stored as failed for good.
+    ended_failed,
+    /// Attempts that gave their key back.
+    ended_released,
     /// Operations left in doubt, because an attempt got no answer or its owner vanished.
     left_in_doubt,
     /// Overdue operations the sweeper released.

@@ -52,7 +52,7 @@ pub(super) async fn list(
         return search(source, filter, key, &args.parts, limit).await;
     }
     let (mut listing, mut after) =
-        (ListingDocument { operations: Vec::new(), next: None }, args.after);
+        (ListingDocument { operations: Vec::new(), next: None, incomplete: None }, args.after);
     loop {
         let left = (limit - listing.operations.len()).min(PAGE_RECORDS_MAX);
         let page = source.list(filter.clone(), Page { after, limit: left }).await?;
@@ -80,7 +80,7 @@ async fn search(
     })
     .await?;
     found.truncate(limit);
-    Ok(ListingDocument { operations: found, next: None })
+    Ok(ListingDocument { operations: found, next: None, incomplete: None })
 }
 
 /// Those that are in their state the longest. What cannot be read has no age, and is never left out.
@@ -106,7 +106,7 @@ async fn by_age(
     .await?;
     found.truncate(limit);
     let next = found.last().filter(|_| is_full).map(|last| last.id().to_owned());
-    Ok(ListingDocument { operations: found, next })
+    Ok(ListingDocument { operations: found, next, incomplete: None })
 }
 
 /// When a key has to have entered its state, for it to be old enough.

@@ -3,7 +3,7 @@
 //! - `source` is where the keys are, the store or an `admin` API: both tell about keys in the same
 //!   documents;
 //! - `find` finds out which key is meant;
-//! - `count` counts them, `steps` is what the parts of one came to;
+//! - `count` counts them;
 //! - `purge` removes what is past retention;
 //! - `change` releases and resolves, after `confirm` has asked;
 //! - `print` says it in tables, `error` says what went wrong and with which code to exit.
@@ -17,7 +17,6 @@ mod find;
 mod print;
 mod purge;
 mod source;
-mod steps;
 
 use std::process::ExitCode;
 
@@ -26,7 +25,7 @@ pub(crate) use self::{
     error::KeysError,
     source::KeysSource,
 };
-use self::{find::NameMatch, print::KeysPrinter, steps::ShownKey};
+use self::{find::NameMatch, print::KeysPrinter};
 use crate::{
     args::{ExplainArgs, KeysTask, ListArgs, NameArgs, ShowArgs, SourceArgs},
     store::Access,
@@ -68,8 +67,7 @@ async fn show(args: ShowArgs) -> Result<(), KeysError> {
     let (source, printer) = open(&args.source, Access::Look).await?;
     let id = one(&source, &printer, &args.name).await?;
     let shown = source.show(id, args.body).await?.ok_or(KeysError::NotFound)?;
-    let steps = steps::of(&source, id, args.body).await?;
-    printer.shown(&ShownKey { shown, steps })
+    printer.shown(&shown)
 }
 
 async fn explain(args: ExplainArgs) -> Result<(), KeysError> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use hapax_gateway::admin::documents::{
     ChangedDocument, ExplanationDocument, ForeseenDocument, ListedDocument, ListingDocument,
-    OperationDocument, RecordDocument, ShownDocument,
+    OperationDocument, RecordDocument, ShownDocument, StepDocument,
 };
 use serde::Serialize;
 
@@ -12,7 +12,6 @@ use super::{
     count::{KeysCount, state_words},
     error::KeysError,
     purge::PurgeTally,
-    steps::{ShownKey, StepDocument},
 };
 use crate::{
     args::CountBy,
@@ -44,12 +43,12 @@ impl KeysPrinter {
         Ok(())
     }
 
-    pub(super) fn shown(&self, key: &ShownKey) -> Result<(), KeysError> {
+    pub(super) fn shown(&self, shown: &ShownDocument) -> Result<(), KeysError> {
         if self.json {
-            return json(key);
+            return json(shown);
         }
-        self.record(&key.shown)?;
-        let Some(steps) = key.steps.as_ref().filter(|steps| !steps.is_empty()) else {
+        self.record(shown)?;
+        let Some(steps) = shown.steps.as_ref().filter(|steps| !steps.is_empty()) else {
             return Ok(());
         };
         let mut out = io::stdout().lock();
@@ -181,7 +180,11 @@ fn facts_of(record: &RecordDocument) -> Vec<[String; 2]> {
     if let Some(doubt) = &record.doubt {
         fact("doubt", doubt.clone());
     }
-    if record.request_kept {
+    if let Some(request) = &record.request {
+        let line =
+            format!("{} {}, body of {} bytes", request.method, request.path, request.body_bytes);
+        fact("request", harmless(&line));
+    } else if record.request_kept {
         fact("request", "stored, so that somebody else can finish it".to_owned());
     }
     if let Some(answer) = &record.outcome {

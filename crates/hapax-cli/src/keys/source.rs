@@ -1,7 +1,7 @@
 //! Where the keys are.
 
 use hapax::{
-    DynStore, OperationId, StoredStep, Timestamp,
+    DynStore, OperationId, Timestamp,
     operator::{Change, Operator, Order, Resolution},
     store::{Filter, KeyStorage as _, Page},
     wall_clock,
@@ -69,19 +69,7 @@ impl KeysSource {
         }
     }
 
-    /// What the parts of an operation came to; `None` where a gateway is asked, which does not tell, or it
-    /// cannot be read.
-    pub(super) async fn steps(
-        &self,
-        id: OperationId,
-    ) -> Result<Option<Vec<StoredStep>>, KeysError> {
-        match self {
-            Self::Store(store) => Ok(Some(store.steps(id).await?)),
-            Self::Locked(_) | Self::Admin(_) => Ok(None),
-        }
-    }
-
-    /// `None` if nothing is known about it.
+    /// `None` if nothing is known about it. What its steps came to cannot be read without the key.
     pub(crate) async fn show(
         &self,
         id: OperationId,
@@ -89,8 +77,16 @@ impl KeysSource {
     ) -> Result<Option<ShownDocument>, KeysError> {
         match self {
             Self::Store(store) | Self::Locked(store) => {
-                let shown = Operator::new(store.clone()).show(id).await?;
-                Ok(shown.is_known().then(|| ShownDocument::of(&shown, with_body)))
+                let operator = Operator::new(store.clone());
+                let shown = operator.show(id).await?;
+                if !shown.is_known() {
+                    return Ok(None);
+                }
+                let document = ShownDocument::of(&shown, with_body);
+                Ok(Some(match self {
+                    Self::Store(_) => document.with_steps(&operator.steps(id).await?, with_body),
+                    Self::Locked(_) | Self::Admin(_) => document,
+                }))
             }
             Self::Admin(admin) => admin.show(id, with_body).await,
         }

@@ -37,6 +37,21 @@ fn a_note_comes_back_from_its_row() {
 }
 
 #[test]
+fn what_hapax_notes_is_told_apart_from_what_people_did_and_too_new_for_who_knows_only_them() {
+    for deed in Deed::ALL {
+        let row = NoteRow::seal(Timestamp::ZERO, &Note { deed, ..note() });
+        assert_eq!(row.format, if deed.is_of_hapax() { 2 } else { 1 }, "{deed:?}");
+    }
+    let notes = |fence| {
+        let fence = Fence::from_stored(fence).unwrap();
+        Note::of_hapax(note().id, fence, Deed::LeftInDoubt, "nobody answered")
+    };
+    assert_eq!(notes(32).unwrap().reason.who(), "hapax");
+    let kept = (1..=100_000).filter(|fence| notes(*fence).is_some()).count();
+    assert_eq!(kept, 32 + 11, "the first ones, and a few of however many follow");
+}
+
+#[test]
 fn what_no_version_ever_wrote_is_refused() {
     type Change = fn(&mut NoteRow);
     let refused = |change: Change| {
@@ -44,11 +59,13 @@ fn what_no_version_ever_wrote_is_refused() {
         change(&mut row);
         row.open().unwrap_err()
     };
-    assert_eq!(refused(|row| row.format = 2), Unreadable::TooNew { found: 2 });
-    let columns: [(&str, Change); 5] = [
+    assert_eq!(refused(|row| row.format = 3), Unreadable::TooNew { found: 3 });
+    let columns: [(&str, Change); 7] = [
         ("format", |row| row.format = 0),
+        ("format", |row| row.format = 2),
+        ("format", |row| row.deed = 5),
         ("fence", |row| row.fence = 0),
-        ("deed", |row| row.deed = 5),
+        ("deed", |row| row.deed = 10),
         ("phase", |row| row.phase = 4),
         ("reason", |row| row.why.clear()),
     ];

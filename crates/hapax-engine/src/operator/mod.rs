@@ -15,7 +15,7 @@ mod resolution;
 mod show;
 
 use hapax_core::{
-    DynStore, OperationId, StoreError,
+    DynStore, OperationId, StoreError, StoredStep,
     limits::PAGE_RECORDS_MAX,
     store::{Filter, Listed, Loaded, Page},
 };
@@ -23,8 +23,9 @@ use hapax_core::{
 pub use self::{
     change::{ChangeError, Changed, Order, Refusal},
     explain::{ExpectedAnswer, Explanation},
+    quarantine::LiftError,
     resolution::{Change, Resolution},
-    show::{Shown, TimelineEntry},
+    show::{MomentKind, Shown, TimelineEntry},
 };
 
 /// A person at the store. Every change they make leaves a note before it and one after it.
@@ -87,13 +88,19 @@ impl Operator {
 
     /// Everything known about an operation: its record, if there is one, and what people did to it.
     pub async fn show(&self, id: OperationId) -> Result<Shown, StoreError> {
-        let notes = self.store.notes(id, PAGE_RECORDS_MAX).await?;
+        let kept = self.store.notes(id, PAGE_RECORDS_MAX).await?;
+        let (history, notes) = kept.into_iter().partition(|noted| noted.note.deed.is_of_hapax());
         let Loaded { mut now, record } = self.load(id).await?;
         if record.as_ref().is_some_and(|record| record.is_expired(now)) {
             // As an engine would judge it: what seems to be expired may be a clock that jumped.
             now = now.min(self.store.clock().await?.trusted());
         }
-        Ok(Shown { id, now, record: record.map(|record| *record), notes })
+        Ok(Shown { id, now, record: record.map(|record| *record), notes, history })
+    }
+
+    /// The finished steps of an operation's present life, in order.
+    pub async fn steps(&self, id: OperationId) -> Result<Vec<StoredStep>, StoreError> {
+        self.store.steps(id).await
     }
 
     async fn load(&self, id: OperationId) -> Result<Loaded, StoreError> {

@@ -11,6 +11,7 @@ mod caching;
 mod clock;
 mod faults;
 mod forgetting;
+mod history;
 mod operator;
 mod permits;
 mod recovery;

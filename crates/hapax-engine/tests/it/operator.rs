@@ -39,8 +39,9 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, ChangeError>) -> Refusal {
 }
 
 async fn notes(wire: &Wire, key: &str) -> Vec<(Deed, Phase)> {
-    let notes = wire.notes(id(key), 100).await.unwrap();
-    notes.into_iter().map(|noted| (noted.note.deed, noted.note.phase)).collect()
+    let notes = wire.notes(id(key), 100).await.unwrap().into_iter();
+    let by_people = notes.filter(|noted| !noted.note.deed.is_of_hapax());
+    by_people.map(|noted| (noted.note.deed, noted.note.phase)).collect()
 }
 
 async fn shown(wire: &Wire, key: &str) -> Shown {
@@ -276,7 +277,13 @@ async fn an_abandoned_key_is_explained_by_its_recovery() {
         let owner = permit(engine.begin(&ask).await.unwrap());
         let record = world.record(key).await.unwrap();
         let now = record.until().plus(Duration::from_secs(90));
-        let shown = Shown { id: id(key), now, record: Some(record), notes: Vec::new() };
+        let shown = Shown {
+            id: id(key),
+            now,
+            record: Some(record),
+            notes: Vec::new(),
+            history: Vec::new(),
+        };
         let explanation = shown.explain();
         assert_eq!(explanation.answer, answer, "{key}");
         let because = &explanation.because;
@@ -300,6 +307,9 @@ async fn a_timeline_tells_what_happened_in_order() {
     assert!(whats.contains(&"attempt 1 was given back"), "{whats:?}");
     let noted = "night shift: release of attempt 1 intended (the bank says so)";
     assert!(whats.contains(&noted), "{whats:?}");
+    // The record tells only of its end; what led to it was noted.
+    let doubted = whats.iter().find(|what| what.contains("was left in doubt")).unwrap();
+    assert!(doubted.ends_with("it was sent, and no complete answer came back"), "{doubted}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -91,6 +91,7 @@ impl World {
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             cuts: Mutex::default(),
             blind: AtomicBool::new(false),
+            takes_no_notes: AtomicBool::new(false),
             commits: AtomicUsize::new(0),
             claims: AtomicUsize::new(0),
         }));
@@ -139,6 +140,7 @@ struct Shared {
     gate: Semaphore,
     cuts: Mutex<VecDeque<Cut>>,
     blind: AtomicBool,
+    takes_no_notes: AtomicBool,
     commits: AtomicUsize,
     claims: AtomicUsize,
 }
@@ -162,6 +164,11 @@ impl Wire {
     /// Whether reads fail.
     pub(crate) fn blind(&self, blind: bool) {
         self.0.blind.store(blind, Relaxed);
+    }
+
+    /// From now on nobody who notes something hears of it again.
+    pub(crate) fn take_no_notes(&self) {
+        self.0.takes_no_notes.store(true, Relaxed);
     }
 
     pub(crate) fn commits(&self) -> usize {
@@ -276,6 +283,9 @@ impl Store for Wire {
 
     async fn note(&self, note: Note) -> Result<(), StoreError> {
         self.pass().await;
+        if self.0.takes_no_notes.load(Relaxed) {
+            std::future::pending().await
+        }
         self.0.store.note(note).await
     }
 

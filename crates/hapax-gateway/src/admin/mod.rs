@@ -15,6 +15,7 @@ mod observations;
 mod operations;
 mod outbox;
 mod problem;
+mod quarantine;
 mod relay_pages;
 
 use std::sync::{Arc, atomic::AtomicBool};
@@ -59,13 +60,14 @@ use self::{
 /// - [`DestinationsDocument`](documents::DestinationsDocument) and
 ///   [`ParkedEvents`](documents::ParkedEvents) are about its outbox,
 ///   [`ConsumersDocument`](documents::ConsumersDocument) and
-///   [`LettersDocument`](documents::LettersDocument) about its inbox.
+///   [`LettersDocument`](documents::LettersDocument) about its inbox,
+///   [`PastDocument`](documents::PastDocument) about what the store may have forgotten.
 ///
 /// Instants are the store's, written as RFC 3339 in UTC, unless said otherwise.
 pub mod documents {
     pub use super::{
         consumers::documents::*, figures::documents::*, observations::documents::*,
-        operations::documents::*, outbox::documents::*,
+        operations::documents::*, outbox::documents::*, quarantine::documents::*,
     };
 }
 
@@ -140,7 +142,8 @@ pub fn router(state: AdminState) -> Router {
         .merge(figures::routes())
         .merge(observations::routes())
         .merge(outbox::routes())
-        .merge(consumers::routes());
+        .merge(consumers::routes())
+        .merge(quarantine::routes());
     let api = api
         .fallback(async || problem::AdminProblem::no_such_page())
         .method_not_allowed_fallback(async || problem::AdminProblem::no_such_method())

@@ -35,6 +35,11 @@ impl AdminProblem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
     }
 
+    /// It is not as whoever asks for a change saw it.
+    pub(super) fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
     /// Nothing is known about this operation.
     pub(super) fn unknown_operation() -> Self {
         Self::new(StatusCode::NOT_FOUND, "unknown", Refusal::Unknown.to_string())

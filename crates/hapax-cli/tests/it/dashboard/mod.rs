@@ -31,7 +31,7 @@ const READ_TOKEN: &str = "read-token";
 const KEY: &str = "order-4711";
 const TEN: &str = "{\"amount\":10}";
 const ELEVEN: &str = "{\"amount\":11}";
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// What a browser is driven by, and the pages it is driven over.
 const FILES: [(&str, &str); 4] = [
@@ -123,6 +123,7 @@ async fn a_person_decides_a_doubt_and_sends_an_event_again_with_a_keyboard() {
     let mut command = Command::new("node");
     command.arg("browser.mjs").current_dir(&folder).env("CHROMIUM", browser).env("KEY", KEY);
     command.env("DASHBOARD", format!("http://{}", gateway.admin));
+    command.env("PROGRAM", env!("CARGO_BIN_EXE_hapax")).env("STORE", &gateway.store);
     command.env("TOKEN", TOKEN).env("READ_TOKEN", READ_TOKEN).stdin(Stdio::null());
     let mut child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
     let ended = timeout(LIMIT, async {
@@ -148,6 +149,7 @@ async fn a_person_decides_a_doubt_and_sends_an_event_again_with_a_keyboard() {
     let log = gateway.log();
     assert!(log.contains("a person changed an operation") && log.contains("who=\"ada\""), "{log}");
     assert!(log.contains("a person had parked events sent again"), "{log}");
+    assert!(log.contains("a person lifted the quarantine of the store"), "{log}");
     assert!(log.contains("a person changed a dead letter") && log.contains("done=\"forgiven\""));
 }
 

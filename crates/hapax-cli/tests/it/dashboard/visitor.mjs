@@ -23,7 +23,7 @@ export async function visit(options, others = []) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
   // Axe is run beside the page, whose policy would not let it in.
   const page = await context.newPage();
-  page.setDefaultTimeout(15000);
+  page.setDefaultTimeout(120000);
   page.on("pageerror", (error) => wrong.push(`error: ${error}`));
   page.on("console", (message) => message.type() === "error" && !/401|Failed to load resource/.test(message.text()) && wrong.push(message.text()));
   page.on("request", (request) => [DASHBOARD, ...others].some((origin) => request.url().startsWith(origin)) || wrong.push(`asked ${request.url()}`));

@@ -43,7 +43,7 @@ const ASSETS: &[(&str, &str, &str)] = assets! {
     CSS "base.css" "parts.css" "views.css";
     SVG "icon.svg";
     JS "main.js" "api.js" "change.js" "charts.js" "configuration.js" "consumers.js" "doubts.js"
-       "elements.js" "housekeeping.js" "keys.js" "login.js" "operation.js" "outbox.js" "overview.js" "words.js";
+       "elements.js" "housekeeping.js" "keys.js" "login.js" "operation.js" "outbox.js" "overview.js" "quarantine.js" "renew.js" "words.js";
 };
 
 /// The page and its files.

@@ -6,7 +6,9 @@ use hapax_core::clock::ClockReading;
 use hapax_engine::Named;
 use serde::{Deserialize, Serialize};
 
-use crate::admin::observations::documents::ObservedDocument;
+use crate::admin::{
+    observations::documents::ObservedDocument, quarantine::documents::QuarantineDocument,
+};
 
 /// Somebody who signs in.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +85,9 @@ pub struct FiguresDocument {
     pub observed: Option<ObservedDocument>,
     /// Keys in doubt, once somebody has looked.
     pub in_doubt: Option<DoubtsDocument>,
+    /// Why keys that are not in the store are not run; nothing if they are.
+    #[serde(default)]
+    pub quarantine: Option<QuarantineDocument>,
     /// Relays that run inside this gateway.
     pub relays: Vec<RelayDocument>,
     /// The newest sample, if there is one.
@@ -146,6 +151,9 @@ pub struct SampleDocument {
     pub seconds: f64,
     /// Requests by verdict, without those that did not come.
     pub verdicts: BTreeMap<String, u64>,
+    /// Keys by the state they entered through this gateway: `running`, `completed`, `failed`, `released`, `in_doubt`.
+    #[serde(default)]
+    pub entered: BTreeMap<String, u64>,
     /// Requests being worked on at the end.
     pub in_flight: u64,
     /// Keys in doubt at the end, once somebody has looked.

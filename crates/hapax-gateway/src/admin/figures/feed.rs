@@ -29,6 +29,7 @@ use crate::admin::{
     access::{SessionId, SessionRegistry},
     metrics::{MeterTotals, RelayFigures, RepeatedSums},
     problem::AdminProblem,
+    quarantine::documents::QuarantineDocument,
 };
 
 /// How often listeners are told.
@@ -189,6 +190,7 @@ pub(super) fn figures(state: &AdminState) -> FiguresDocument {
             oldest_seconds: doubts.oldest().as_secs_f64(),
             looked_seconds: doubts.age().as_secs_f64(),
         }),
+        quarantine: state.engine.quarantine().as_ref().map(QuarantineDocument::of),
         relays: state.meters.relays().iter().map(relay).collect(),
         sample: feed.with_history(|history| history.newest().cloned()),
     }

@@ -82,6 +82,7 @@ mod tests {
             at: at.to_string(),
             seconds: 10.0,
             verdicts: std::collections::BTreeMap::new(),
+            entered: std::collections::BTreeMap::new(),
             in_flight: 0,
             in_doubt: None,
             executed: None,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hapax_engine::{Distribution, Engine};
+use hapax_core::StateTag;
+use hapax_engine::{Distribution, Engine, Stats};
 use hapax_tower::Verdict;
 use tokio::time::Instant;
 
@@ -19,6 +20,7 @@ pub(super) struct CountedRequests {
     commit: Distribution,
     in_flight: u64,
     in_doubt: Option<u64>,
+    stats: Stats,
 }
 
 impl CountedRequests {
@@ -32,6 +34,7 @@ impl CountedRequests {
             durations: totals.durations,
             upstream: totals.exchange_durations,
             commit: engine.spreads().commit_micros,
+            stats: engine.stats(),
         }
     }
 
@@ -52,6 +55,7 @@ impl CountedRequests {
             at,
             seconds: self.at.saturating_duration_since(before.at).as_secs_f64(),
             verdicts: by_word(&verdicts),
+            entered: entered(&self.stats, &before.stats),
             in_flight: self.in_flight,
             in_doubt: self.in_doubt,
             executed: took(Verdict::Executed),
@@ -60,6 +64,23 @@ impl CountedRequests {
             commit: spread(&self.commit, &before.commit),
         }
     }
+}
+
+/// Keys by the state they entered between two moments, as far as this process had them do so.
+fn entered(now: &Stats, before: &Stats) -> BTreeMap<String, u64> {
+    let states = |stats: &Stats| {
+        [
+            (StateTag::Running, stats.executions + stats.takeovers + stats.swept_taken_over),
+            (StateTag::Completed, stats.ended_completed),
+            (StateTag::Failed, stats.ended_failed),
+            (StateTag::Released, stats.ended_released + stats.swept_released),
+            (StateTag::InDoubt, stats.left_in_doubt),
+        ]
+    };
+    let since = states(now).into_iter().zip(states(before));
+    let counts = since.map(|((tag, now), (_, then))| (tag, now.saturating_sub(then)));
+    let there = counts.filter(|(_, count)| *count > 0);
+    there.map(|(tag, count)| (tag.as_str().to_owned(), count)).collect()
 }
 
 /// Requests over all routes, by verdict.

@@ -2,6 +2,7 @@
 //! [`hapax_engine::operator`]; this turns it into HTTP.
 
 pub(super) mod documents;
+mod oldest;
 mod order;
 mod outcome;
 mod query;
@@ -24,10 +25,16 @@ use self::{
     documents::{
         ChangedDocument, ExplanationDocument, ForeseenDocument, ListingDocument, ShownDocument,
     },
+    oldest::{ORDERED_MAX, oldest_first},
     order::Wanted,
-    query::{ListQuery, ListWish, ShowQuery, operation_id},
+    query::{ListQuery, ListWish, PageOrder, ShowQuery, operation_id},
 };
-use super::{AdminState, access::Visitor, answer, problem::AdminProblem};
+use super::{
+    AdminState,
+    access::{AdminRole, Visitor},
+    answer,
+    problem::AdminProblem,
+};
 
 /// The largest body of an order, in bytes: the largest outcome there can be, in base64.
 const ORDER_BYTES_MAX: usize = 24 << 20;
@@ -49,8 +56,14 @@ async fn list(
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, AdminProblem> {
     let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
-    let ListWish { filter, key, page } = query.parse()?;
+    let ListWish { filter, key, page, order } = query.parse()?;
     let operator = Operator::new(state.engine.store().clone());
+    if let PageOrder::Oldest(after) = order {
+        let found = oldest_first(&operator, filter, after, page.limit).await?;
+        let next = found.next.map(|place| place.to_string());
+        let incomplete = found.is_incomplete.then_some(ORDERED_MAX);
+        return Ok(answer(&ListingDocument::ordered(&found.listed, next, incomplete)));
+    }
     let listing = match key {
         Some(key) => search::search(&operator, filter, &key, page).await?,
         None => operator.list(filter, page).await?,
@@ -60,15 +73,26 @@ async fn list(
 
 async fn show(
     State(state): State<AdminState>,
+    Extension(visitor): Extension<Visitor>,
     Path(id): Path<String>,
     query: Result<Query<ShowQuery>, QueryRejection>,
 ) -> Result<Response, AdminProblem> {
     let Query(query) = query.map_err(|refused| AdminProblem::invalid(refused.body_text()))?;
-    let shown = Operator::new(state.engine.store().clone()).show(operation_id(&id)?).await?;
+    let (operator, id) = (Operator::new(state.engine.store().clone()), operation_id(&id)?);
+    let shown = operator.show(id).await?;
     if !shown.is_known() {
         return Err(AdminProblem::unknown_operation());
     }
-    Ok(answer(&ShownDocument::of(&shown, query.body)))
+    let document = ShownDocument::of(&shown, query.body);
+    let document = match visitor.role {
+        AdminRole::Operate => document,
+        AdminRole::Read => document.without_request_body(),
+    };
+    // Steps that cannot be read do not hide the record.
+    Ok(answer(&match operator.steps(id).await {
+        Ok(steps) => document.with_steps(&steps, query.body),
+        Err(_) => document,
+    }))
 }
 
 /// Answers for unknown operations too: that nothing is stored explains something.

@@ -7,6 +7,7 @@ use hapax_core::{
 };
 use serde::Deserialize;
 
+use super::oldest::PlaceInTime;
 use crate::admin::problem::AdminProblem;
 
 /// How many operations a page has if nobody says otherwise.
@@ -22,6 +23,17 @@ pub(super) struct ListQuery {
     key: Option<String>,
     after: Option<String>,
     limit: Option<usize>,
+    /// In which order: `id`, or `oldest` of what is in doubt.
+    order: Option<String>,
+}
+
+/// In which order operations are asked for.
+#[derive(Debug)]
+pub(super) enum PageOrder {
+    /// By id, from the page on.
+    Id,
+    /// Those first that have been in their state the longest, after this place.
+    Oldest(Option<PlaceInTime>),
 }
 
 /// Which operations are asked for.
@@ -30,6 +42,7 @@ pub(super) struct ListWish {
     pub(super) filter: Filter,
     pub(super) key: Option<Key>,
     pub(super) page: Page,
+    pub(super) order: PageOrder,
 }
 
 /// The query of one operation.
@@ -52,7 +65,11 @@ impl ListQuery {
             scope: scope.map_err(|refusal| invalid("scope", refusal))?,
             state: self.state.as_deref().map(state).transpose()?,
         };
-        let after = self.after.as_deref().map(operation_id).transpose()?;
+        let order = self.order(&filter)?;
+        let after = match order {
+            PageOrder::Id => self.after.as_deref().map(operation_id).transpose()?,
+            PageOrder::Oldest(_) => None,
+        };
         let limit = self.limit.unwrap_or(PAGE_RECORDS_DEFAULT);
         if !(1..=PAGE_RECORDS_MAX).contains(&limit) {
             let detail = format!("limit: {limit} is outside 1 to {PAGE_RECORDS_MAX}");
@@ -60,7 +77,27 @@ impl ListQuery {
         }
         let key = self.key.as_ref().map(Key::parse).transpose();
         let key = key.map_err(|refusal| invalid("key", refusal))?;
-        Ok(ListWish { filter, key, page: Page { after, limit } })
+        Ok(ListWish { filter, key, page: Page { after, limit }, order })
+    }
+
+    fn order(&self, filter: &Filter) -> Result<PageOrder, AdminProblem> {
+        match self.order.as_deref() {
+            None | Some("id") => Ok(PageOrder::Id),
+            Some("oldest") if filter.state != Some(StateTag::InDoubt) || self.key.is_some() => {
+                let detail =
+                    "order: `oldest` is for what is in doubt (`state=in_doubt`), without a key";
+                Err(AdminProblem::invalid(detail))
+            }
+            Some("oldest") => {
+                let unknown = || AdminProblem::invalid("after: send the `next` of the page before");
+                let after = self.after.as_deref();
+                let after = after.map(|text| PlaceInTime::parse(text).ok_or_else(unknown));
+                Ok(PageOrder::Oldest(after.transpose()?))
+            }
+            Some(word) => {
+                Err(AdminProblem::invalid(format!("order: `{word}` is none of id, oldest")))
+            }
+        }
     }
 }
 

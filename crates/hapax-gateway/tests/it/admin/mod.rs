@@ -14,6 +14,7 @@ mod oidc;
 mod operations;
 mod outbox;
 mod pages;
+mod quarantine;
 mod sessions;
 mod tokens;
 pub(crate) mod world;

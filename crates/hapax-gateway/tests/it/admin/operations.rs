@@ -1,8 +1,86 @@
-use axum::http::StatusCode;
-use hapax_core::codec::Row;
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use super::world::{World, id};
+use axum::{
+    body::Body,
+    http::{HeaderMap, Request, StatusCode},
+};
+use bytes::Bytes;
+use hapax_core::{AttemptEnd, RunMode, codec::Row};
+use hapax_engine::{Admission, BeginRequest};
+use hapax_tower::{
+    Protection,
+    stored_request::{KeptFor, write},
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::world::{READ_TOKEN, World, ask, id};
+
+#[tokio::test(start_paused = true)]
+async fn doubts_come_oldest_first_over_all_pages() {
+    let world = World::new();
+    let keys = ["c", "a", "d", "b"];
+    for key in keys {
+        world.leave_in_doubt(key).await;
+        sleep(Duration::from_secs(60)).await;
+    }
+    let list = "/v1/operations?state=in_doubt&order=oldest&limit=3";
+    let first = world.look(list).await.json();
+    let second =
+        world.look(&format!("{list}&after={}", first["next"].as_str().unwrap())).await.json();
+    let seen = all(&first).chain(all(&second)).map(|one| one["key"].as_str().unwrap());
+    assert_eq!(seen.collect::<Vec<_>>(), keys);
+    assert_eq!((&second["next"], &second["incomplete"]), (&Value::Null, &Value::Null));
+    for (query, told) in [
+        ("order=oldest", "`oldest` is for what is in doubt"),
+        ("order=oldest&state=in_doubt&key=a", "without a key"),
+        ("order=youngest", "none of id, oldest"),
+        ("order=oldest&state=in_doubt&after=a", "the `next` of the page before"),
+    ] {
+        let refused = world.look(&format!("/v1/operations?{query}")).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+        assert!(refused.text.contains(told), "{}", refused.text);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_needed_to_decide_is_shown_and_what_was_sent_only_to_whoever_may_decide() {
+    let world = World::new();
+    let (parts, ()) = Request::post("/payments?card=4711").body(()).unwrap().into_parts();
+    let body = Bytes::from_static(b"pay 100");
+    let kept = write(&parts, &body, KeptFor::WaitedFor, &Protection::default(), &HeaderMap::new());
+    let asked = BeginRequest { mode: RunMode::Run { request: Some(kept) }, ..ask("k") };
+    let Admission::Execute(permit) = world.engine.begin(&asked).await.unwrap() else {
+        panic!("it is new")
+    };
+    let steps = permit.steps();
+    let receipt = || async { Ok::<_, std::io::Error>("receipt 7".to_owned()) };
+    steps.step("charge", |_| receipt()).await.unwrap();
+    let owner = format!("{:016x}", permit.attempt().owner.0);
+    permit.settle(AttemptEnd::Unanswered).await.unwrap();
+    let path = format!("/v1/operations/{}", id("k"));
+    let shown = world.look(&path).await.json();
+    assert_eq!(shown["record"]["owner"], owner);
+    let request = &shown["record"]["request"];
+    assert_eq!((&request["method"], &request["path"]), (&json!("POST"), &json!("/payments")));
+    assert_eq!((&request["body_bytes"], &request["body"]), (&json!(7), &Value::Null));
+    assert_eq!(request["body_sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        (&shown["steps"][0]["name"], &shown["steps"][0]["result"]),
+        (&json!("charge"), &Value::Null)
+    );
+    let doubted = shown["timeline"][1].clone();
+    assert_eq!(doubted["by"], "record");
+    let whole = world.look(&format!("{path}?body=true")).await.json();
+    assert_eq!(whole["record"]["request"]["body"], "pay 100");
+    assert_eq!(whole["steps"][0]["result"], "\"receipt 7\"");
+    let looking = Request::get(format!("{path}?body=true"))
+        .header("authorization", format!("Bearer {READ_TOKEN}"))
+        .body(Body::empty())
+        .unwrap();
+    let request = world.send(looking).await.json()["record"]["request"].clone();
+    assert_eq!(request, json!({ "method": "POST", "path": "/payments", "body_bytes": 7 }));
+}
 
 #[tokio::test(start_paused = true)]
 async fn operations_are_listed_by_state_tenant_and_scope() {
@@ -172,7 +250,7 @@ async fn every_address_of_the_openapi_document_is_answered() {
     world.pay("k").await;
     let document = world.look("/v1/openapi.json").await.json();
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 25);
+    assert_eq!(paths.len(), 27);
     world.park_two().await;
     for (path, methods) in paths.iter().filter(|(path, _)| *path != "/events") {
         let path = path.replace("{id}", &id("k").to_string()).replace("{destination}", "billing");

@@ -103,7 +103,9 @@ impl AttemptRun {
     {
         if before == EarlierAttempt::Unknown && self.permit.record().recovery == Recovery::Probe {
             let was_quiet = self.quiet_at.is_none_or(|at| Instant::now() >= at);
-            match self.probe().await {
+            let probed = self.probe().await;
+            self.permit.note_probe(in_words(&probed, was_quiet));
+            match probed {
                 ProbeAnswer::Happened(response) => {
                     return RecoveryTurn::Known(Ok(self.told(response)));
                 }
@@ -261,6 +263,19 @@ impl AttemptRun {
             Captured::Whole(body)
         };
         ServiceResponse { parts, body }
+    }
+}
+
+/// What a prober said, and whether that counts.
+fn in_words(probed: &ProbeAnswer, was_quiet: bool) -> &'static str {
+    match (probed, was_quiet) {
+        (ProbeAnswer::Happened(_), _) => "it happened",
+        (ProbeAnswer::DidNotHappen, true) => "it did not happen",
+        (ProbeAnswer::DidNotHappen, false) => {
+            "it had not happened yet, and what was sent might still be at work"
+        }
+        (ProbeAnswer::AtWork, _) => "it is at work",
+        (ProbeAnswer::Unknown, _) => "no answer, or none that tells",
     }
 }
 

@@ -2,6 +2,7 @@
 
 import { post, query, signedInAs } from "./api.js";
 import { announce, field, make, notice } from "./elements.js";
+import { clock } from "./words.js";
 
 const WHO = "hapax-who";
 const LOGGED = "Written to the gateway's log.";
@@ -104,6 +105,19 @@ export function changeLetter({ name, tenant }, letter, deed, done) {
     order: () => ({ message_id, content, dead_at }),
     kept: LOGGED,
     done,
+  });
+}
+
+/// Lets keys that are not in the store be run again, if its quarantine is still the one that is shown.
+export function liftQuarantine({ since, because }) {
+  return ask({
+    title: "Lift the quarantine",
+    about: { scope: `Since ${clock(since)}: ${because}` },
+    path: "/quarantine/lift",
+    verb: "Lift it",
+    fields: [make("p", { class: "hint" }, "Right once nothing that was lost can happen twice, or where a second effect does no harm.")],
+    order: () => ({ since }),
+    kept: "Kept in the store, for whoever looks next.",
   });
 }
 

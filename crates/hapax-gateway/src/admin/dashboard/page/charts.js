@@ -19,6 +19,15 @@ export const SERIES = [
   { name: "passed", label: "passed unprotected", verdicts: ["passed", "passed_keyless", "unprotected", "page"] },
 ];
 
+/// The same for keys: the states that they entered here.
+export const ENTERED = [
+  { name: "executed", label: "began", verdicts: ["running"] },
+  { name: "replayed", label: "completed", verdicts: ["completed"] },
+  { name: "mismatch", label: "failed", verdicts: ["failed"] },
+  { name: "refused", label: "released", verdicts: ["released"] },
+  { name: "doubt", label: "left in doubt", verdicts: ["in_doubt"] },
+];
+
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 export const of = (verdicts, { verdicts: words }) => sum(words.map((word) => verdicts[word] ?? 0));
 
@@ -31,15 +40,20 @@ function window(samples) {
 }
 
 /// Requests by verdict, as bars on top of each other.
-export function verdictChart(samples) {
+export const verdictChart = (samples) => bars("Requests by verdict", "no requests", samples, SERIES, (sample) => sample.verdicts);
+
+/// Keys by the state that they entered.
+export const stateChart = (samples) => bars("Keys by the state they entered", "no keys", samples, ENTERED, (sample) => sample.entered ?? {});
+
+function bars(title, none, samples, all, counts) {
   if (!samples.length) return make("p", { class: "hint" }, "The first sample is taken ten seconds after the start.");
   const { start, x, width } = window(samples);
-  const rate = (sample) => sum(SERIES.map((series) => of(sample.verdicts, series))) / sample.seconds;
+  const rate = (sample) => sum(all.map((series) => of(counts(sample), series))) / sample.seconds;
   const most = Math.max(1, ...samples.map(rate));
-  const bars = samples.flatMap((sample) => {
+  const drawings = samples.flatMap((sample) => {
     let below = 0;
-    return SERIES.flatMap((series) => {
-      const height = (of(sample.verdicts, series) / sample.seconds / most) * HEIGHT;
+    return all.flatMap((series) => {
+      const height = (of(counts(sample), series) / sample.seconds / most) * HEIGHT;
       if (!height) return [];
       below += height;
       const right = x(sample.at);
@@ -47,28 +61,28 @@ export function verdictChart(samples) {
       return [drawn("rect", { class: series.name, x: right - wide, y: HEIGHT - below, width: wide, height })];
     });
   });
-  const totals = SERIES.map((series) => ({ ...series, total: sum(samples.map((sample) => of(sample.verdicts, series))) }));
+  const totals = all.map((series) => ({ ...series, total: sum(samples.map((sample) => of(counts(sample), series))) }));
   const there = totals.filter(({ total }) => total > 0);
-  const said = there.map(({ name, label, total }) => `${total} ${label ?? name}`).join(", ") || "no requests";
-  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `Requests by verdict since ${timeOfDay(new Date(start).toISOString())}: ${said}` }, bars);
+  const said = there.map(({ name, label, total }) => `${total} ${label ?? name}`).join(", ") || none;
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title} since ${timeOfDay(new Date(start).toISOString())}: ${said}` }, drawings);
   const top = make("div", { class: "scale" }, make("span", null, `${most >= 10 ? Math.round(most) : most.toFixed(1)} / s`), make("span", null, ""));
   const foot = make("div", { class: "scale" }, make("span", null, timeOfDay(new Date(start).toISOString())), make("span", null, timeOfDay(samples.at(-1).at)));
   const legend = make("ul", { class: "legend" }, there.map(({ name, label, total }) => make("li", null, make("i", { class: name, "aria-hidden": "true" }), `${label ?? name} `, make("b", null, total.toLocaleString("en")))));
-  return make("div", { class: "chart" }, top, svg, foot, legend, asTable(samples, there));
+  return make("div", { class: "chart" }, top, svg, foot, legend, asTable(title, samples, there, counts));
 }
 
 /// The same by the minute.
-function asTable(samples, series) {
+function asTable(title, samples, series, counts) {
   const minutes = new Map();
   for (const sample of samples) {
     const minute = timeOfDay(sample.at).slice(0, 5);
     const row = minutes.get(minute) ?? series.map(() => 0);
-    minutes.set(minute, row.map((value, at) => value + of(sample.verdicts, series[at])));
+    minutes.set(minute, row.map((value, at) => value + of(counts(sample), series[at])));
   }
   const head = make("tr", null, make("th", { scope: "col" }, "Minute"), series.map(({ name, label }) => make("th", { scope: "col", class: "n" }, label ?? name)));
   const rows = [...minutes].reverse().map(([minute, row]) => make("tr", null, make("th", { scope: "row" }, minute), row.map((value) => make("td", { class: "n" }, value.toLocaleString("en")))));
   const table = make("table", null, make("thead", null, head), make("tbody", null, rows));
-  const scrolls = make("div", { class: "table", role: "group", tabindex: "0", "aria-label": "Requests by minute and verdict" }, table);
+  const scrolls = make("div", { class: "table", role: "group", tabindex: "0", "aria-label": `${title}, by the minute` }, table);
   return make("details", { class: "more" }, make("summary", null, `The same as a table, ${counted(minutes.size, "minute")}`), scrolls);
 }
 

@@ -5,6 +5,7 @@ import { card, head, make } from "./elements.js";
 
 export const configuration = {
   title: "Configuration",
+  isRenewed: true,
   async show(main) {
     const { version, lines } = await get("/configuration");
     const notes = lines.filter((line) => line.startsWith("note: "));

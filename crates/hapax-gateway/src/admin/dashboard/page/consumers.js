@@ -19,6 +19,7 @@ const DELIVERIES = {
 
 export const consumers = {
   title: "Consumers",
+  isRenewed: true,
   async show(main, context, { query: { after, after_tenant: tenant } }) {
     const hint = "Who acts on messages once, by what is remembered in this store. Counts end at ten thousand.";
     let listing;
@@ -39,6 +40,7 @@ export const consumers = {
 
 export const consumer = {
   title: "A consumer",
+  isRenewed: true,
   async show(main, context, { id: name, query: { tenant = PLAIN } }) {
     const path = `/consumers/${encodeURIComponent(name)}`;
     const of = (part, rest) => get(`${path}${part}${query({ ...rest, tenant })}`);
@@ -63,27 +65,29 @@ const mono = (text) => make("span", { class: "mono" }, text);
 
 /// A card whose rows come page by page.
 function pages(title, first, rows, load) {
-  const place = make("div", { class: "stack" });
-  const turn = (listing) => {
+  const turn = (place, listing) => {
     const { next } = listing;
-    const further = async () => {
+    const further = async ({ currentTarget }) => {
+      const here = currentTarget.closest(".paged");
+      // Whoever has turned the page stays on it.
+      here.dataset.own = "";
       try {
-        turn(await load(next));
-        place.querySelector("button, a, [tabindex]")?.focus();
+        turn(here, await load(next));
+        here.querySelector("button, a, [tabindex]")?.focus();
       } catch (error) {
-        place.append(notice("ill", error.message));
+        here.append(notice("ill", error.message));
       }
     };
     place.replaceChildren(rows(listing), ...(next ? [make("div", { class: "buttons" }, button(`More of ${title.toLowerCase()}`, "", further))] : []));
+    return place;
   };
-  turn(first);
-  return card(title, place);
+  return card(title, turn(make("div", { class: "stack paged" }), first));
 }
 
 function letters(shown, { letters, next }, of, context) {
   if (!letters.length && !next) return empty("There is no dead letter.", "Messages that could not be acted on are put aside here, unless their consumer sends them to a sink.");
-  const place = make("div", { class: "stack", "aria-live": "polite" });
-  const open = async ({ message_id: id, content }) => {
+  const open = async ({ currentTarget }, { message_id: id, content }) => {
+    const place = currentTarget.closest(".letters").querySelector(".opened");
     try {
       place.replaceChildren(letter(await of(`/dead/${encodeURIComponent(id)}`, { content })));
     } catch (error) {
@@ -93,10 +97,11 @@ function letters(shown, { letters, next }, of, context) {
   const columns = [{ name: "Message" }, { name: "Why" }, { name: "Put aside" }, { name: "A delivery of it now" }, { name: "Size", number: true }, { name: "What to do" }];
   const rows = letters.map((one) => [
     mono(one.message_id), make("span", null, make("b", null, one.reason), ` ${one.detail}`), clock(one.dead_at), DELIVERIES[one.next_delivery] ?? one.next_delivery, bytes(one.payload_bytes),
-    make("div", { class: "buttons" }, button("Show", "", () => open(one)),
+    make("div", { class: "buttons" }, button("Show", "", (event) => open(event, one)),
       context.mayChange() && one.next_delivery === "failed" && button("Forgive…", "", () => changeLetter(shown, one, "forgive", context.refresh)),
       context.mayChange() && button("Discard…", "", () => changeLetter(shown, one, "discard", context.refresh)))]);
-  return make("div", { class: "stack" }, table("Dead letters", columns, rows), place);
+  const opened = make("div", { class: "stack opened", "aria-live": "polite", "data-own": "" });
+  return make("div", { class: "stack letters" }, table("Dead letters", columns, rows, letters.map((one) => `${one.message_id} ${one.content}`)), opened);
 }
 
 function letter(one) {

@@ -5,11 +5,17 @@ export function make(tag, attributes, ...inside) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === false || value === null || value === undefined) continue;
-    if (typeof value === "function") element.addEventListener(name, value);
+    if (typeof value === "function") hear(element, name, value);
     else element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...inside.flat(Infinity).filter((part) => part !== null && part !== undefined && part !== false));
   return element;
+}
+
+/// Whoever renews an element changes what it does, not that it listens.
+function hear(element, name, action) {
+  element.heard = { ...element.heard, [name]: action };
+  element.addEventListener(name, (event) => element.heard?.[name]?.(event));
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -58,7 +64,7 @@ export function empty(strong, rest) {
 }
 
 export function button(label, kind, action) {
-  return make("button", { type: "button", class: kind, click: action }, label);
+  return make("button", { type: "button", class: kind, click: action, "data-key": label }, label);
 }
 
 /// A label and what it names.
@@ -70,9 +76,10 @@ export function field(id, label, control, hint) {
 
 /// A table whose first column names the row. Where there is little room each row becomes a paragraph;
 /// the roles are said because a browser forgets them then.
-export function table(caption, columns, rows) {
+/// Rows that may come and go are known by their `keys`.
+export function table(caption, columns, rows, keys = []) {
   const heads = columns.map(({ name, number }) => make("th", { scope: "col", role: "columnheader", class: number && "n" }, name));
-  const lines = rows.map((cells) => make("tr", { role: "row" }, cells.map((cell, at) => {
+  const lines = rows.map((cells, row) => make("tr", { role: "row", "data-key": keys[row] }, cells.map((cell, at) => {
     if (at === 0) return make("th", { scope: "row", role: "rowheader" }, cell);
     const { name, number } = columns[at];
     const isZero = number && (cell === "0" || cell === "");

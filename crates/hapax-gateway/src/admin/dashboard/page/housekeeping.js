@@ -2,18 +2,20 @@
 
 import { get } from "./api.js";
 import { card, empty, facts, head, make, notice, table } from "./elements.js";
+import { past as storePast } from "./quarantine.js";
 import { clock, count, span } from "./words.js";
 
 const AGES = [["under_1m", "under a minute"], ["under_1h", "under an hour"], ["under_1d", "under a day"], ["over_1d", "over a day"]];
 
 export const housekeeping = {
   title: "Housekeeping",
+  isRenewed: true,
   async show(main) {
-    const document = await get("/housekeeping");
+    const [document, past] = await Promise.all([get("/housekeeping"), storePast()]);
     main.replaceChildren(
       head("Housekeeping", "The sweeper looks after owners that are overdue, the purger removes what is past retention."),
       make("div", { class: "stack" },
-        make("div", { class: "sides" }, card("The store's clock", theClock(document.clock)), card("Since the gateway was started", counts(document))),
+        make("div", { class: "sides" }, make("div", { class: "stack" }, card("The store's clock", theClock(document.clock)), past), card("Since the gateway was started", counts(document))),
         card("Lately", log(document.log)),
         card("Keys in doubt, by route", doubts(document))),
     );

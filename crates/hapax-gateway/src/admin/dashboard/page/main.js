@@ -11,6 +11,8 @@ import { showLogin, wanted } from "./login.js";
 import { operation } from "./operation.js";
 import { destination, outbox } from "./outbox.js";
 import { overview } from "./overview.js";
+import { banner } from "./quarantine.js";
+import { renew } from "./renew.js";
 import { count, timeOfDay } from "./words.js";
 
 /// The views, in the order of the navigation; those without a place in it follow.
@@ -18,12 +20,19 @@ const VIEWS = { overview, doubts, keys, outbox, consumers, housekeeping, configu
 const INNER = { key: { view: operation, under: "keys" }, destination: { view: destination, under: "outbox" }, consumer: { view: consumer, under: "consumers" } };
 const RETRY_MILLIS = 5000;
 const POLL_MILLIS = 10000;
+/// How often what is shown is read anew, and how much longer than the reading took that has to be: ten who look
+/// keep the store busy for no more than a fiftieth of the time.
+const RENEW_MILLIS = 10000;
+const RENEW_SHARE = 500;
 
 const context = { role: null, version: "", figures: null, go: (hash) => (location.hash = hash), mayChange: () => context.role === "operate", refresh: () => show() };
 let shown = {};
 let stream = null;
 let timer = null;
 let turn = 0;
+let renewAt = 0;
+let isRenewing = false;
+let wasQuarantined = false;
 
 async function begin() {
   stop();
@@ -40,6 +49,7 @@ async function begin() {
   find("person").hidden = !who.person;
   say(find("person"), who.person ?? "");
   if (!who.role) {
+    banner(find("banner"), null, context);
     status("", "");
     document.title = "Sign in · Hapax";
     showLogin(find("main"), who, begin);
@@ -87,7 +97,9 @@ async function show() {
   try {
     const live = await view.show(part, context, parameters);
     if (mine !== turn || !context.role) return;
-    shown = live ?? {};
+    shown = { ...live };
+    if (view.isRenewed) shown.renew ??= () => again(view, parameters, part, mine);
+    renewAt = Date.now() + RENEW_MILLIS;
   } catch (error) {
     if (mine !== turn || !context.role) return;
     part.replaceChildren(make("h1", { tabindex: "-1" }, view.title), notice("ill", error.message));
@@ -96,6 +108,25 @@ async function show() {
   main.removeAttribute("aria-busy");
   part.querySelector("h1")?.focus({ preventScroll: true });
   scrollTo(0, 0);
+}
+
+/// The same view, read anew into what is shown.
+async function again(view, parameters, part, mine) {
+  const fresh = make("div");
+  await view.show(fresh, context, parameters);
+  if (mine === turn) renew(part, fresh);
+}
+
+/// Reads what is shown anew, unless it is too early, nobody looks, or somebody is about to do something with it.
+async function renewShown() {
+  const isSelecting = getSelection()?.isCollapsed === false;
+  if (!shown.renew || isRenewing || Date.now() < renewAt || document.hidden || isSelecting || document.querySelector("dialog")) return;
+  isRenewing = true;
+  const began = performance.now();
+  // What cannot be read stays as it is; the feed says whether the gateway answers.
+  await shown.renew().catch(() => null);
+  isRenewing = false;
+  renewAt = Date.now() + Math.max(RENEW_MILLIS, RENEW_SHARE * (performance.now() - began));
 }
 
 function navigation() {
@@ -148,7 +179,13 @@ function tell(figures, kind) {
     say(badge, count(keys));
     badge.setAttribute("aria-label", `${count(keys)} in doubt`);
   }
+  const { quarantine } = figures;
+  if (quarantine && !wasQuarantined) announce(`The store is quarantined: ${quarantine.because}`);
+  if (!quarantine && wasQuarantined) announce("The quarantine of the store is over");
+  wasQuarantined = Boolean(quarantine);
+  banner(find("banner"), quarantine, context);
   shown.figures?.(figures);
+  renewShown();
 }
 
 /// Told to everybody when it changes in kind, not at every tick.

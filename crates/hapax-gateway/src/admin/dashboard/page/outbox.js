@@ -9,6 +9,7 @@ const PAGE = 50;
 
 export const outbox = {
   title: "Outbox",
+  isRenewed: true,
   async show(main) {
     let destinations;
     try {
@@ -21,13 +22,14 @@ export const outbox = {
     const rows = destinations.map((one) => [
       make("a", { href: `#/destination/${encodeURIComponent(one.name)}` }, one.name), sending(one), make("span", { class: "mono" }, one.topics.join(", ")),
       count(one.behind), one.behind ? span(one.behind_seconds) : "", count(one.parked), count(one.relays)]);
-    const list = rows.length ? card("", table("Destinations", columns, rows)) : empty("There is no destination.", "One is registered when a relay first runs: [[relay]] in the configuration, or hapax relay.");
+    const list = rows.length ? card("", table("Destinations", columns, rows, destinations.map(({ name }) => name))) : empty("There is no destination.", "One is registered when a relay first runs: [[relay]] in the configuration, or hapax relay.");
     main.replaceChildren(head("Outbox", "Events that were written with their effect, and where they are sent."), list);
   },
 };
 
 export const destination = {
   title: "A destination",
+  isRenewed: true,
   async show(main, context, { id: name }) {
     const path = `/outbox/${encodeURIComponent(name)}`;
     const [lag, listing] = await Promise.all([get(path), get(`${path}/parked${query({ limit: PAGE })}`)]);
@@ -54,7 +56,7 @@ function parked(name, { parked, next }, context) {
     event.replaying ? "to be sent again" : context.mayChange() ? again(`Event ${event.position}`, { position: event.position }) : ""]);
   const all = context.mayChange() && parked.some(({ replaying }) => !replaying) && make("div", { class: "buttons" }, button("Send all again…", "", () => replay(name, "All parked events", { all: true }, context.refresh)));
   const more = next !== null && make("p", { class: "hint" }, `There are more: hapax outbox parked ${name} --after ${next}`);
-  return card(title, table(title, columns, rows), more, all);
+  return card(title, table(title, columns, rows, parked.map(({ position }) => position)), more, all);
 }
 
 function lanes(lanes) {

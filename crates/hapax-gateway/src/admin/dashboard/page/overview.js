@@ -1,8 +1,9 @@
 // What was prevented, and what goes on.
 
 import { get } from "./api.js";
-import { SERIES, of, spark, verdictChart } from "./charts.js";
+import { SERIES, of, spark, stateChart, verdictChart } from "./charts.js";
 import { card, empty, head, make, table } from "./elements.js";
+import { renew } from "./renew.js";
 import { clock, count, counted, millis, money, perSecond, span } from "./words.js";
 
 const PREVENTED = [
@@ -25,25 +26,21 @@ export const overview = {
   title: "Overview",
   async show(main, context) {
     const { now, samples, samples_max: most } = await get("/overview");
-    const parts = { prevented: make("div"), observed: make("div"), tiles: make("div", { class: "tiles" }), chart: make("div"), routes: make("div") };
+    const parts = { prevented: make("div"), observed: make("div"), tiles: make("div", { class: "tiles" }), chart: make("div"), states: make("div"), routes: make("div") };
     main.replaceChildren(
       head("Overview", "…"),
-      make("div", { class: "stack" }, parts.prevented, parts.observed, parts.tiles, card("Requests by verdict", parts.chart), card("Routes", parts.routes)),
+      make("div", { class: "stack" }, parts.prevented, parts.observed, parts.tiles, card("Requests by verdict", parts.chart), card("Keys by the state they entered", make("p", { class: "hint" }, "Through this gateway, in the last hour."), parts.states), card("Routes", parts.routes)),
     );
     const draw = (figures) => {
       const { sample } = figures;
       if (sample && sample.at !== samples.at(-1)?.at) samples.push(sample);
       if (samples.length > most) samples.splice(0, samples.length - most);
       main.querySelector(".head .hint").textContent = `Since the gateway was started ${span(figures.uptime_seconds)} ago.`;
-      parts.prevented.replaceChildren(prevented(figures));
-      parts.observed.replaceChildren(...observed(figures));
-      parts.tiles.replaceChildren(...tiles(figures, samples));
-      const chart = verdictChart(samples);
-      const wasOpen = parts.chart.querySelector("details")?.open;
-      if (wasOpen) chart.querySelector("details")?.setAttribute("open", "");
-      // What somebody reads or has the focus in is left alone.
-      if (!parts.chart.contains(document.activeElement)) parts.chart.replaceChildren(chart);
-      if (!parts.routes.contains(document.activeElement)) parts.routes.replaceChildren(routes(figures.routes));
+      const fresh = {
+        prevented: [prevented(figures)], observed: observed(figures), tiles: tiles(figures, samples),
+        chart: [verdictChart(samples)], states: [stateChart(samples)], routes: [routes(figures.routes)],
+      };
+      for (const [name, drawn] of Object.entries(fresh)) renew(parts[name], make("div", null, drawn));
     };
     draw(context.figures ?? now);
     return { figures: draw };
@@ -86,8 +83,8 @@ function tiles(figures, samples) {
   const doubts = figures.in_doubt;
   const list = [
     ["Requests", last ? `${perSecond(rate(last))} / s` : "–", counted(figures.connections, "open connection"), spark(samples, rate)],
-    ["In flight", count(figures.in_flight), "being worked on now", spark(samples, (sample) => sample.in_flight)],
-    ["In doubt", doubts ? count(doubts.keys) : "–", doubts?.keys ? `the oldest for ${span(doubts.oldest_seconds)}` : "nothing waits for a decision", spark(samples, (sample) => sample.in_doubt, "doubt")],
+    ["In flight", count(figures.in_flight), make("a", { href: "#/keys?state=running" }, "which keys are at work"), spark(samples, (sample) => sample.in_flight)],
+    ["In doubt", doubts ? count(doubts.keys) : "–", doubts?.keys ? make("a", { href: "#/doubts" }, `the oldest for ${span(doubts.oldest_seconds)}`) : "nothing waits for a decision", spark(samples, (sample) => sample.in_doubt, "doubt")],
     ["Run, half within", ...took(last?.executed, "none in the last ten seconds"), spark(samples, (sample) => sample.executed?.p50_ms)],
     ["Replayed, half within", ...took(last?.replayed, "none in the last ten seconds"), spark(samples, (sample) => sample.replayed?.p50_ms)],
     ["Commits, half within", ...took(last?.commit, "none in the last ten seconds"), spark(samples, (sample) => sample.commit?.p50_ms)],

@@ -9,6 +9,9 @@ pub struct ListingDocument {
     pub operations: Vec<ListedDocument>,
     /// What to send as `after` to get the next page; nothing on the last one.
     pub next: Option<String>,
+    /// As many were put in order, and there are more: they may be older than those that are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<usize>,
 }
 
 /// An operation in a listing.
@@ -49,7 +52,7 @@ pub struct OperationDocument {
     pub changed_at: String,
     /// When its outcome expires.
     pub expires_at: String,
-    /// The name of the attempt that runs it, while it is running: drawn for each attempt, and known to
+    /// The name of the attempt that runs it, or that left it in doubt: drawn for each attempt, and known to
     /// nobody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
@@ -67,7 +70,17 @@ impl ListingDocument {
         Self {
             operations: listing.listed.iter().map(ListedDocument::of).collect(),
             next: listing.next.map(|id| id.to_string()),
+            incomplete: None,
         }
+    }
+
+    /// The document of a page that is in another order than that of ids.
+    pub(in crate::admin::operations) fn ordered(
+        listed: &[store::Listed],
+        next: Option<String>,
+        incomplete: Option<usize>,
+    ) -> Self {
+        Self { operations: listed.iter().map(ListedDocument::of).collect(), next, incomplete }
     }
 }
 
@@ -107,7 +120,8 @@ impl OperationDocument {
             created_at: summary.created_at.to_string(),
             changed_at: summary.changed_at.to_string(),
             expires_at: summary.expires_at.to_string(),
-            owner: (stamp.tag == StateTag::Running).then(|| format!("{:016x}", stamp.owner.0)),
+            owner: matches!(stamp.tag, StateTag::Running | StateTag::InDoubt)
+                .then(|| format!("{:016x}", stamp.owner.0)),
             lease_until: until(StateTag::Running),
             pick_up_by: until(StateTag::Pending),
         }

@@ -10,5 +10,8 @@ pub use self::{
     change::{ChangedDocument, ForeseenDocument, FoundDocument, ReleaseDocument, Resolve},
     listing::{ListedDocument, ListingDocument, OperationDocument},
     outcome::{GivenOutcome, HeaderDocument, StoredOutcome},
-    record::{ExplanationDocument, MomentDocument, NoteDocument, RecordDocument, ShownDocument},
+    record::{
+        ExplanationDocument, MomentDocument, NoteDocument, RecordDocument, RequestDocument,
+        ShownDocument, StepDocument,
+    },
 };

@@ -2,6 +2,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use hapax_core::{Body, Outcome};
 use serde::{Deserialize, Serialize};
 
+use super::record::shown_bytes;
+
 /// One header of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,12 +61,7 @@ impl StoredOutcome {
             // A kind of body this version does not know is not shown.
             _ => (None, 0),
         };
-        let text = kept.filter(|_| with_body).map(|bytes| str::from_utf8(bytes).map_err(|_| bytes));
-        let (body, body_base64) = match text {
-            None => (None, None),
-            Some(Ok(text)) => (Some(text.to_owned()), None),
-            Some(Err(bytes)) => (None, Some(BASE64_STANDARD.encode(bytes))),
-        };
+        let (body, body_base64) = kept.map_or((None, None), |bytes| shown_bytes(bytes, with_body));
         let encrypted = matches!(outcome.body(), Body::Sealed { .. });
         let body_kept = kept.is_some() || encrypted;
         let (status, headers) = (outcome.status(), headers(outcome));
