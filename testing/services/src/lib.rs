@@ -8,7 +8,7 @@
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`patroni`]: three of them under a cluster manager, whose machines can be lost or cut off;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
-//! - [`haproxy`]: a load balancer;
+//! - [`haproxy`]: a load balancer, with [the configuration that is handed out](proxy);
 //! - [`kms`]: a key service, started alike;
 //! - [`openid`]: an OpenID provider, with people in groups;
 //! - [`redis`]: a Redis server, for those who compare with it;
@@ -61,6 +61,7 @@ pub mod postgres;
 pub mod postgres_versions;
 pub mod process;
 pub mod prometheus;
+pub mod proxy;
 pub mod rabbitmq;
 pub mod redis;
 pub mod roster;

@@ -1,5 +1,6 @@
 //! Going out and coming in without losing a request.
 
+mod clients;
 mod delay;
 mod replacement;
 mod sockets;
