@@ -8,7 +8,7 @@
 //! - [`pgbouncer`]: a connection pooler in front of one;
 //! - [`patroni`]: three of them under a cluster manager, whose machines can be lost or cut off;
 //! - [`kafka`], [`nats`], [`rabbitmq`], [`sqs`]: message brokers, all alike in use: [`broker`];
-//! - [`haproxy`]: a load balancer, with [the configuration that is handed out](proxy);
+//! - [`haproxy`], [`nginx`]: proxies, with [the configurations that are handed out](proxy);
 //! - [`kms`]: a key service, started alike;
 //! - [`openid`]: an OpenID provider, with people in groups;
 //! - [`redis`]: a Redis server, for those who compare with it;
@@ -53,6 +53,7 @@ pub mod haproxy;
 pub mod kafka;
 pub mod kms;
 pub mod nats;
+pub mod nginx;
 pub mod openid;
 pub mod patroni;
 pub mod pg_cron;

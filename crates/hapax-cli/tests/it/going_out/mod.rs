@@ -4,6 +4,7 @@ mod clients;
 mod delay;
 mod replacement;
 mod sockets;
+mod versions;
 
 use crate::world::{Answer, Gateway, ask};
 

@@ -1,13 +1,16 @@
-//! Two gateways behind HAProxy, as the file that is handed out configures it, replaced one after the other under load.
+//! Two gateways behind HAProxy or nginx, as the files that are handed out configure these: replaced one after the other
+//! under load, or killed.
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use hapax_services::{haproxy::LoadBalancer, proxy::BalancedServer};
+use hapax_services::{haproxy::LoadBalancer, nginx::ReverseProxy, proxy::BalancedServer};
 use tokio::task::spawn_blocking;
 
 use super::clients::{Clients, some_load};
 use crate::{
-    hapax, text,
+    hapax,
+    operating::Scrape,
+    text,
     world::{Behaviour, Database, Gateway, Setup, Upstream, program_before, until},
 };
 
@@ -22,9 +25,9 @@ fn behind(gateways: &[Gateway; 2]) -> [BalancedServer; 2] {
         .map(|gateway| BalancedServer { address: gateway.address, health: gateway.admin })
 }
 
-async fn upstream() -> Upstream {
+async fn upstream(deduplicates: bool) -> Upstream {
     let takes = Duration::from_millis(50);
-    Upstream::start(Behaviour { takes, ..Behaviour::default() }).await
+    Upstream::start(Behaviour { takes, deduplicates, ..Behaviour::default() }).await
 }
 
 async fn up(balancer: &LoadBalancer, number: usize, expected: bool) {
@@ -33,7 +36,7 @@ async fn up(balancer: &LoadBalancer, number: usize, expected: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_and_every_key_runs_once_while_gateways_are_replaced() {
-    let upstream = upstream().await;
+    let upstream = upstream(false).await;
     let database = Database::create().await;
     let setup = || Setup::new(upstream.address).store(&database.url).program(program_before());
     let mut gateways = [setup().start().await, setup().start().await];
@@ -62,6 +65,38 @@ async fn no_request_is_lost_and_every_key_runs_once_while_gateways_are_replaced(
     gateways[0].signal("TERM");
     up(&balancer, 0, false).await;
     assert!(gateways[0].ended().await, "{}", gateways[0].log());
+    some_load(&upstream).await;
+    clients.stop_satisfied(&upstream).await;
+}
+
+/// An upstream that deduplicates is sent what nobody knows of, by whoever is left.
+const RESENT: &str = "sweep = \"300ms\"\n[defaults]\ntimeout = \"1s\"\nlease = \"1500ms\"\n\
+    recovery = \"resend\"\nin_flight = \"wait\"\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_nginx_nobody_hears_of_a_gateway_that_was_killed_and_one_that_was_stopped() {
+    let upstream = upstream(true).await;
+    let database = Database::create().await;
+    let setup = || Setup::new(upstream.address).store(&database.url).config(RESENT);
+    let mut gateways = [setup().start().await, setup().start().await];
+    let servers = behind(&gateways);
+    let proxy = spawn_blocking(move || ReverseProxy::start(&handed_out("nginx.conf"), &servers));
+    let proxy = proxy.await.unwrap().unwrap();
+    let clients = Clients::start(proxy.address());
+    some_load(&upstream).await;
+    gateways[0].kill();
+    some_load(&upstream).await;
+    gateways[0].run().await;
+    // nginx passes over who has failed, for `fail_timeout`; without the other there would be nobody until then.
+    until("nginx to come back to it", async || {
+        let page = Scrape::of(&gateways[0]).await;
+        let mut answered =
+            page.samples().filter(|(series, _)| series.starts_with("hapax_requests_total"));
+        answered.any(|(_, count)| count != "0")
+    })
+    .await;
+    gateways[1].signal("TERM");
+    assert!(gateways[1].ended().await, "{}", gateways[1].log());
     some_load(&upstream).await;
     clients.stop_satisfied(&upstream).await;
 }
