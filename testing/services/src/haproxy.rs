@@ -1,89 +1,46 @@
 //! HAProxy: a load balancer in front of servers, on a free loopback port.
 
 use std::{
-    fmt::Write as _,
-    fs,
     io::{Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::PathBuf,
-    process::Command,
-    time::Duration,
 };
-
-use rustix::process::Signal;
-use tempfile::TempDir;
 
 use crate::{
-    debian,
     error::ServiceError,
     ports,
-    process::{Process, StopStep},
-    programs,
+    proxy::{BalancedServer, ProxyProgram, RunningProxy, placed},
 };
 
-const SERVER: &str = "HAProxy";
-const REMEDY: &str =
-    "install it (Debian: `apt-get install -y haproxy`) or put `haproxy` on the PATH";
-
-const READY_LIMIT: Duration = Duration::from_secs(30);
-const STOP: [StopStep; 2] =
-    [StopStep { signal: Signal::TERM, patience: Duration::from_secs(10) }, StopStep::KILL];
+const PROGRAM: ProxyProgram = ProxyProgram {
+    server: "HAProxy",
+    name: "haproxy",
+    package: "haproxy",
+    remedy: "install it (Debian: `apt-get install -y haproxy`) or put `haproxy` on the PATH",
+};
 
 /// A running load balancer. Dropping it stops it and removes its files.
 #[derive(Debug)]
 pub struct LoadBalancer {
-    process: Process,
-    address: SocketAddr,
+    proxy: RunningProxy,
     statistics: SocketAddr,
-    _dir: TempDir,
-}
-
-/// A server behind it.
-#[derive(Debug, Clone, Copy)]
-pub struct BalancedServer {
-    /// Where requests are sent.
-    pub address: SocketAddr,
-    /// Where `GET /readyz` says whether it may be sent any.
-    pub health: SocketAddr,
 }
 
 impl LoadBalancer {
-    /// Starts one in front of these servers, which it asks ten times a second whether they are ready,
-    /// installing HAProxy first if need be.
+    /// Starts one with this configuration, moved in front of these servers, installing HAProxy first if need be.
     ///
     /// When it returns, it accepts connections.
-    pub fn start(servers: &[BalancedServer]) -> Result<Self, ServiceError> {
-        let program = find_or_install()?;
-        let dir = tempfile::Builder::new().prefix("hapax-haproxy-").tempdir();
-        let dir = dir.map_err(ServiceError::io("make a temporary directory"))?;
-        ports::until_free(|| {
-            let [port, statistics] = ports::free()?;
-            let settings = dir.path().join("haproxy.cfg");
-            fs::write(&settings, configuration(port, statistics, servers))
-                .map_err(ServiceError::io(format!("write {}", settings.display())))?;
-            let mut command = Command::new(&program);
-            command.args(["-db", "-f"]).arg(&settings);
-            let mut process =
-                Process::spawn(SERVER, &mut command, &dir.path().join("haproxy.log"))?;
-            let accepts = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-            let ready = process.wait_until_ready(READY_LIMIT, accepts);
-            if ready.is_err() {
-                // The error of the start is the one to tell; a failing stop would only hide it.
-                let _ = process.stop(&STOP);
-            }
-            ready.map(|()| (process, port, statistics))
-        })
-        .map(|(process, port, statistics)| Self {
-            process,
-            address: (Ipv4Addr::LOCALHOST, port).into(),
-            statistics: (Ipv4Addr::LOCALHOST, statistics).into(),
-            _dir: dir,
-        })
+    pub fn start(configuration: &str, servers: &[BalancedServer; 2]) -> Result<Self, ServiceError> {
+        let mut shown_on = 0;
+        let proxy = PROGRAM.start(&["-db", "-f"], |_, port| {
+            [shown_on] = ports::free()?;
+            Ok(placed(configuration, port, servers) + &statistics(shown_on))
+        })?;
+        Ok(Self { proxy, statistics: (Ipv4Addr::LOCALHOST, shown_on).into() })
     }
 
     /// Where clients connect.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.proxy.address
     }
 
     /// Whether it sends requests to the server with this number, counted from zero.
@@ -96,43 +53,19 @@ impl LoadBalancer {
             Ok(page)
         };
         let page = asked().map_err(ServiceError::io("ask HAProxy about its servers"))?;
-        let line = page.lines().find(|line| line.starts_with(&format!("servers,s{number},")));
-        Ok(line.is_some_and(|line| line.split(',').nth(STATUS_COLUMN) == Some("UP")))
+        let lines = page.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let mut servers = lines.filter(|line| line.get(1).is_some_and(|name| NAMES.contains(name)));
+        let status = servers.nth(number).and_then(|line| line.get(STATUS_COLUMN).copied());
+        Ok(status == Some("UP"))
     }
 }
 
+/// What the file that is handed out calls its servers.
+const NAMES: [&str; 2] = ["one", "two"];
 /// Where its statistics have the status of a server.
 const STATUS_COLUMN: usize = 17;
 
-impl Drop for LoadBalancer {
-    fn drop(&mut self) {
-        // Nobody is left to be told, and its files are removed in any case.
-        let _ = self.process.stop(&STOP);
-    }
-}
-
-fn configuration(port: u16, statistics: u16, servers: &[BalancedServer]) -> String {
-    let mut text = format!(
-        "defaults\n  mode http\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\n\n\
-         listen statistics\n  bind 127.0.0.1:{statistics}\n  stats enable\n  stats uri /\n\n\
-         frontend clients\n  bind 127.0.0.1:{port}\n  default_backend servers\n\n\
-         backend servers\n  option httpchk GET /readyz\n  http-check expect status 200\n"
-    );
-    for (number, BalancedServer { address, health }) in servers.iter().enumerate() {
-        let (ip, port) = (health.ip(), health.port());
-        let _ = writeln!(
-            text,
-            "  server s{number} {address} check inter 100ms fall 1 rise 1 addr {ip} port {port}"
-        );
-    }
-    text
-}
-
-fn find_or_install() -> Result<PathBuf, ServiceError> {
-    let find = || programs::find("haproxy", &["/usr/sbin"]);
-    if let Some(program) = find() {
-        return Ok(program);
-    }
-    debian::install(SERVER, "haproxy", REMEDY)?;
-    find().ok_or(ServiceError::Missing { server: SERVER, remedy: REMEDY })
+/// Has it show on this port what it knows of its servers.
+fn statistics(port: u16) -> String {
+    format!("\nlisten statistics\n    bind 127.0.0.1:{port}\n    stats enable\n    stats uri /\n")
 }

@@ -397,8 +397,8 @@ impl Account {
     }
 }
 
-/// Where the programs of the newest version are, which is installed first if need be.
-pub(crate) fn programs() -> Result<PathBuf, ServiceError> {
+/// Where the programs of the newest version are, `pg_dump` among them; it is installed first if need be.
+pub fn programs() -> Result<PathBuf, ServiceError> {
     Tools::find_or_install().map(|tools| tools.bin)
 }
 

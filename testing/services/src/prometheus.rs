@@ -50,8 +50,13 @@ pub struct PrometheusServer {
 impl PrometheusServer {
     /// Starts one that scrapes these targets under the job `hapax`, installing Prometheus first if need be.
     pub fn start(targets: &[SocketAddr]) -> Result<Self, ServiceError> {
+        Self::with_rules(targets, "groups: []\n")
+    }
+
+    /// The same, which judges by this file of rules every second.
+    pub fn with_rules(targets: &[SocketAddr], rules: &str) -> Result<Self, ServiceError> {
         let program = find_or_install(SERVER)?;
-        ports::until_free(|| Self::launch(&program, targets))
+        ports::until_free(|| Self::launch(&program, targets, rules))
     }
 
     /// Where it answers.
@@ -59,18 +64,21 @@ impl PrometheusServer {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    fn launch(program: &Path, targets: &[SocketAddr]) -> Result<Self, ServiceError> {
+    fn launch(program: &Path, targets: &[SocketAddr], rules: &str) -> Result<Self, ServiceError> {
         let dir = tempfile::Builder::new().prefix("hapax-prometheus-").tempdir();
         let dir = dir.map_err(ServiceError::io("make a temporary directory"))?;
         let [port] = ports::free()?;
         let targets: Vec<_> = targets.iter().map(|target| format!("\"{target}\"")).collect();
         let config = format!(
-            "global: {{ scrape_interval: 1s, scrape_timeout: 1s }}\nscrape_configs:\n  - job_name: hapax\n    \
+            "global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}\n\
+             rule_files: [rules.yml]\nscrape_configs:\n  - job_name: hapax\n    \
              static_configs: [{{ targets: [{}] }}]\n",
             targets.join(", ")
         );
         let file = dir.path().join("prometheus.yml");
-        fs::write(&file, config).map_err(ServiceError::io(format!("write {}", file.display())))?;
+        for (file, text) in [(&file, config.as_str()), (&dir.path().join("rules.yml"), rules)] {
+            fs::write(file, text).map_err(ServiceError::io(format!("write {}", file.display())))?;
+        }
         let mut command = Command::new(program);
         command.arg(format!("--config.file={}", file.display()));
         command.arg(format!("--storage.tsdb.path={}", dir.path().join("data").display()));

@@ -1,8 +1,10 @@
 //! Going out and coming in without losing a request.
 
+mod clients;
 mod delay;
 mod replacement;
 mod sockets;
+mod versions;
 
 use crate::world::{Answer, Gateway, ask};
 

@@ -1,45 +1,33 @@
-//! Two gateways behind HAProxy, replaced one after the other under load.
+//! Two gateways behind HAProxy or nginx, as the files that are handed out configure these: replaced one after the other
+//! under load, or killed.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{fs, path::PathBuf, time::Duration};
+
+use hapax_services::{haproxy::LoadBalancer, nginx::ReverseProxy, proxy::BalancedServer};
+use tokio::task::spawn_blocking;
+
+use super::clients::{Clients, some_load};
+use crate::{
+    hapax,
+    operating::Scrape,
+    text,
+    world::{Behaviour, Database, Gateway, Setup, Upstream, program_before, until},
 };
 
-use hapax_services::haproxy::{BalancedServer, LoadBalancer};
-use tokio::task::{JoinSet, spawn_blocking};
-
-use crate::world::{Behaviour, Database, Gateway, Setup, Upstream, ask, post, until};
-
-const CLIENTS: usize = 8;
-
-/// What was answered under a key: its status, and whether it was a replay; `None` if nothing was.
-struct Heard {
-    key: String,
-    answer: Option<(u16, bool)>,
+fn handed_out(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../deploy/proxies");
+    fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// Clients that come back for more until they are told to stop; what each of them was answered.
-fn load(balancer: &LoadBalancer, done: &Arc<AtomicBool>) -> JoinSet<Vec<Heard>> {
-    let mut clients = JoinSet::new();
-    for client in 0..CLIENTS {
-        let (to, done) = (balancer.address(), Arc::clone(done));
-        clients.spawn(async move {
-            let mut heard = Vec::new();
-            for number in 0.. {
-                let key = format!("{client}-{number}");
-                for _ in 0..2 {
-                    let answer = ask(to, post("/pay", &key, "ten")).await;
-                    let answer = answer.map(|answer| (answer.status, answer.is_replay()));
-                    heard.push(Heard { key: key.clone(), answer });
-                }
-                if done.load(Relaxed) {
-                    break;
-                }
-            }
-            heard
-        });
-    }
-    clients
+fn behind(gateways: &[Gateway; 2]) -> [BalancedServer; 2] {
+    gateways
+        .each_ref()
+        .map(|gateway| BalancedServer { address: gateway.address, health: gateway.admin })
+}
+
+async fn upstream(deduplicates: bool) -> Upstream {
+    let takes = Duration::from_millis(50);
+    Upstream::start(Behaviour { takes, deduplicates, ..Behaviour::default() }).await
 }
 
 async fn up(balancer: &LoadBalancer, number: usize, expected: bool) {
@@ -48,44 +36,67 @@ async fn up(balancer: &LoadBalancer, number: usize, expected: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_request_is_lost_and_every_key_runs_once_while_gateways_are_replaced() {
-    let upstream = Upstream::start(Behaviour {
-        takes: std::time::Duration::from_millis(20),
-        ..Behaviour::default()
-    })
-    .await;
+    let upstream = upstream(false).await;
     let database = Database::create().await;
-    let mut gateways: Vec<Gateway> = Vec::new();
-    for _ in 0..2 {
-        let setup = Setup::new(upstream.address).store(&database.url);
-        gateways.push(setup.config("drain_delay = \"1s\"\n").start().await);
-    }
-    let servers: Vec<_> = gateways
-        .iter()
-        .map(|gateway| BalancedServer { address: gateway.address, health: gateway.admin })
-        .collect();
-    let balancer = spawn_blocking(move || LoadBalancer::start(&servers)).await.unwrap().unwrap();
+    let setup = || Setup::new(upstream.address).store(&database.url).program(program_before());
+    let mut gateways = [setup().start().await, setup().start().await];
+    let servers = behind(&gateways);
+    let balancer =
+        spawn_blocking(move || LoadBalancer::start(&handed_out("haproxy.cfg"), &servers));
+    let balancer = balancer.await.unwrap().unwrap();
     for number in 0..gateways.len() {
         up(&balancer, number, true).await;
     }
-    let done = Arc::<AtomicBool>::default();
-    let clients = load(&balancer, &done);
+    let clients = Clients::start(balancer.address());
+    some_load(&upstream).await;
+    let migrated = hapax(&["migrate", "--store", &database.url]);
+    assert!(migrated.status.success(), "{}", text(&migrated.stderr));
     for (number, gateway) in gateways.iter_mut().enumerate() {
-        let before = upstream.total();
-        until("some load", async || upstream.total() > before + 20).await;
+        some_load(&upstream).await;
         gateway.signal("TERM");
-        up(&balancer, number, false).await;
         assert!(gateway.ended().await, "{}", gateway.log());
+        gateway.upgrade();
+        gateway.configure("drain_delay = \"3s\"\n");
         gateway.run().await;
         up(&balancer, number, true).await;
     }
-    let before = upstream.total();
-    until("some load", async || upstream.total() > before + 20).await;
-    done.store(true, Relaxed);
-    let heard: Vec<_> = clients.join_all().await.into_iter().flatten().collect();
-    for (number, Heard { key, answer }) in heard.iter().enumerate() {
-        assert_eq!(*answer, Some((201, number % 2 == 1)), "{key}");
-    }
-    assert_eq!(upstream.twice(), Vec::<String>::new());
-    assert_eq!(upstream.total(), heard.len() / 2);
-    assert!(heard.len() > 100, "{}", heard.len());
+    some_load(&upstream).await;
+    // With `drain_delay`, HAProxy is told before anybody is refused.
+    gateways[0].signal("TERM");
+    up(&balancer, 0, false).await;
+    assert!(gateways[0].ended().await, "{}", gateways[0].log());
+    some_load(&upstream).await;
+    clients.stop_satisfied(&upstream).await;
+}
+
+/// An upstream that deduplicates is sent what nobody knows of, by whoever is left.
+const RESENT: &str = "sweep = \"300ms\"\n[defaults]\ntimeout = \"1s\"\nlease = \"1500ms\"\n\
+    recovery = \"resend\"\nin_flight = \"wait\"\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_nginx_nobody_hears_of_a_gateway_that_was_killed_and_one_that_was_stopped() {
+    let upstream = upstream(true).await;
+    let database = Database::create().await;
+    let setup = || Setup::new(upstream.address).store(&database.url).config(RESENT);
+    let mut gateways = [setup().start().await, setup().start().await];
+    let servers = behind(&gateways);
+    let proxy = spawn_blocking(move || ReverseProxy::start(&handed_out("nginx.conf"), &servers));
+    let proxy = proxy.await.unwrap().unwrap();
+    let clients = Clients::start(proxy.address());
+    some_load(&upstream).await;
+    gateways[0].kill();
+    some_load(&upstream).await;
+    gateways[0].run().await;
+    // nginx passes over who has failed, for `fail_timeout`; without the other there would be nobody until then.
+    until("nginx to come back to it", async || {
+        let page = Scrape::of(&gateways[0]).await;
+        let mut answered =
+            page.samples().filter(|(series, _)| series.starts_with("hapax_requests_total"));
+        answered.any(|(_, count)| count != "0")
+    })
+    .await;
+    gateways[1].signal("TERM");
+    assert!(gateways[1].ended().await, "{}", gateways[1].log());
+    some_load(&upstream).await;
+    clients.stop_satisfied(&upstream).await;
 }

@@ -1,20 +1,23 @@
 //! The rules people load into Prometheus, judged by Prometheus' own tool.
 
-use std::{collections::BTreeSet, fs, path::PathBuf, process::Command};
+use std::{collections::BTreeSet, fs, net::SocketAddr, path::PathBuf, process::Command};
 
-use hapax_services::prometheus::promtool;
+use hapax::{Event, sqlite};
+use hapax_services::{faketime::FakeClock, prometheus::promtool};
 
 use super::{IMPATIENT, Scrape, scrape::Selector, slow_upstream, time_out};
 use crate::{
+    hapax,
+    relay::{Receiver, SECRET},
     text,
     world::{Setup, free_address, until},
 };
 
-fn document(name: &str) -> PathBuf {
+pub(super) fn document(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-fn read(name: &str) -> String {
+pub(super) fn read(name: &str) -> String {
     fs::read_to_string(document(name)).unwrap()
 }
 
@@ -83,22 +86,75 @@ fn a_metric_that_is_called_otherwise_is_noticed() {
     assert!(said.contains("HapaxKeysInDoubt"), "{said}");
 }
 
+#[test]
+fn every_alert_leads_to_a_section_of_the_runbook_that_is_there() {
+    let (rules, runbook) = (read("alerts.yml"), read("runbook.md"));
+    let headings = runbook.lines().filter_map(|line| line.strip_prefix("## "));
+    let anchors: BTreeSet<_> = headings
+        .map(|heading| {
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.collect::<String>().to_lowercase().replace(' ', "-")
+        })
+        .collect();
+    let (alerts, places) = (values(&rules, "alert: "), values(&rules, "runbook_url: "));
+    assert_eq!(alerts.len(), places.len(), "each alert has a runbook_url");
+    for place in places {
+        let anchor = place.strip_prefix("docs/runbook.md#").unwrap_or_default();
+        assert!(anchors.contains(anchor), "there is no {place} among {anchors:?}");
+    }
+}
+
+/// Two relays: one whose destination is away, and one whose destination refuses an event.
+fn relays(refusing: &Receiver) -> String {
+    let relay = |name: &str, to: SocketAddr| {
+        format!(
+            "[[relay]]\nname = \"{name}\"\nto = \"http://{to}/events\"\nsecret_file = \"secret\"\n"
+        )
+    };
+    refusing.refuse("1");
+    IMPATIENT.to_owned() + &relay("billing", free_address()) + &relay("mail", refusing.address)
+}
+
 #[tokio::test]
-async fn the_rules_read_what_a_running_gateway_shows_and_a_key_in_doubt_fires() {
-    let upstream = slow_upstream().await;
-    let relay = format!(
-        "{IMPATIENT}[[relay]]\nname = \"billing\"\nto = \"http://{}/events\"\nsecret_file = \"secret\"\n",
-        free_address()
-    );
-    let setup = Setup::new(upstream.address).config(&relay);
-    let gateway = setup.file("secret", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD").start().await;
+async fn the_rules_read_what_a_running_gateway_shows_and_fire_on_what_goes_wrong_there() {
+    let (upstream, receiver) = (slow_upstream().await, Receiver::start().await);
+    let directory = tempfile::tempdir().unwrap();
+    // To this gateway, what was emitted now has been waiting for ten minutes.
+    let clock = FakeClock::new(directory.path().join("clock")).unwrap();
+    clock.set("+10m").unwrap();
+    let setup = Setup::new(upstream.address).config(&relays(&receiver)).clock(&clock);
+    let gateway = setup.file("secret", SECRET).start().await;
+    let before = Scrape::of(&gateway).await;
     time_out(&gateway, "k").await;
-    let in_doubt = r#"hapax_keys_in_doubt{route="POST /pay",age="under_1m"}"#;
-    until("the doubt to be seen", async || {
-        Scrape::of(&gateway).await.value(in_doubt) == Some("1".to_owned())
-    })
-    .await;
+    let store = rusqlite::Connection::open(gateway.store.trim_start_matches("sqlite:")).unwrap();
+    sqlite::emit(&store, &Event::new("orders", "4711", "1").unwrap()).unwrap();
+    let begun = hapax(&["quarantine", "begin", "--store", &gateway.store]);
+    assert!(begun.status.success(), "{}", text(&begun.stderr));
+    for (series, value) in [
+        (r#"hapax_keys_in_doubt{route="POST /pay",age="under_1m"}"#, "1"),
+        (r#"hapax_outbox_parked_events{destination="mail"}"#, "1"),
+        (r#"hapax_outbox_lag_events{destination="billing"}"#, "1"),
+        ("hapax_store_quarantined", "1"),
+    ] {
+        let shown = async || Scrape::of(&gateway).await.value(series) == Some(value.to_owned());
+        until(series, shown).await;
+    }
     let page = Scrape::of(&gateway).await;
+    reads_what_is_shown(&page);
+    fire_on(
+        &[before, page],
+        &[
+            ("HapaxKeysInDoubt", "route=\"POST /pay\",severity=\"warning\""),
+            ("HapaxUnanswered", "route=\"POST /pay\",severity=\"warning\""),
+            ("HapaxOutboxBehind", "destination=\"billing\",severity=\"warning\""),
+            ("HapaxOutboxNeedsSomebody", "destination=\"mail\",severity=\"warning\""),
+            ("HapaxStoreQuarantined", "severity=\"critical\""),
+        ],
+    );
+}
+
+/// Nothing is read by the rules, or made up by their tests, that no gateway shows.
+fn reads_what_is_shown(page: &Scrape) {
     let rules = read("alerts.yml");
     let read_by_rules = selectors(&rules);
     assert!(read_by_rules.len() > 8, "{read_by_rules:?}");
@@ -111,24 +167,33 @@ async fn the_rules_read_what_a_running_gateway_shows_and_a_key_in_doubt_fires() 
         let selector = Selector::parse(series).scraped();
         assert!(page.has_shape(&selector), "the tests make up {series}, which no gateway shows");
     }
-    fires_on(&page, "HapaxKeysInDoubt", "POST /pay");
 }
 
-/// Has Prometheus read this page for ten minutes, and expects this alert of this route.
-fn fires_on(page: &Scrape, alert: &str, route: &str) {
-    let series: String = page
-        .samples()
-        .filter(|(series, _)| !series.contains("_bucket"))
-        .map(|(series, value)| {
-            format!("      - series: '{series}'\n        values: '{value}x10'\n")
+/// Has Prometheus read these pages a minute apart, and the last one for ten minutes more, and expects these alerts with
+/// these labels five minutes after the first, and no others by those names.
+pub(super) fn fire_on(pages: &[Scrape], alerts: &[(&str, &str)]) {
+    let last = pages.last().unwrap();
+    let shown = last.samples().filter(|(series, _)| !series.contains("_bucket"));
+    let series: String = shown
+        .map(|(series, _)| {
+            let values = pages.iter().map(|page| page.value(series).unwrap_or("_".to_owned()));
+            let values = values.collect::<Vec<_>>().join(" ");
+            format!("      - series: '{series}'\n        values: '{values}x10'\n")
+        })
+        .collect();
+    let expected: String = alerts
+        .iter()
+        .map(|(alert, labels)| {
+            let firing = format!("alertname=\"{alert}\",alertstate=\"firing\"");
+            format!(
+                "      - expr: ALERTS{{{firing}}}\n        eval_time: 5m\n        exp_samples:\n          \
+                 - labels: 'ALERTS{{{firing},{labels}}}'\n            value: 1\n"
+            )
         })
         .collect();
     let test = format!(
         "rule_files: [alerts.yml]\nevaluation_interval: 1m\ntests:\n  - interval: 1m\n    \
-         input_series:\n{series}    promql_expr_test:\n      - expr: ALERTS{{alertname=\"{alert}\",\
-         alertstate=\"firing\"}}\n        eval_time: 5m\n        exp_samples:\n          - labels: \
-         'ALERTS{{alertname=\"{alert}\",alertstate=\"firing\",route=\"{route}\",\
-         severity=\"warning\"}}'\n            value: 1\n"
+         input_series:\n{series}    promql_expr_test:\n{expected}"
     );
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("alerts.yml"), read("alerts.yml")).unwrap();

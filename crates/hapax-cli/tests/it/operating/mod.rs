@@ -3,6 +3,7 @@
 
 mod alerts;
 mod dashboard;
+mod first_night;
 mod logs;
 mod mistakes;
 mod readiness;

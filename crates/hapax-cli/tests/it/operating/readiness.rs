@@ -2,6 +2,7 @@
 
 use tokio_postgres::{Client, NoTls};
 
+use super::{Scrape, alerts::fire_on};
 use crate::world::{Answer, Behaviour, Database, Gateway, Setup, Upstream, ask, post, until};
 
 /// More requests than fit into a store whose files are limited.
@@ -47,6 +48,7 @@ async fn a_gateway_whose_server_reads_and_does_not_write_is_not_ready() {
     let (database, upstream) =
         (Database::create().await, Upstream::start(Behaviour::default()).await);
     let gateway = Setup::new(upstream.address).store(&database.url).start().await;
+    let well = Scrape::of(&gateway).await;
     let client = connect(&database.url).await;
     let full = "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
@@ -56,6 +58,10 @@ async fn a_gateway_whose_server_reads_and_does_not_write_is_not_ready() {
     until("it not to be ready", async || readiness(&gateway).await.status == 503).await;
     let said = readiness(&gateway).await;
     assert!(said.text().contains("no space left"), "{}", said.text());
+    let refused = ask(gateway.address, post("/pay", "k", "ten")).await.unwrap();
+    assert_eq!(refused.code().as_deref(), Some("store-unavailable"));
+    let unwell = Scrape::of(&gateway).await;
+    fire_on(&[well, unwell], &[("HapaxUndecided", "severity=\"critical\"")]);
     client.batch_execute("DROP TRIGGER full_disk ON hapax.operations").await.unwrap();
     until("it to be ready again", async || readiness(&gateway).await.status == 200).await;
 }

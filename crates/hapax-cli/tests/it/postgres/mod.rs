@@ -21,7 +21,7 @@ use tokio_postgres::{Client, NoTls};
 use crate::text;
 
 /// The owner of each database, and its password.
-const OWNER: (&str, &str) = ("owner", "s3cret");
+pub(crate) const OWNER: (&str, &str) = ("owner", "s3cret");
 
 /// Nobody comes in unencrypted or without a password but whoever runs the server, by its socket.
 const RULES: &str = "\
@@ -30,14 +30,14 @@ hostssl all all      all scram-sha-256
 ";
 
 /// A server that lets nobody in who does not encrypt, and files for its clients.
-struct Fortress {
+pub(crate) struct Fortress {
     server: Server,
     files: TempDir,
 }
 
 impl Fortress {
     /// One for all tests that run at the same time.
-    fn shared() -> Arc<Self> {
+    pub(crate) fn shared() -> Arc<Self> {
         static SERVER: Mutex<Weak<Fortress>> = Mutex::new(Weak::new());
         let mut known = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
@@ -84,7 +84,7 @@ impl Fortress {
     }
 
     /// Whoever runs the server, in this database.
-    async fn superuser(&self, dbname: &str) -> Client {
+    pub(crate) async fn superuser(&self, dbname: &str) -> Client {
         let data = self.server.data_dir();
         let mut config = tokio_postgres::Config::new();
         config.host_path(data.parent().unwrap()).port(self.port().parse().unwrap());
@@ -95,7 +95,7 @@ impl Fortress {
     }
 
     /// A database of its own, which belongs to [`OWNER`].
-    async fn database(&self, name: &str) {
+    pub(crate) async fn database(&self, name: &str) {
         let (owner, password) = OWNER;
         let superuser = self.superuser("postgres").await;
         let role = format!(
@@ -107,7 +107,7 @@ impl Fortress {
     }
 
     /// The address of a database, with everything in it.
-    fn url(&self, name: &str) -> String {
+    pub(crate) fn url(&self, name: &str) -> String {
         let ((owner, password), port, authority) = (OWNER, self.port(), self.authority());
         format!(
             "postgres://{owner}:{password}@localhost:{port}/{name}?sslmode=verify-full\

@@ -1,6 +1,7 @@
 //! `hapax serve` as a child process.
 
 use std::{
+    env,
     fs::{self, File},
     net::SocketAddr,
     path::PathBuf,
@@ -12,8 +13,18 @@ use tempfile::TempDir;
 
 use super::{ask, free_address, until};
 
+/// The program of the version before, where there is one (`cargo xtask upgrade`); else this one.
+pub(crate) fn program_before() -> PathBuf {
+    env::var_os("HAPAX_PREVIOUS_PROGRAM").map_or_else(program, PathBuf::from)
+}
+
+fn program() -> PathBuf {
+    env!("CARGO_BIN_EXE_hapax").into()
+}
+
 /// How a gateway is started.
 pub(crate) struct Setup {
+    program: PathBuf,
     upstream: String,
     store: Option<String>,
     config: String,
@@ -30,6 +41,7 @@ impl Setup {
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         let upstream = format!("http://{upstream}");
         Self {
+            program: program(),
             upstream,
             store: None,
             config: String::new(),
@@ -41,6 +53,11 @@ impl Setup {
             file_kib_max: None,
             open_files_max: None,
         }
+    }
+
+    /// By this program.
+    pub(crate) fn program(self, program: PathBuf) -> Self {
+        Self { program, ..self }
     }
 
     /// In front of this URL instead.
@@ -134,6 +151,11 @@ impl Gateway {
         fs::write(self.file(), toml).unwrap();
     }
 
+    /// Has this version run at its next start.
+    pub(crate) fn upgrade(&mut self) {
+        self.setup.program = program();
+    }
+
     /// Replaces a file beside its configuration.
     pub(crate) fn write(&self, name: &str, content: &str) {
         fs::write(self.dir.path().join(name), content).unwrap();
@@ -178,7 +200,7 @@ impl Gateway {
         let log = File::options().create(true).append(true).open(self.dir.path().join("log"));
         let log = log.unwrap();
         let mut command = match (self.setup.file_kib_max, self.setup.open_files_max) {
-            (None, None) => Command::new(env!("CARGO_BIN_EXE_hapax")),
+            (None, None) => Command::new(&self.setup.program),
             (kib, files) => {
                 let mut shell = Command::new("sh");
                 // The limit is in blocks of 512 bytes; without the trap it would end the process.
@@ -186,7 +208,7 @@ impl Gateway {
                 let files = files.map(|files| format!("ulimit -n {files}; "));
                 let limits = [blocks, files].into_iter().flatten().collect::<String>();
                 shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]);
-                shell.arg(env!("CARGO_BIN_EXE_hapax"));
+                shell.arg(&self.setup.program);
                 shell
             }
         };

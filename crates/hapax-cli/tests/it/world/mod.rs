@@ -9,7 +9,7 @@ mod wire;
 
 pub(crate) use self::{
     database::Database,
-    gateway::{Gateway, Setup},
+    gateway::{Gateway, Setup, program_before},
     persist::{Many, is_final, persist, persist_among},
     raw::Raw,
     upstream::{Behaviour, Upstream},
