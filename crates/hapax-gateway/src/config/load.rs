@@ -17,13 +17,15 @@ use toml::{
 };
 
 use super::{
-    Config, Limits, Tls, Upstream, cors, encryption,
+    Config, Limits, Tls, Upstream,
+    admin::AdminSettings,
+    cors, encryption,
     fault::{ConfigError, ConfigFaults, FaultLocation},
     foreign_tables::{Beside, ForeignTable, Surroundings},
     mode::RouteMode,
     names::{self, Home, TOP, TOP_OF_FILE, UPSTREAM},
     reader::TableReader,
-    routes::RouteReading,
+    routes::{RouteReading, RoutesRead},
     store,
     tenants::{self, Tenants},
     upstream::{count, origin},
@@ -208,18 +210,7 @@ impl Sources<'_> {
             let what = "a request without a key passes as before; with one it is protected";
             read.notes.insert(0, format!("no route is configured: {what}"));
         }
-        let is_unsaid = !top.has("tenant") && self.overrides.tenant.is_none();
-        if is_unsaid && read.trusts_the_usual_tenant {
-            let what = "a caller is its `Authorization` header: a revoked one still hears what was \
-                        stored under it, a renewed one is somebody else";
-            let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
-            read.notes.push(format!("no tenant is configured: {what}; {advice}"));
-        }
-        if !read.observed.is_empty() && admin.is_mute() {
-            let what = "nobody may ask what is watched, and a restart forgets it";
-            let advice = "start with HAPAX_ADMIN_TOKEN set, which `hapax report` reads, too";
-            read.notes.push(format!("no admin token is configured: {what}; {advice}"));
-        }
+        self.note_people(&mut read, &admin);
         let cache = top.size("cache", 0, CACHE_BYTES_MAX).map(Spanned::into_inner);
         let hosts = top.list("hosts", host).map(Spanned::into_inner);
         let workers = count(top, "workers", WORKERS_MAX);
@@ -254,6 +245,22 @@ impl Sources<'_> {
             summary: read.summary,
             notes: read.notes,
         })
+    }
+
+    /// Says what is unsaid about who calls and who may ask, where that matters.
+    fn note_people(&self, read: &mut RoutesRead, admin: &AdminSettings) {
+        let is_unsaid = !self.top.has("tenant") && self.overrides.tenant.is_none();
+        if is_unsaid && read.trusts_the_usual_tenant {
+            let what = "a caller is its `Authorization` header: a revoked one still hears what was \
+                        stored under it, a renewed one is somebody else";
+            let advice = "write `[tenant]`, or `revalidate` where replays must not outlive a right";
+            read.notes.push(format!("no tenant is configured: {what}; {advice}"));
+        }
+        if !read.observed.is_empty() && admin.is_mute() {
+            let what = "nobody may ask what is watched, and a restart forgets it";
+            let advice = "start with HAPAX_ADMIN_TOKEN set, which `hapax report` reads, too";
+            read.notes.push(format!("no admin token is configured: {what}; {advice}"));
+        }
     }
 
     /// What a flag says, or else the file, and where that is.
