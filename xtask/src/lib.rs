@@ -18,6 +18,7 @@ pub mod services;
 pub mod site;
 pub mod tidy;
 pub mod trials;
+pub mod upgrade;
 
 mod failure;
 
@@ -45,6 +46,8 @@ enum Command {
     Power(trials::Power),
     /// Gateways killed at random, and exchanges with them cut at every byte.
     Chaos(chaos::Chaos),
+    /// Gateways of the version before, replaced by this one's and beside them.
+    Upgrade(upgrade::Upgrade),
     /// Bytes nobody thought of, for everything that reads what others wrote.
     Fuzz(fuzz::Fuzz),
     /// Hapax beside what one would use instead, measured on this machine.
@@ -74,6 +77,7 @@ impl Args {
             Command::Crash(crash) => crash.run(root),
             Command::Power(power) => power.run(root),
             Command::Chaos(chaos) => chaos.run(root),
+            Command::Upgrade(upgrade) => upgrade.run(root),
             Command::Fuzz(fuzz) => fuzz.run(root),
             Command::Bench(bench) => bench.run(root),
             Command::BenchGuard(guard) => guard.run(root),

@@ -15,6 +15,7 @@ mod sizes;
 mod statuses;
 mod tally;
 mod toolchain;
+mod upgrade;
 mod words;
 
 use xtask::tidy::{TidyFinding, Tree};

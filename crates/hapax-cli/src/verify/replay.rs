@@ -52,12 +52,9 @@ pub(super) fn command(
     let target = [said.method.clone().filter(|_| said.url.is_some()), said.url.clone()];
     words.splice(2..2, target.iter().flatten().map(|word| quoted(word)));
     for (name, value) in without_secrets(&said)? {
-        let values = match value {
-            Value::Array(values) => values,
-            value => vec![value],
-        };
-        for value in values {
-            said_option(&mut words, &name, &value);
+        let one = std::slice::from_ref(&value);
+        for value in value.as_array().map_or(one, Vec::as_slice) {
+            said_option(&mut words, &name, value);
         }
     }
     let ExaminationBounds { effects_max, race_trials, keys_between, .. } = &examination.bounds;

@@ -176,7 +176,8 @@ pub(super) fn fire_on(pages: &[Scrape], alerts: &[(&str, &str)]) {
     let shown = last.samples().filter(|(series, _)| !series.contains("_bucket"));
     let series: String = shown
         .map(|(series, _)| {
-            let values = pages.iter().map(|page| page.value(series).unwrap_or("_".to_owned()));
+            let values =
+                pages.iter().map(|page| page.value(series).unwrap_or_else(|| "_".to_owned()));
             let values = values.collect::<Vec<_>>().join(" ");
             format!("      - series: '{series}'\n        values: '{values}x10'\n")
         })
