@@ -61,7 +61,8 @@ fn credentials_that_look_live_are_seen_wherever_they_stand() {
     let live = "sk_live_abc".to_owned();
     let body = format!(r#"{{"key":"{live}"}}"#);
     let header = || vec![("X-Token".to_owned(), live.clone())];
-    let places: [(&str, &dyn Fn(&mut ApiUnderTest)); 9] = [
+    type Change<'a> = &'a dyn Fn(&mut ApiUnderTest);
+    let places: [(&str, Change<'_>); 9] = [
         ("the URL", &|api| api.path = format!("/payments?key={live}")),
         ("the other path", &|api| api.other_path = Some(format!("/refunds?key={live}"))),
         ("the path of large answers", &|api| api.large_path = Some(format!("/all?key={live}"))),
