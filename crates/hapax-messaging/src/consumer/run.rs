@@ -67,7 +67,10 @@ impl<S: Source, W: Worker> ConsumerLoop<S, W> {
         mut self,
         mut stop: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> Result<(), RunError> {
+        // At once, and not with the interval's first tick: a source may have ended by then.
+        self.look_around();
         let mut patrols = interval(self.options.patrol);
+        patrols.reset();
         patrols.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = loop {
             let concurrency = self.options.concurrency.max(1);
