@@ -269,10 +269,14 @@ async fn an_index_that_is_larger_than_its_keys_need_is_told_and_what_to_type_men
                 SELECT gen_random_uuid(), 1, '', '', '', '', 1, 1, 1, 0, 6, 0, 0, 0, 0, 0 \
                 FROM generate_series(1, 90000)";
     patient.run(&format!("{keys}; REINDEX INDEX hapax.operations_pkey")).await;
-    patient.run("ANALYZE hapax.operations").await;
+    // Rows that the server counts only after the first look are counted twice until the next.
+    until("the server to have counted its rows", async || {
+        patient.run("ANALYZE hapax.operations").await;
+        patient.visit(&[]).found("key index").contains("about 90,000 keys")
+    })
+    .await;
     let visit = patient.visit(&[]);
     assert_eq!(visit.level("key index"), "note", "{}", visit.found("key index"));
-    assert!(visit.found("key index").contains("about 90,000 keys"), "{}", visit.found("key index"));
     patient.run("ALTER INDEX hapax.operations_pkey RESET (fillfactor)").await;
     let typed = visit.finding("key index")["do"].as_str().unwrap();
     patient.run(typed.trim_end_matches(';')).await;
