@@ -77,7 +77,7 @@ async function using(options, work) {
 test("an answer means the same over the wire", async () => {
   for (const { status, headers, repeat, conclusion, conclusion_after_silence } of vectors("answers.json")) {
     const about = JSON.stringify({ status, headers });
-    const client = new Client({ ...quick, deadlineMs: 400 });
+    const client = new Client({ ...quick, deadlineMs: 2000 });
     for (const [answers, expected] of [
       [[{ status, headers }], conclusion],
       [[silence, { status, headers }], conclusion_after_silence],
