@@ -1,9 +1,14 @@
 //! Natural idempotency: a database with somebody's tables, and the sessions that race on them.
 
-use tokio::task::JoinHandle;
+use std::time::Duration;
+
+use tokio::{task::JoinHandle, time::timeout};
 use tokio_postgres::{Client, Config, SimpleQueryMessage, config::Host, error::SqlState};
 
 use crate::backend::{Postgres, connect};
+
+/// How long whatever has to come may take.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A database in which the functions are, and tables of somebody else.
 pub(crate) struct Somebody {
@@ -46,9 +51,13 @@ impl Somebody {
     pub(crate) async fn until_blocked(&self, pid: i32) {
         let observer = self.database.client().await;
         let blocked = "SELECT cardinality(pg_blocking_pids($1)) > 0";
-        while !observer.query_one(blocked, &[&pid]).await.unwrap().get::<_, bool>(0) {
-            tokio::task::yield_now().await;
-        }
+        let looking = async {
+            while !observer.query_one(blocked, &[&pid]).await.unwrap().get::<_, bool>(0) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let waits = timeout(PATIENCE, looking).await.is_ok();
+        assert!(waits, "session {pid} waits for nobody");
     }
 
     /// What `second` is answered when it is asked while `first` has answered but not ended, and
